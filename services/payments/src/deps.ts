@@ -13,7 +13,7 @@ import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import { createJobs, type Jobs } from '@trestle/jobs/jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
-import { createOutbox, type Outbox, type TakeRows } from '@trestle/jobs/outbox.ts'
+import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
@@ -29,15 +29,12 @@ import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createRepeats, type Repeats } from './idempotency/repeats.ts'
 import { observeLedger } from './ledger/verification.ts'
-import { invitationMailTask } from './mail/invitation-mail.ts'
-import { countMails, createMailer, type Mailer } from './mail/mailer.ts'
-import { rejectionMailTask } from './mail/rejection-mail.ts'
+import { createMailer, type Mailer } from './mail/mailer.ts'
 import type { Persons } from './members/person-token.ts'
 import type { Money, Pricing } from './merchants/merchant.ts'
 import { paymentsNames } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import { observeRates } from './money/observe-rates.ts'
-import { countWaiting, takeRows } from './outbox/take-rows.ts'
 import { expectMigrations, openOwnersDatabase, openPaymentsDatabase } from './payments-database.ts'
 import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
@@ -49,6 +46,7 @@ import { createMoves } from './transactions/moves.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/checkout-seals.ts'
 import { createJobKeys } from './vault/job-keys.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
+import { takeRows, takeRowsCountingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** What the routes and use cases of payments work with. */
@@ -195,7 +193,7 @@ export async function createDeps(
     outbox: createOutbox({
       db: database.db,
       jobs,
-      take: mailer ? takeRows : countWaitingMails(metrics.meter),
+      take: mailer ? takeRows : takeRowsCountingMails(metrics.meter),
       onError: (error) => logger.warn({ err: error }, 'the outbox could not be emptied'),
     }),
     webhooks: {
@@ -220,12 +218,6 @@ export async function createDeps(
       await database.close()
     },
   }
-}
-
-function countWaitingMails(meter: Meter): TakeRows {
-  const mails = countMails(meter)
-  const count = (jobs: number) => mails.add(jobs, { outcome: 'waiting' })
-  return countWaiting(countWaiting(takeRows, invitationMailTask, count), rejectionMailTask, count)
 }
 
 function connectJobs(config: PaymentsConfig, meter: Meter, onError: (error: Error) => void): Jobs {

@@ -1,6 +1,7 @@
 import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from './clean-up/clean-up.ts'
 import type { ProcessDeps } from './deps.ts'
 import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
+import { workOnDeliveries } from './use-cases/deliver-events.ts'
 import { workOnConfirmations } from './use-cases/end-confirmation.ts'
 import { workOnExpiry } from './use-cases/expire-authorizations.ts'
 import { workOnInquiries } from './use-cases/inquire-attempt.ts'
@@ -11,7 +12,6 @@ import { workOnSnapshots } from './use-cases/snapshot-accounts.ts'
 import { workOnOperations } from './use-cases/submit-operation.ts'
 import { workOnAttemptSweeps } from './use-cases/sweep-attempts.ts'
 import { workOnRejectionMails } from './use-cases/tell-rejection.ts'
-import { workOnDeliveries } from './webhooks/deliver.ts'
 
 type WorkDeps = Pick<
   ProcessDeps,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { callReplayWebhook } from '../webhooks/delivery-repository.ts'
+import { callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { type Operator, operationGroup } from './operation.ts'
 
 const ID = /^[0-9a-f]{24}$/

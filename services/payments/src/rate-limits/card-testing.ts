@@ -4,7 +4,6 @@ import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { rateLimited } from '../errors.ts'
 import type { PaymentEnd } from '../payments/checkout-repository.ts'
 import type { RateLimit, RateLimits } from './limits.ts'
-import { createTurns } from './turns.ts'
 
 /** Stops those who try cards at live merchants: after many refusals their address must wait (reference: Rate limits). */
 export interface CardTesting {
@@ -77,5 +76,26 @@ function begin(underWay: Map<string, Set<Promise<void>>>, address: string): () =
     payments.delete(promise)
     if (payments.size === 0) underWay.delete(address)
     resolve()
+  }
+}
+
+/** Runs work of a key when it is its turn, and answers what it answers. */
+export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
+
+/** Lets so much work of one key run at once; what is more waits in line. */
+export function createTurns(atOnce: number): InTurn {
+  const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
+  return async (key, work) => {
+    const line = lines.get(key) ?? { running: 0, waiting: [] }
+    lines.set(key, line)
+    if (line.running < atOnce) line.running++
+    else await new Promise<void>((resolve) => line.waiting.push(resolve))
+    try {
+      return await work()
+    } finally {
+      const next = line.waiting.shift()
+      if (next) next()
+      else if (--line.running === 0) lines.delete(key)
+    }
   }
 }

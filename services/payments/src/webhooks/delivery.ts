@@ -1,4 +1,5 @@
 import { defineTask } from '@trestle/jobs/task.ts'
+import { LRUCache } from 'lru-cache'
 
 /** One event on its way to one webhook. */
 export interface DeliveryJob {
@@ -17,3 +18,44 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   timeoutSeconds: 30,
   sealed: false,
 })
+
+/** The webhooks that did not answer the last deliveries of this process, by their id. */
+export type SilentWebhooks = LRUCache<string, Silence>
+
+interface Silence {
+  /** How many deliveries in a row had no answer. */
+  readonly count: number
+  readonly restsUntilMs: number
+}
+
+/** After so many silences in a row a webhook rests. */
+const SILENCES_MAX = 3
+const FIRST_REST_MS = 10_000
+const LONGEST_REST_MS = 300_000
+/** How long a delivery may take that is let through after a rest. */
+const TRIAL_MS = 5_000
+const REMEMBERED = 10_000
+
+export function createSilentWebhooks(): SilentWebhooks {
+  return new LRUCache({ max: REMEMBERED })
+}
+
+/**
+ * Whether a webhook is left alone for now. A delivery to a silent webhook holds its worker for five seconds: without rests, a
+ * few such webhooks would keep all workers busy, and the events of every merchant would be late. After a rest one delivery is
+ * let through, to see whether the webhook answers again.
+ */
+export function isResting(silent: SilentWebhooks, webhookId: string, now: Date): boolean {
+  const silence = silent.get(webhookId)
+  if (silence === undefined || silence.count < SILENCES_MAX) return false
+  if (now.getTime() < silence.restsUntilMs) return true
+  silent.set(webhookId, { ...silence, restsUntilMs: now.getTime() + TRIAL_MS })
+  return false
+}
+
+/** Notes that a webhook did not answer a delivery in time. It rests longer with each silence. */
+export function noteSilence(silent: SilentWebhooks, webhookId: string, now: Date): void {
+  const count = (silent.get(webhookId)?.count ?? 0) + 1
+  const restMs = Math.min(FIRST_REST_MS * 2 ** Math.max(0, count - SILENCES_MAX), LONGEST_REST_MS)
+  silent.set(webhookId, { count, restsUntilMs: now.getTime() + restMs })
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EVENT_TYPES } from '../events/event-type.ts'
+import { EVENT_TYPES } from './event.ts'
 import type { Webhook } from './webhook.ts'
 
 /** A webhook on the wire. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isWebhookUrl } from './webhook.ts'
+import { isWebhookUrl, signDelivery } from './webhook.ts'
 
 describe('isWebhookUrl', () => {
   it.each([
@@ -25,5 +25,25 @@ describe('isWebhookUrl', () => {
     ['', false],
   ])('%s: %s', (url, expected) => {
     expect(isWebhookUrl(url)).toBe(expected)
+  })
+})
+
+describe('signDelivery', () => {
+  // HMAC-SHA-256 of "1700000000.{}" under the keys "secret" and "older", by openssl.
+  const [newer, older] = [
+    'b8569b78799ff9e3cbff0fc2d63a33a2b57f3282abd07c37ae5e8e7d79a5f163',
+    'c6476987e659639c112c6200be08d9540007354badac82e98ad84591a0f04063',
+  ]
+
+  it('signs time and body with every secret', () => {
+    expect(signDelivery(['secret'], 1_700_000_000, '{}')).toBe(`t=1700000000,v1=${newer}`)
+    expect(signDelivery(['secret', 'older'], 1_700_000_000, '{}')).toBe(`t=1700000000,v1=${newer},v1=${older}`)
+  })
+
+  it.each([
+    [1_700_000_001, '{}'],
+    [1_700_000_000, '{ }'],
+  ])('differs for %d and %s', (time, body) => {
+    expect(signDelivery(['secret'], time, body)).not.toContain(newer)
   })
 })

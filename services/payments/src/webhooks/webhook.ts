@@ -1,4 +1,5 @@
-import type { EventType } from '../events/event-type.ts'
+import { createHmac } from 'node:crypto'
+import type { EventType } from './event.ts'
 
 /** Where a merchant wants its events sent. */
 export interface Webhook {
@@ -29,4 +30,15 @@ export function isWebhookUrl(text: string): boolean {
   if (url?.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:' && TLS_PORTS.has(url.port)) return true
   return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED
+}
+
+/**
+ * The header `X-Signature` of a delivery: `t=<unix seconds>,v1=<hex>[,v1=<hex>]`, one HMAC-SHA-256 a secret over the time, a
+ * point and the body. The time lets a consumer refuse old deliveries that somebody sends again.
+ */
+export function signDelivery(secrets: readonly string[], unixSeconds: number, body: string): string {
+  const signatures = secrets.map((secret) =>
+    createHmac('sha256', secret).update(`${unixSeconds}.${body}`).digest('hex'),
+  )
+  return [`t=${unixSeconds}`, ...signatures.map((signature) => `v1=${signature}`)].join(',')
 }

@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-view.ts'
-import { listEvents } from '../../events/event-repository.ts'
-import { EventView, viewEvent } from '../../events/event-view.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
+import { listEvents } from '../../webhooks/event-repository.ts'
+import { EventView, viewEvent } from '../../webhooks/event-view.ts'
 
 /** The events of a merchant (reference: Events). */
 export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {

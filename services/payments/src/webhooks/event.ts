@@ -27,3 +27,15 @@ export type EventType = (typeof EVENT_TYPES)[number]
 export function isEventType(text: string): text is EventType {
   return EVENT_TYPES.some((type) => type === text)
 }
+
+/** What happened at a merchant. */
+export interface MerchantEvent {
+  readonly id: string
+  readonly merchantId: string
+  readonly type: EventType
+  /** Of the layout of `data`. */
+  readonly version: number
+  readonly created: Date
+  /** The object as it was then, under its noun: `{ app: {…} }`. */
+  readonly data: Readonly<Record<string, object>>
+}

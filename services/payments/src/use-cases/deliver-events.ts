@@ -1,40 +1,46 @@
 import type { Counter } from '@opentelemetry/api'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { viewEvent } from '../events/event-view.ts'
-import { type DeliveryJob, deliveryTask } from './delivery.ts'
-import { callDisableWebhook, type Delivery, findDelivery } from './delivery-repository.ts'
-import { signDelivery } from './signature.ts'
-import { createSilentTargets, type SilentTargets } from './silent-targets.ts'
+import {
+  createSilentWebhooks,
+  type DeliveryJob,
+  deliveryTask,
+  isResting,
+  noteSilence,
+  type SilentWebhooks,
+} from '../webhooks/delivery.ts'
+import { viewEvent } from '../webhooks/event-view.ts'
+import { signDelivery } from '../webhooks/webhook.ts'
+import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
 type DeliverDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'webhooks' | 'outbox' | 'now'>
 
 interface AttemptDeps extends DeliverDeps {
   readonly deliveries: Counter
-  readonly targets: SilentTargets
+  readonly silentWebhooks: SilentWebhooks
 }
 
 const ANSWER_MS = 5_000
 const ANSWER_BYTES = 65_536
-/** Each takes eight at once: a target that keeps silent holds up few others, and is soon left alone. */
+/** Each takes eight deliveries at once, so a webhook that does not answer holds up few others until it rests. */
 const WORKERS = 4
-const SILENT = `no answer within ${ANSWER_MS} ms`
+const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 const RESTING = 'not tried: there was no answer several times'
 
-/** Sends events to webhooks, as long as the process runs. */
+/** Takes deliveries from the queue while the process runs. */
 export async function workOnDeliveries(deps: DeliverDeps): Promise<void> {
   const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
     description: 'Attempts to deliver an event, by outcome',
   })
-  const targets = createSilentTargets()
+  const silentWebhooks = createSilentWebhooks()
   for (let worker = 0; worker < WORKERS; worker += 1) {
     await deps.jobs.work(deliveryTask, (job, { attempt }) =>
-      attemptDelivery({ ...deps, deliveries, targets }, job, attempt),
+      attemptDelivery({ ...deps, deliveries, silentWebhooks }, job, attempt),
     )
   }
 }
 
-/** Delivers, or after the last attempt gives the webhook up. */
+/** Delivers an event. After the last attempt that fails, the webhook is disabled. */
 async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
@@ -58,25 +64,25 @@ async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: num
   }
 }
 
-/** The same as `send`, but for targets that were silent of late. */
+/** Sends the event, unless its webhook rests. Answers what went wrong; undefined when the webhook has taken the event. */
 async function sendUnlessResting(
   deps: AttemptDeps,
   webhookId: string,
   delivery: Delivery,
 ): Promise<string | undefined> {
-  const { targets, now } = deps
-  if (targets.isResting(webhookId, now())) return RESTING
+  const { silentWebhooks, now } = deps
+  if (isResting(silentWebhooks, webhookId, now())) return RESTING
   const failure = await send(deps, delivery)
-  targets.note(webhookId, failure !== SILENT, now())
+  if (failure === NO_ANSWER) noteSilence(silentWebhooks, webhookId, now())
+  else silentWebhooks.delete(webhookId)
   return failure
 }
 
-/** Answers what went wrong, undefined when the target has taken the event. */
 async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Delivery): Promise<string | undefined> {
   const [time, body] = [now(), JSON.stringify(viewEvent(event))]
   const sealed = [
     secrets.current,
-    ...(isGood(secrets.previousUntil, time) && secrets.previous ? [secrets.previous] : []),
+    ...(isLater(secrets.previousUntil, time) && secrets.previous ? [secrets.previous] : []),
   ]
   const keys = sealed.map((each) => webhooks.secrets.open(each, event.merchantId))
   try {
@@ -96,11 +102,11 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
     })
     return status >= 200 && status < 300 ? undefined : `answered ${status}`
   } catch (error) {
-    if (error instanceof Error && error.name === 'TimeoutError') return SILENT
+    if (error instanceof Error && error.name === 'TimeoutError') return NO_ANSWER
     return error instanceof Error && 'code' in error ? String(error.code) : String(error)
   }
 }
 
-function isGood(until: Date | null, now: Date): boolean {
+function isLater(until: Date | null, now: Date): boolean {
   return until !== null && until > now
 }

@@ -1,9 +1,12 @@
+import type { Meter } from '@opentelemetry/api'
 import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
-import type { AnyTask } from '@trestle/jobs/task.ts'
 import { sql } from 'kysely'
-import { type DeliveryJob, deliveryTask } from '../webhooks/delivery.ts'
+import { invitationMailTask } from '../mail/invitation-mail.ts'
+import { countMails } from '../mail/mailer.ts'
+import { rejectionMailTask } from '../mail/rejection-mail.ts'
+import { type DeliveryJob, deliveryTask } from './delivery.ts'
 
-/** A row, once for each webhook that it is for when it is an event. */
+/** A row of the outbox. An event has one for each webhook that wants it. */
 interface TakenRow {
   readonly kind: string
   readonly data: object
@@ -17,8 +20,8 @@ interface TakenRow {
 const EVENT = 'event'
 
 /**
- * Takes rows that functions of the database have left. An event becomes a job for each webhook that wants its type. The kind
- * of any other row is the name of its task; the job knows the row's merchant and id besides what was written.
+ * Takes rows of the outbox, which SQL functions have written, as jobs. An event becomes one job for each webhook that wants its
+ * type. The kind of any other row is the name of its task, and its job gets the merchant and id of the row too.
  */
 export const takeRows: TakeRows = async (trx, limit, left) => {
   const kindsLeft = left.map((task) => (task === deliveryTask.name ? EVENT : task))
@@ -49,11 +52,15 @@ function toEntries({ kind, data, merchant_id, id, webhook_id }: TakenRow): reado
   return [{ task: deliveryTask.name, data: job }]
 }
 
-/** The same, with a count of the jobs of a task that nobody will do for now. */
-export function countWaiting(take: TakeRows, { name }: AnyTask, count: (jobs: number) => void): TakeRows {
+/** Takes rows, and counts the mails among them as waiting: without a mail server nobody sends them for now. */
+export function takeRowsCountingMails(meter: Meter): TakeRows {
+  const mails = countMails(meter)
   return async (trx, limit, left) => {
-    const taken = await take(trx, limit, left)
-    count(taken.entries.filter(({ task }) => task === name).length)
+    const taken = await takeRows(trx, limit, left)
+    const waiting = taken.entries.filter(({ task }) => MAIL_TASKS.has(task)).length
+    mails.add(waiting, { outcome: 'waiting' })
     return taken
   }
 }
+
+const MAIL_TASKS: ReadonlySet<string> = new Set([invitationMailTask.name, rejectionMailTask.name])

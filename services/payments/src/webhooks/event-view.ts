@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { MerchantEvent } from './event.ts'
-import { EVENT_TYPES } from './event-type.ts'
+import { EVENT_TYPES, type MerchantEvent } from './event.ts'
 
 /** An event on the wire, the same in lists and deliveries (reference: Events). */
 export const EventView = z.object({

@@ -1,23 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { AppsTable, MerchantsTable, UsersTable } from '../database.ts'
 import { viewDispute } from '../disputes/dispute-view.ts'
 import { viewFraud } from '../disputes/fraud-view.ts'
 import { viewAppMember, viewUserMember } from '../members/member-view.ts'
+import type { DisputesTable, FraudsTable, PayoutsTable } from '../merchant-tables.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import { viewPayout } from '../payouts/payout-view.ts'
-import { toTransaction, transactionColumns } from '../transactions/transaction-columns.ts'
+import { type TransactionColumns, toTransaction, transactionColumns } from '../transactions/transaction-columns.ts'
 import { viewTransaction } from '../transactions/transaction-view.ts'
-import { viewWebhook } from '../webhooks/webhook-view.ts'
-import type {
-  AppJson,
-  DisputeJson,
-  FraudJson,
-  MerchantJson,
-  PayoutJson,
-  TransactionJson,
-  UserJson,
-  WebhookJson,
-} from './event-json.ts'
-import type { EventType } from './event-type.ts'
+import type { EventType } from './event.ts'
+import { viewWebhook } from './webhook-view.ts'
 
 /** What an event is about, and what happened to it: `dispute.won` is `dispute` and `won`. */
 type Noun = EventType extends `${infer Before}.${string}` ? Before : never
@@ -112,4 +104,31 @@ export const objectColumn = sql`CASE split_part(r.type, '.', 1) ${sql.join(
 export function viewObject(type: EventType, json: unknown): Readonly<Record<string, object>> {
   const [noun, what] = type.split('.') as [Noun, string]
   return { [noun]: objects[noun].view(json, what) }
+}
+
+/** A row as PostgreSQL writes it as JSON: instants are texts, and amounts, which are below 2^53, numbers. */
+type JsonRow<Row> = { readonly [Column in keyof Row]: JsonOf<Row[Column]> }
+type JsonOf<Value> = Value extends { readonly __select__: infer Selected }
+  ? JsonOf<Selected>
+  : Value extends Date
+    ? string
+    : Value extends bigint
+      ? number
+      : Value
+
+export type AppJson = JsonRow<AppsTable>
+export type UserJson = JsonRow<UsersTable> & { readonly pending: boolean }
+export type MerchantJson = JsonRow<MerchantsTable> & { readonly balance: number }
+export type TransactionJson = JsonRow<TransactionColumns>
+export type DisputeJson = JsonRow<DisputesTable>
+export type FraudJson = JsonRow<FraudsTable>
+export type PayoutJson = JsonRow<PayoutsTable>
+
+/** A webhook that was given up. */
+export interface WebhookJson {
+  readonly id: string
+  readonly url: string
+  readonly events: readonly EventType[]
+  readonly created: string
+  readonly disabled: string
 }

@@ -4,9 +4,8 @@ import type { Judged } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Piece } from '../pagination/pieces.ts'
-import type { MerchantEvent } from './event.ts'
+import type { EventType, MerchantEvent } from './event.ts'
 import { objectColumn, viewObject } from './event-objects.ts'
-import type { EventType } from './event-type.ts'
 
 /** What queries select of an event `r`. */
 export interface EventColumns {
