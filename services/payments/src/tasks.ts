@@ -1,10 +1,9 @@
-import type { AnyTask } from '@trestle/jobs/task.ts'
+import { type AnyTask, defineTask } from '@trestle/jobs/task.ts'
 import { acquirerTask } from './acquirers/acquirer-task.ts'
 import { confirmationTask } from './acquirers/confirmation-task.ts'
 import { acquirerEventsTask } from './acquirers/event-task.ts'
 import { inquiryTask } from './attempts/inquiry-task.ts'
 import { attemptSweepTask } from './attempts/sweep-task.ts'
-import { cleanUpTask } from './clean-up/clean-up.ts'
 import { simulatedDisputeTask } from './disputes/simulated-dispute-task.ts'
 import { expiryTask } from './expiry/expiry-task.ts'
 import { invitationMailTask } from './mail/invitation-mail.ts'
@@ -12,6 +11,16 @@ import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutTask } from './payouts/payout-task.ts'
 import { snapshotTask } from './snapshots/snapshot-task.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
+
+/** Deletes expired and old rows of all nouns, every hour, in one process at a time. */
+export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
+  retryLimit: 3,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 600,
+  timeoutSeconds: 600,
+  sealed: false,
+})
+export const CLEAN_UP_CRON = '17 * * * *'
 
 /** Every kind of background work of the service; `migrate` makes a queue for each. */
 export const tasks: readonly AnyTask[] = [

@@ -1,6 +1,7 @@
-import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from './clean-up/clean-up.ts'
 import type { ProcessDeps } from './deps.ts'
+import { CLEAN_UP_CRON, cleanUpTask } from './tasks.ts'
 import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
+import { runCleanUp } from './use-cases/clean-up.ts'
 import { workOnDeliveries } from './use-cases/deliver-events.ts'
 import { workOnConfirmations } from './use-cases/end-confirmation.ts'
 import { workOnExpiry } from './use-cases/expire-authorizations.ts'

@@ -2,8 +2,8 @@ import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { listWaitingJobs } from '@trestle/jobs/waiting-jobs.ts'
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
-import { cleanUp } from '../clean-up/clean-up.ts'
 import { tasks } from '../tasks.ts'
+import { cleanUp } from '../use-cases/clean-up.ts'
 import { type Operation, type Operator, operationCommand, operationGroup } from './operation.ts'
 
 /** `payments tasks …`: the background work as an operator sees it. */

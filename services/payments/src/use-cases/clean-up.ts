@@ -1,26 +1,14 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { defineTask } from '@trestle/jobs/task.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { deleteUnusedApps } from './unused-apps.ts'
-
-/** Deletes rows that nobody needs any more, every hour, once among all processes. */
-export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
-  retryLimit: 3,
-  firstDelaySeconds: 60,
-  longestDelaySeconds: 600,
-  timeoutSeconds: 600,
-  sealed: false,
-})
-export const CLEAN_UP_CRON = '17 * * * *'
 
 /** How many rows of a table were deleted. */
 export type CleanedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
 
 interface StaleRows {
   readonly table: keyof PaymentsTables
-  /** What of the table has an index for it, or is small. */
+  /** The condition of a stale row. An index serves it, or the table is small. */
   readonly stale: RawBuilder<unknown>
 }
 
@@ -30,7 +18,7 @@ const rules: readonly StaleRows[] = [
   { table: 'payment_sessions', stale: sql`expires < now()` },
   { table: 'spent_tokens', stale: sql`expires < now()` },
   { table: 'token_merchants', stale: sql`expires < now()` },
-  // A while longer, so that its page can say that it is over.
+  // Kept for 30 more days, so that the page of the invitation can say that it has expired.
   { table: 'invitations', stale: sql`expires < now() - interval '30 days'` },
   { table: 'app_invitations', stale: sql`expires < now() - interval '30 days'` },
 ]
@@ -39,8 +27,8 @@ const BATCH = 1_000
 const MERCHANTS = 1_000
 
 /**
- * Deletes what is stale, a batch a statement; rows that somebody holds are left for the next time. `unusedAppDays`: after which
- * apps go that nobody uses; 0: never.
+ * Deletes expired and old rows, a batch a statement. Locked rows stay until the next run. `unusedAppDays`: the age at which apps
+ * that nobody uses are deleted; 0: never.
  */
 export async function cleanUp(
   db: Kysely<PaymentsTables>,
@@ -53,7 +41,7 @@ export async function cleanUp(
   return counts
 }
 
-/** What is done with the job: the numbers go to the log. */
+/** The hourly job: cleans up, and logs the numbers. */
 export async function runCleanUp({
   db,
   logger,
@@ -81,7 +69,7 @@ async function deleteRows(
   }
 }
 
-/** Events are found merchant by merchant, by their ids. A function deletes them: the service may not. */
+/** Finds events by their ids, merchant by merchant. A SQL function deletes them, because the service may not. */
 async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<number> {
   let total = 0
   let after = ''
@@ -100,4 +88,40 @@ async function deleteBatchOfEvents(db: Kysely<PaymentsTables>, merchantIds: read
   const { rows } = await sql<{ deleted: number }>`
     SELECT ${sql.table('delete_old_events')}(${merchantIds}::text[], ${sql.lit(BATCH)}) AS deleted`.execute(db)
   return rows[0]?.deleted ?? 0
+}
+
+/**
+ * Deletes apps that look after no merchant and whose keys were not used for so many days. An app that becomes a member
+ * meanwhile is locked, and stays. Answers how many were deleted.
+ */
+async function deleteUnusedApps(db: Kysely<PaymentsTables>, days: number): Promise<number> {
+  let total = 0
+  for (;;) {
+    const { seen, deleted } = await deleteBatchOfApps(db, days)
+    total += deleted
+    if (seen < BATCH || deleted === 0) return total
+  }
+}
+
+async function deleteBatchOfApps(db: Kysely<PaymentsTables>, days: number) {
+  return db.transaction().execute(async (trx) => {
+    const { rows } = await sql<{ id: string }>`
+      SELECT a.id FROM ${sql.table('apps')} a
+      WHERE a.created < now() - make_interval(days => ${days}::int) AND ${isFree()} AND NOT EXISTS (
+        SELECT FROM ${sql.table('app_keys')} k
+        WHERE k.app_id = a.id AND greatest(k.created, k.last_used) >= now() - make_interval(days => ${days}::int)
+      ) LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
+    // Looked at again under the lock: a membership that was made before it is committed now.
+    const ids = await sql<{ id: string }>`
+      SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${isFree()}`
+      .execute(trx)
+      .then((free) => free.rows.map(({ id }) => id))
+    await sql`DELETE FROM ${sql.table('app_keys')} WHERE app_id = ANY (${ids}::text[])`.execute(trx)
+    await sql`DELETE FROM ${sql.table('apps')} WHERE id = ANY (${ids}::text[])`.execute(trx)
+    return { seen: rows.length, deleted: ids.length }
+  })
+}
+
+function isFree() {
+  return sql`NOT EXISTS (SELECT FROM ${sql.table('merchant_apps')} m WHERE m.app_id = a.id)`
 }
