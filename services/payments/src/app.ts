@@ -51,7 +51,7 @@ import { refundsRoutes } from './routes/transactions/refunds.ts'
 import { voidsRoutes } from './routes/transactions/voids.ts'
 import { transactionsRoutes } from './routes/transactions.ts'
 import { vaultRoutes } from './routes/vault.ts'
-import { serviceVersion } from './version.ts'
+import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES = 131_072
@@ -82,7 +82,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(requestInput)
   await app.register(apiDocuments, {
     title: 'Trestle payments',
-    version: serviceVersion,
+    version: VERSION,
     description: 'Merchants, card payments and a ledger.',
     module: deps.docsEnabled ? OPENAPI_MODULE : undefined,
     securitySchemes: SECURITY_SCHEMES,

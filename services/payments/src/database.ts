@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { StateEntriesTable } from './ledger/states.ts'
+import type * as ledger from './ledger-tables.ts'
 import type * as below from './merchant-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
 
@@ -187,12 +187,12 @@ export interface PaymentsTables {
   merchant_balances: MerchantBalancesTable
   instruments: below.InstrumentsTable
   transactions: below.TransactionsTable
-  trail_entries: below.TrailEntriesTable
-  lines: below.LinesTable
-  journals: below.JournalsTable
-  entries: below.EntriesTable
-  state_entries: StateEntriesTable
-  account_snapshots: below.AccountSnapshotsTable
+  trail_entries: ledger.TrailEntriesTable
+  lines: ledger.LinesTable
+  journals: ledger.JournalsTable
+  entries: ledger.EntriesTable
+  state_entries: ledger.StateEntriesTable
+  account_snapshots: ledger.AccountSnapshotsTable
   cards: below.CardsTable
   disputes: below.DisputesTable
   frauds: below.FraudsTable
@@ -213,48 +213,4 @@ export interface PaymentsTables {
   merchant_creations: MerchantCreationsTable
   payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable
-}
-
-/**
- * The class of each table. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
- * contains `merchant_id`. `local`: neither (reference: Classes of tables).
- */
-export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | 'merchant' | 'local'>> = {
-  apps: 'reference',
-  app_keys: 'reference',
-  users: 'reference',
-  merchants: 'reference',
-  merchant_apps: 'reference',
-  merchant_users: 'reference',
-  invitations: 'reference',
-  id_aliases: 'reference',
-  merchant_balances: 'merchant',
-  instruments: 'merchant',
-  transactions: 'merchant',
-  trail_entries: 'merchant',
-  lines: 'merchant',
-  journals: 'merchant',
-  entries: 'merchant',
-  state_entries: 'merchant',
-  account_snapshots: 'merchant',
-  cards: 'merchant',
-  disputes: 'merchant',
-  frauds: 'merchant',
-  payouts: 'merchant',
-  payment_sessions: 'merchant',
-  spent_tokens: 'merchant',
-  attempts: 'merchant',
-  acquirer_exceptions: 'merchant',
-  acquirer_operations: 'merchant',
-  events: 'merchant',
-  webhooks: 'merchant',
-  outbox: 'merchant',
-  idempotency: 'merchant',
-  audit: 'merchant',
-  fx_rates: 'reference',
-  app_invitations: 'reference',
-  merchant_creations: 'local',
-  payout_batches: 'local',
-  token_merchants: 'local',
-  rate_limits: 'local',
 }

@@ -2,13 +2,13 @@
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { Command } from 'commander'
 import { loadPaymentsConfig } from './config.ts'
-import { serviceVersion } from './version.ts'
+import { VERSION } from './version.ts'
 
 const load = () => loadPaymentsConfig(process.env)
 
 const program = new Command('payments')
   .description('Card payments over HTTP. Settings come from PAYMENTS_… variables and .env.')
-  .version(serviceVersion)
+  .version(VERSION)
 
 await runCommandLine(program, process, {
   serve: async () => {

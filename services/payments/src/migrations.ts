@@ -5,9 +5,9 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
-import { invokerFunctions, readOnlyTables, writableColumns } from './database-rights.ts'
+import { invokerFunctions, readOnlyTables, writableColumns } from './table-rules.ts'
 import { tasks } from './tasks.ts'
-import { serviceVersion } from './version.ts'
+import { VERSION } from './version.ts'
 
 type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
   Partial<Pick<PaymentsConfig, 'databaseUrl' | 'isProduction'>>
@@ -30,12 +30,12 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     sources: paymentsMigrations,
     functions: {
       files: paymentsFunctions,
-      release: serviceVersion,
+      release: VERSION,
       replacesOwnRelease: !config.isProduction,
       invoker: invokerFunctions,
     },
     settings: {
-      serviceVersion,
+      serviceVersion: VERSION,
       QUEUE_VERSION,
       tasks,
       role,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tableClasses } from '../src/database.ts'
+import { tableClasses } from '../src/table-rules.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 // What the runbook of scaling out says to Citus, as far as a plain PostgreSQL can tell whether Citus would take it.

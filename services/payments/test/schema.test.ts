@@ -3,9 +3,8 @@ import { planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tableClasses } from '../src/database.ts'
-import { invokerFunctions, readOnlyTables } from '../src/database-rights.ts'
 import { migrateOptions } from '../src/migrations.ts'
+import { invokerFunctions, readOnlyTables, tableClasses } from '../src/table-rules.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 const MIGRATOR_TABLES = ['trestle_migrations', 'trestle_migrations_lock', 'trestle_functions']

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { tableClasses } from '../src/database.ts'
+import { tableClasses } from '../src/table-rules.ts'
 import {
   basic,
   createTestApp,

@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import type { PaymentsConfig } from '../config.ts'
 import { openOperatorDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
-import { serviceVersion } from '../version.ts'
+import { VERSION } from '../version.ts'
 import { adjustCommand } from './adjust.ts'
 import { appCommand } from './app.ts'
 import { attemptsCommand } from './attempts.ts'
@@ -61,6 +61,6 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): rea
       .action(async () => {
         if (!(await doctor(load, print, now))) process.exitCode = 1
       }),
-    new Command('version').description('print the version').action(() => print(serviceVersion)),
+    new Command('version').description('print the version').action(() => print(VERSION)),
   ]
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { EntriesTable, JournalsTable, LinesTable, TrailEntriesTable } from '../merchant-tables.ts'
+import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable, TrailEntriesTable } from '../ledger-tables.ts'
 import { type Column, canonicalBytes } from './canonical-bytes.ts'
-import type { StateEntriesTable } from './states.ts'
 
 /** Dates are texts here: a day has no time. */
 export type TrailRow = Omit<TrailEntriesTable, 'rate_date'> & { readonly rate_date: string | null }

@@ -1,4 +1,4 @@
-import type { EntriesTable, JournalsTable, LineKind, LinesTable } from '../merchant-tables.ts'
+import type { EntriesTable, JournalsTable, LineKind, LinesTable } from '../ledger-tables.ts'
 import { CHAIN_START, hashOf, type LedgerLink, type Link, type TrailRow } from './chain.ts'
 
 /** The end of a merchant's chain: how many links, and the hash of the last. */

@@ -3,7 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Judged } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
-import type { LineKind } from '../merchant-tables.ts'
+import type { LineKind } from '../ledger-tables.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,

@@ -2,22 +2,6 @@ import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
-/** What a row was when it was written: digests of its columns, by what they do. A link of the merchant's chain of states. */
-export interface StateEntriesTable {
-  merchant_id: string
-  id: string
-  created: Date
-  table_name: string
-  row_id: string
-  money: Buffer
-  party: Buffer
-  terms: Buffer
-  /** Who was connected. */
-  login: string
-  hash: Buffer
-  hash_version: number
-}
-
 /** Columns that move money; that name who gets or pays it; and the others. Those of a transaction's card are `i`. */
 export interface StateColumns {
   readonly money: readonly string[]

@@ -1,7 +1,7 @@
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { PaymentsConfig } from '../config.ts'
-import { serviceVersion } from '../version.ts'
+import { VERSION } from '../version.ts'
 import { scrub } from './scrub.ts'
 
 /** How the process is watched, besides its log. */
@@ -13,7 +13,7 @@ export interface Telemetry {
 export async function openTelemetry(
   config: Pick<PaymentsConfig, 'metrics' | 'otlpProtocol' | 'tracingEnabled'>,
 ): Promise<Telemetry> {
-  const resource = { 'service.name': 'payments', 'service.version': serviceVersion }
+  const resource = { 'service.name': 'payments', 'service.version': VERSION }
   const [metrics, tracing] = await Promise.all([
     createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource, scrub }),

@@ -1,4 +1,4 @@
-import type { TrailKind } from '../merchant-tables.ts'
+import type { TrailKind } from '../ledger-tables.ts'
 
 /** The card that a transaction was made with, as far as it is shown. */
 export interface ShownCard {

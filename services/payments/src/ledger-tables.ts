@@ -1,0 +1,81 @@
+import type { MerchantRow } from './merchant-tables.ts'
+
+/** A link of the merchant's chain. */
+interface ChainedRow extends MerchantRow {
+  hash: Buffer
+  hash_version: number
+}
+
+export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
+
+/** What happened to a transaction. `amount` is in its currency; `gross`, fees and `balance` are in the merchant's. */
+export interface TrailEntriesTable extends ChainedRow {
+  transaction_id: string
+  seq: number
+  kind: TrailKind
+  amount: bigint
+  gross: bigint
+  fee_flat: bigint
+  fee_rate: bigint
+  balance: bigint
+  descriptor: string
+  reference: string | null
+  line_id: string | null
+  dispute_id: string | null
+  rate: string | null
+  rate_date: Date | null
+}
+
+export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
+
+/** A movement of the merchant's balance. `amount` is in `currency`, that of the transaction. */
+export interface LinesTable extends ChainedRow {
+  kind: LineKind
+  balance: bigint
+  fee: bigint
+  description: string | null
+  transaction_id: string | null
+  amount: bigint | null
+  currency: string | null
+  balance_after: bigint
+  journal_id: string
+  test: boolean
+}
+
+export interface JournalsTable extends ChainedRow {
+  kind: LineKind | 'payoutSettled' | 'schemeSettled'
+  cause_id: string
+  test: boolean
+}
+
+/** One side of a journal. Credit is positive. */
+export interface EntriesTable {
+  merchant_id: string
+  journal_id: string
+  seq: number
+  account: string
+  currency: string
+  amount: bigint
+  test: boolean
+}
+
+/** Sums of entries up to the end of a day. */
+export interface AccountSnapshotsTable {
+  merchant_id: string
+  account: string
+  currency: string
+  test: boolean
+  date: Date
+  sum: string
+}
+
+/** A link of the merchant's chain of states: digests of the columns of a row as it was written, by what the columns do. */
+export interface StateEntriesTable extends ChainedRow {
+  table_name: string
+  row_id: string
+  money: Buffer
+  party: Buffer
+  terms: Buffer
+  /** The database login that wrote it. */
+  login: string
+}
