@@ -3,7 +3,7 @@ import { createServer, type Server } from '@trestle/common/server/create-server.
 import { readyRoute } from '@trestle/common/server/readiness.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
-import { errorVocabulary } from './error-view.ts'
+import { errorVocabulary } from './error-body.ts'
 import { serviceUnavailable } from './errors.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate } from './plugins/authenticate.ts'

@@ -8,7 +8,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import { errorVocabulary } from '../error-view.ts'
+import { errorVocabulary } from '../error-body.ts'
 
 let payments: TestPayments
 let app: TestApp

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import { fingerprintOf } from '../idempotency/fingerprint.ts'
 
 const HEADER = 'idempotency-key'

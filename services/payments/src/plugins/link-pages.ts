@@ -1,7 +1,7 @@
 import { sendError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { errorVocabulary } from '../error-view.ts'
+import { errorVocabulary } from '../error-body.ts'
 import { pageHeaders } from '../pages/page.ts'
 import { closedBy, type LinkProblem, type PayableLink, type PaymentLink } from '../payment-links/link.ts'
 import { problemPage, troublePage } from '../payment-links/link-pages.ts'

@@ -6,7 +6,7 @@ import type { Flaw } from '../access/admit.ts'
 import { parseForm } from '../bodies/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../bodies/parsed-input.ts'
 import { readBody } from '../bodies/read-body.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import { unsupportedMediaType } from '../errors.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { name, text } from '../bodies/fields.ts'
-import { errorResponses } from '../error-view.ts'
+import { errorResponses } from '../error-body.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 import { registerApp } from '../use-cases/create-app.ts'
 

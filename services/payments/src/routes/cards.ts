@@ -4,7 +4,7 @@ import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
 import { readCard } from '../cards/card-repository.ts'
 import { CardView, viewCard } from '../cards/card-view.ts'
-import { errorResponses } from '../error-view.ts'
+import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
 /** One kept card (reference: Kept cards). */

@@ -5,7 +5,7 @@ import { pathId } from '../bodies/fields.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { ReportQuery, reportPage } from '../disputes/report-query.ts'
-import { errorResponses } from '../error-view.ts'
+import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
 /** Disputes, which the acquirer reports (reference: Disputes and fraud alerts). */

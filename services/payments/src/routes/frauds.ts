@@ -5,7 +5,7 @@ import { pathId } from '../bodies/fields.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
 import { ReportQuery, reportPage } from '../disputes/report-query.ts'
-import { errorResponses } from '../error-view.ts'
+import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
 /** Fraud alerts, which the acquirer reports (reference: Disputes and fraud alerts). */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { readIdentity } from '../apps/app-repository.ts'
 import { IdentityView, viewIdentity } from '../apps/app-view.ts'
-import { errorResponses } from '../error-view.ts'
+import { errorResponses } from '../error-body.ts'
 import { unauthorized } from '../errors.ts'
 
 /** The identity of the caller (reference: Identity of the caller). */

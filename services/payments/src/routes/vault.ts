@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { checkoutErrors } from '../error-view.ts'
+import { checkoutErrors } from '../error-body.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/vault-body.ts'

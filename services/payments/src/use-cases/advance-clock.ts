@@ -1,7 +1,7 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { expireAuthorizations } from './expire-authorizations.ts'
 

@@ -3,7 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import { disputeClosed } from '../errors.ts'
 
 /** How a test merchant wants a dispute to end; null when the body was refused. */

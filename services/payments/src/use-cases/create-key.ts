@@ -4,7 +4,7 @@ import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import { forbidden } from '../errors.ts'
 
 /** A new key, as only its caller sees it. */

@@ -12,7 +12,7 @@ import {
   callFinishCharge,
 } from '../charges/charge-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields, paymentRefused } from '../error-view.ts'
+import { invalidFields, paymentRefused } from '../error-body.ts'
 import { rateUnavailable } from '../errors.ts'
 import { processingErrorOf } from '../processing/status-code.ts'
 

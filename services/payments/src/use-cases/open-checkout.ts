@@ -3,7 +3,7 @@ import { completeScenario, type Scenario, type ScenarioChanges } from '../acquir
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
 import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { cardDataInsecure } from '../error-view.ts'
+import { cardDataInsecure } from '../error-body.ts'
 import {
   integrationDisabled,
   integrationKeyUnknown,

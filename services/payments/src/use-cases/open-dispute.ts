@@ -3,7 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import { formatMoney } from '../money/minor-units.ts'
 
 /** A dispute that a test merchant asks for; null when the body was refused. */

@@ -1,7 +1,7 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 import type { Payout } from '../payouts/payout.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 import { countPayouts } from '../payouts/payout-task.ts'

@@ -1,6 +1,6 @@
 import { cardRefusal } from '../acquirers/simulate.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { orderRefused } from '../error-view.ts'
+import { orderRefused } from '../error-body.ts'
 import { cardProblem, refusalDetails } from '../payments/card-judgement.ts'
 import { type Challenge, challengesOf } from '../payments/challenge.ts'
 import { updateOfferedStep } from '../payments/session-repository.ts'

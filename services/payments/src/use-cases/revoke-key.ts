@@ -2,7 +2,7 @@ import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-view.ts'
+import { invalidFields } from '../error-body.ts'
 
 /**
  * Revokes a key of the calling app, also the one that it calls with.

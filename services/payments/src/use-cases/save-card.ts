@@ -3,7 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import { unknownSource } from '../charges/charge.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields, paymentRefused } from '../error-view.ts'
+import { invalidFields, paymentRefused } from '../error-body.ts'
 
 /** A card to be kept; null when the body was refused. */
 export interface SaveCardInput {

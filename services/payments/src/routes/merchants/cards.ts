@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { id, pathId, text } from '../../bodies/fields.ts'
-import { chargeRefusal, errorResponses } from '../../error-view.ts'
+import { chargeRefusal, errorResponses } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { saveCard } from '../../use-cases/save-card.ts'
 

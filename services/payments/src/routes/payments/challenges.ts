@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { checkoutErrors } from '../../error-view.ts'
+import { checkoutErrors } from '../../error-body.ts'
 import { endpointNotFound } from '../../errors.ts'
 import { PaymentBody } from '../../payments/payment-body.ts'
 import { ChallengeTaskView } from '../../payments/payment-view.ts'

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../bodies/fields.ts'
 import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
-import { errorResponses } from '../../error-view.ts'
+import { errorResponses } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { closeDispute } from '../../use-cases/close-dispute.ts'
 

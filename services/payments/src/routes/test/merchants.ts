@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-view.ts'
+import { errorResponses } from '../../error-body.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { advanceClock } from '../../use-cases/advance-clock.ts'
