@@ -36,7 +36,7 @@ import { paymentsNames } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import { observeRates } from './money/observe-rates.ts'
 import { expectMigrations, openOwnersDatabase, openPaymentsDatabase } from './payments-database.ts'
-import { type CardTesting, createCardTesting } from './rate-limits/card-testing.ts'
+import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { tasks } from './tasks.ts'
 import type { Telemetry } from './telemetry/open-telemetry.ts'
@@ -61,7 +61,8 @@ export interface PaymentsDeps extends DayLimits {
   readonly vault: PanVault
   /** What the checkout gives out. */
   readonly seals: CheckoutSeals
-  readonly cardTesting: CardTesting
+  /** Limits refused cards at live merchants, by address. */
+  readonly limitRefusals: LimitRefusals
   /** Whether live card data must come by TLS. */
   readonly requireTls: boolean
   /** The host whose root is the vault; undefined: none. */
@@ -174,7 +175,7 @@ export async function createDeps(
   return {
     db: database.db,
     lanes: database.lanes,
-    ...{ limits, cardTesting: createCardTesting(limits, metrics.meter) },
+    ...{ limits, limitRefusals: createRefusalLimit(limits, metrics.meter) },
     repeats: createRepeats(),
     pepper: createSecretKey(config.pepper),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter: metrics.meter, logger }),

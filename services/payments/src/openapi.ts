@@ -23,7 +23,7 @@ const documentDeps: PaymentsDeps = {
     ...{ requests: limit, apps: limit, failures: limit, checkouts: limit, refusals: limit, mails: limit },
     ...{ invitations: limit, invitationAddresses: limit },
   },
-  cardTesting: { watch: unused },
+  limitRefusals: unused,
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
   ...{ requireTls: false, vaultHost: undefined, posUrl: '', posHost: undefined },
   ...{ registration: 'open', unusedAppDays: 0 },

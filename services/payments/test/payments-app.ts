@@ -24,7 +24,7 @@ import { createMailer } from '../src/mail/mailer.ts'
 import { createPersons, type VerifyPersonToken } from '../src/members/person-token.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
-import { createCardTesting } from '../src/rate-limits/card-testing.ts'
+import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
 import { createMoves } from '../src/transactions/moves.ts'
 import { createCheckoutSeals } from '../src/vault/checkout-seals.ts'
@@ -167,7 +167,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     }),
     vault: testVault,
     seals: createCheckoutSeals(TEST_VAULT_KEYS),
-    cardTesting: createCardTesting(limits, createNoopMeter()),
+    limitRefusals: createRefusalLimit(limits, createNoopMeter()),
     ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
     ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
     ...{ registration: options.registration ?? 'open', unusedAppDays: 0 },

@@ -1,7 +1,9 @@
+import { currencyExponent } from '../money/currencies.ts'
 import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
 import { type Page, renderPage } from '../pages/page.ts'
 import { type PaymentLink, redirectAfter } from './link.ts'
+import { type AmountFlaw, TYPED_LENGTH_MAX } from './link-amount.ts'
 import type { PageLocale } from './locale.ts'
 import type { Receipt } from './receipt.ts'
 import { type Say, speak, type TextName } from './texts.ts'
@@ -103,4 +105,35 @@ export function troublePage(advice: TextName, again: string | undefined, locale:
 <p>${say(advice)}</p>
 ${again === undefined ? undefined : html`<p><a href="${again}">${say('startAgain')}</a></p>`}`,
   })
+}
+
+const FLAWS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
+
+/** Asks for the amount where the link has none (reference: Amount page). */
+export function amountPage(
+  { link, typed, flaw }: { readonly link: PaymentLink; readonly typed: string; readonly flaw: AmountFlaw | undefined },
+  locale: PageLocale,
+): string {
+  const say = speak(locale.language)
+  const { currency, payee } = link
+  return renderLinkPage(locale, {
+    title: `${say('amountTitle')} ${payee.name}`,
+    main: html`
+${summary(link, locale, say)}
+<form method="post" action="/pos">
+<input type="hidden" name="link" value="${link.query}">
+<div class="field">
+<label for="amount">${say('amountIn', { currency })}</label>
+<input id="amount" name="amount" inputmode="decimal" autocomplete="off" maxlength="${TYPED_LENGTH_MAX}" required autofocus
+ value="${typed}" aria-describedby="amount-error"${flaw && html` aria-invalid="true"`}>
+<p class="error" id="amount-error" role="alert">${flaw && say(FLAWS[flaw], { example: exampleOf(currency, locale) })}</p>
+</div>
+<button>${say('go')}</button>
+</form>`,
+  })
+}
+
+function exampleOf(currency: string, { tag }: PageLocale): string {
+  const digits = currencyExponent(currency) ?? 0
+  return new Intl.NumberFormat(tag, { minimumFractionDigits: digits }).format(25)
 }

@@ -1,7 +1,7 @@
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { FastifyInstance } from 'fastify'
 import { rateLimited } from '../errors.ts'
-import type { RateLimit } from '../rate-limits/limits.ts'
+import type { RateLimit } from '../rate-limits/rate-limit.ts'
 
 /** Counts an event under a key; throws 429 with Retry-After beyond the limit, and counts the refusal under `scope`. */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {

@@ -2,7 +2,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
 import { expect, it } from 'vitest'
 import type { PaymentEnd } from '../payments/checkout-repository.ts'
-import { createCardTesting, createTurns } from './card-testing.ts'
+import { createRefusalLimit, createTurns } from './card-testing.ts'
 import { createRateLimits } from './limits.ts'
 
 const REFUSED: PaymentEnd = { statusCode: 'PAYMENT_REJECTED_BY_ISSUER' }
@@ -20,9 +20,9 @@ function start() {
   )
   const asked: ((end: PaymentEnd | undefined) => void)[] = []
   const openProcess = () => {
-    const { watch } = createCardTesting(limits, createNoopMeter())
+    const limitRefusals = createRefusalLimit(limits, createNoopMeter())
     return (address = '192.0.2.1') =>
-      watch(address, () => new Promise((resolve) => asked.push(resolve))).catch(({ code, message }) => ({
+      limitRefusals(address, () => new Promise((resolve) => asked.push(resolve))).catch(({ code, message }) => ({
         code,
         message,
       }))
@@ -32,7 +32,7 @@ function start() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-it('asks about no more cards at once than may be refused, those that were refused before counted', async () => {
+it('asks about no more cards at once than may still be refused', async () => {
   const { asked, pay } = start()
   const before = [pay(), pay()]
   await settle()
@@ -49,7 +49,7 @@ it('asks about no more cards at once than may be refused, those that were refuse
   expect(await other).toEqual(APPROVED)
 })
 
-it('lets all that are sent at once take their turn while none is refused', async () => {
+it('lets payments that are sent at once take turns while none is refused', async () => {
   const { asked, pay } = start()
   const payments = Array.from({ length: 8 }, () => pay())
   for (const index of payments.keys()) {
@@ -60,7 +60,7 @@ it('lets all that are sent at once take their turn while none is refused', async
   expect(await Promise.all(payments)).toEqual(payments.map((_, index) => (index === 5 ? undefined : APPROVED)))
 })
 
-it('counts what is under way at another process', async () => {
+it('counts payments that are under way in another process', async () => {
   const { asked, pay, payElsewhere } = start()
   const payments = [pay(), pay(), pay()]
   await settle()
@@ -86,7 +86,7 @@ function makeWork() {
 }
 
 // ASVS 15.2.2
-it('runs so much of a key at once, the rest in its order, and other keys beside it', async () => {
+it('runs so much work of a key at once, the rest in order, and work of other keys beside it', async () => {
   const inTurn = createTurns(2)
   const { started, work, end } = makeWork()
   const results = ['a', 'b', 'c', 'd'].map((name) => inTurn('key', work(name)))

@@ -3,23 +3,25 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { rateLimited } from '../errors.ts'
 import type { PaymentEnd } from '../payments/checkout-repository.ts'
-import type { RateLimit, RateLimits } from './limits.ts'
+import type { RateLimits } from './limits.ts'
+import type { RateLimit } from './rate-limit.ts'
 
-/** Stops those who try cards at live merchants: after many refusals their address must wait (reference: Rate limits). */
-export interface CardTesting {
-  /**
-   * Has a payment from an address decided, and counts it when it is refused.
-   * @throws 429 when too many cards from the address were refused
-   */
-  watch(address: string, decide: () => Promise<PaymentEnd | undefined>): Promise<PaymentEnd | undefined>
-}
+/**
+ * Has a live payment from an address decided, and counts it when it is refused. So whoever tries stolen cards must wait after
+ * many refusals (reference: Rate limits).
+ * @throws 429 when too many cards from the address were refused
+ */
+export type LimitRefusals = (
+  address: string,
+  decide: () => Promise<PaymentEnd | undefined>,
+) => Promise<PaymentEnd | undefined>
 
-export function createCardTesting({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): CardTesting {
+export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
   const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
   const limited = startAtZero(counter, [{ scope: 'refusals' }])
   const inTurn = createTurns(1)
   const underWay = new Map<string, Set<Promise<void>>>()
-  /** Takes a refusal that is left; waits for one while payments of the address are under way, which may give theirs back. */
+  /** Counts a refusal. When none is left, waits while payments of the address are under way: they may give theirs back. */
   const take = async (address: string) => {
     for (;;) {
       const others = [...(underWay.get(address) ?? [])]
@@ -32,32 +34,30 @@ export function createCardTesting({ refusals }: Pick<RateLimits, 'refusals'>, me
       await Promise.race(others)
     }
   }
-  return {
-    watch: async (ip, decide) => {
-      const address = addressKey(ip)
-      const finish = await inTurn(address, async () => {
-        await take(address)
-        return begin(underWay, address)
-      })
-      let isRefused = false
+  return async (ip, decide) => {
+    const address = addressKey(ip)
+    const finish = await inTurn(address, async () => {
+      await take(address)
+      return begin(underWay, address)
+    })
+    let isRefused = false
+    try {
+      const end = await decide()
+      isRefused = end !== undefined && 'statusCode' in end
+      return end
+    } finally {
       try {
-        const end = await decide()
-        isRefused = end !== undefined && 'statusCode' in end
-        return end
+        if (!isRefused) await refusals.giveBack(address)
       } finally {
-        try {
-          if (!isRefused) await refusals.giveBack(address)
-        } finally {
-          finish()
-        }
+        finish()
       }
-    },
+    }
   }
 }
 
 /**
- * Counts a payment as refused before it is decided: all that are sent at once, to whatever process, would pass before the first
- * is refused.
+ * Counts a payment as refused before it is decided. Otherwise payments that are sent at once, to any process, would all pass
+ * before the first is refused.
  */
 async function takeRefusal(refusals: RateLimit, address: string): Promise<number | undefined> {
   const noneLeft = await refusals.wait(address)
@@ -67,7 +67,7 @@ async function takeRefusal(refusals: RateLimit, address: string): Promise<number
   return seconds
 }
 
-/** Notes a payment among those under way. @returns what tells that it has ended */
+/** Notes that a payment is under way. @returns a function that notes its end */
 function begin(underWay: Map<string, Set<Promise<void>>>, address: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   const payments = underWay.get(address) ?? new Set()
@@ -79,10 +79,10 @@ function begin(underWay: Map<string, Set<Promise<void>>>, address: string): () =
   }
 }
 
-/** Runs work of a key when it is its turn, and answers what it answers. */
-export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
+/** Runs work when it is the turn of its key. */
+type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
 
-/** Lets so much work of one key run at once; what is more waits in line. */
+/** Lets at most `atOnce` pieces of work of one key run at a time. Others wait in line. */
 export function createTurns(atOnce: number): InTurn {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   return async (key, work) => {

@@ -1,32 +1,23 @@
-import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { LimiterStore } from '@trestle/service/limiter-store.ts'
+import { byAddress, createRateLimit, type RateLimit } from './rate-limit.ts'
 
-/** Counts events of one kind by key. */
-export interface RateLimit {
-  /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
-  consume(key: string): Promise<number | undefined>
-  /** Counts nothing. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
-  wait(key: string): Promise<number | undefined>
-  /** Takes one event back, of a limit that is returnable. */
-  giveBack(key: string): Promise<void>
-}
-
-/** The limits of the service. An address of IPv6 counts by its network (reference: Rate limits). */
+/** The limits of the service. An IPv6 address counts by its network (reference: Rate limits). */
 export interface RateLimits {
   /** Requests, by the MAC of their key. */
   readonly requests: RateLimit
   /** New apps, by address. */
   readonly apps: RateLimit
-  /** Requests with a key that is not good, by address. */
+  /** Requests with a bad key, by address. */
   readonly failures: RateLimit
   /** Requests of the checkout, by address. */
   readonly checkouts: RateLimit
-  /** Cards that were refused at live merchants, by address. */
+  /** Refused cards at live merchants, by address. */
   readonly refusals: RateLimit
-  /** Invitations by mail, by a digest of the address that they go to. */
+  /** Invitation mails, by a digest of the email address. */
   readonly mails: RateLimit
-  /** Invitations that are asked for, by whoever asks: a key or a person; and by the address that it comes from. */
+  /** Requests for invitations, by key or person. */
   readonly invitations: RateLimit
+  /** Requests for invitations, by address. */
   readonly invitationAddresses: RateLimit
 }
 
@@ -41,7 +32,7 @@ export interface RateLimitConfig {
   readonly invitationsPerHour: number
 }
 
-/** Windows of more than a second's allowance let a client be uneven. */
+/** Windows longer than a second let a client send unevenly. */
 const REQUEST_WINDOW_SECONDS = 2
 const CHECKOUT_WINDOW_SECONDS = 3
 const REFUSAL_WINDOW_SECONDS = 600
@@ -65,40 +56,4 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     invitations: createRateLimit({ name: 'invitation', ...invitations }, store),
     invitationAddresses: byAddress(createRateLimit({ name: 'invitation-address', ...invitations }, store)),
   }
-}
-
-function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
-  return {
-    consume: (address) => consume(addressKey(address)),
-    wait: (address) => wait(addressKey(address)),
-    giveBack: (address) => giveBack(addressKey(address)),
-  }
-}
-
-interface RateLimitWindow {
-  /** Part of every key. */
-  readonly name: string
-  /** 0 switches the limit off. */
-  readonly events: number
-  readonly seconds: number
-  readonly returnable?: boolean
-}
-
-const UNLIMITED: RateLimit = { consume: async () => undefined, wait: async () => undefined, giveBack: async () => {} }
-
-function createRateLimit(
-  { name, events, seconds, returnable = false }: RateLimitWindow,
-  store: LimiterStore,
-): RateLimit {
-  if (events === 0) return UNLIMITED
-  const limiter = store(name, { points: events, durationSeconds: seconds, returnable })
-  return {
-    consume: async (key) => toSeconds(await limiter.consume(key)),
-    wait: async (key) => toSeconds(await limiter.waitMs(key)),
-    giveBack: (key) => limiter.reward(key),
-  }
-}
-
-function toSeconds(waitMs: number | undefined): number | undefined {
-  return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
 }

@@ -1,9 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { endpointNotFound } from '../errors.ts'
-import { assets } from '../pages/assets.ts'
 
-/** The style and the scripts of pages. */
+interface Asset {
+  readonly type: string
+  readonly text: string
+}
+
+const CSS = 'text/css; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+const TYPES = { 'page.css': CSS, 'pay.css': CSS, 'conclude.js': SCRIPT, 'leave.js': SCRIPT, 'pay.js': SCRIPT } as const
+
+const ASSETS_FOLDER = join(import.meta.dirname, '../pages/assets')
+
+/** Every file that pages load, by its name, read once. */
+const assets: ReadonlyMap<string, Asset> = new Map(
+  Object.entries(TYPES).map(([name, type]) => [name, { type, text: readFileSync(join(ASSETS_FOLDER, name), 'utf8') }]),
+)
+
+/** Styles and scripts of pages. */
 export const assetsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/assets/:name', { schema: { hide: true, params: z.object({ name: z.string() }) } }, (request, reply) => {
     const asset = assets.get(request.params.name)

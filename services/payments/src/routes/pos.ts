@@ -2,9 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { formatAmount } from '../money/minor-units.ts'
-import { amountPage } from '../payment-links/amount-page.ts'
 import { isPayable, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
 import { readTypedAmount, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
+import { amountPage } from '../payment-links/link-pages.ts'
 import { linkQueryOf, openVisitedLink, sendPage, sendPaymentPage, visitOf } from '../plugins/link-pages.ts'
 
 const AmountBody = z.object({

@@ -9,7 +9,7 @@ import type { Step, TdsStatus } from '../tds/enrolment.ts'
 import { type AuthorizeDeps, authorizePayment, type DecidedOrder } from './authorize-payment.ts'
 import { type CheckoutDeps, type EndedOrder, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
 
-export type PayDeps = CheckoutDeps & AuthorizeDeps & Pick<PaymentsDeps, 'cardTesting'>
+export type PayDeps = CheckoutDeps & AuthorizeDeps & Pick<PaymentsDeps, 'limitRefusals'>
 
 /** What a client is to do next, or the transaction that its order became. */
 export type PaymentAnswer =
@@ -29,7 +29,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   if ('step' in next) return offer(deps, opened, next.step)
   const decision = 'status' in next ? decide(opened, next.status) : next
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
-  const end = await (opened.payee.test ? authorize() : deps.cardTesting.watch(request.address, authorize))
+  const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.address, authorize))
   if (!end) return offer(deps, { ...opened, session: undefined }, 'card-lookup')
   return answer({ end, network: opened.network, replayed: false, bound: undefined })
 }

@@ -1,0 +1,49 @@
+import { addressKey } from '@trestle/common/server/address-key.ts'
+import type { LimiterStore } from '@trestle/service/limiter-store.ts'
+
+/** Counts events of one kind by key. */
+export interface RateLimit {
+  /** Counts one event. Resolves to undefined while the key is within its limit, else to whole seconds to wait, at least 1. */
+  consume(key: string): Promise<number | undefined>
+  /** Does not count. Resolves to undefined while an event is left, else to whole seconds to wait, at least 1. */
+  wait(key: string): Promise<number | undefined>
+  /** Takes one event back, where the limit is returnable. */
+  giveBack(key: string): Promise<void>
+}
+
+interface RateLimitWindow {
+  /** Part of every key. */
+  readonly name: string
+  /** 0 switches the limit off. */
+  readonly events: number
+  readonly seconds: number
+  readonly returnable?: boolean
+}
+
+const UNLIMITED: RateLimit = { consume: async () => undefined, wait: async () => undefined, giveBack: async () => {} }
+
+export function createRateLimit(
+  { name, events, seconds, returnable = false }: RateLimitWindow,
+  store: LimiterStore,
+): RateLimit {
+  if (events === 0) return UNLIMITED
+  const limiter = store(name, { points: events, durationSeconds: seconds, returnable })
+  return {
+    consume: async (key) => toSeconds(await limiter.consume(key)),
+    wait: async (key) => toSeconds(await limiter.waitMs(key)),
+    giveBack: (key) => limiter.reward(key),
+  }
+}
+
+function toSeconds(waitMs: number | undefined): number | undefined {
+  return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
+}
+
+/** The same limit, with an IPv6 address counted by its network. */
+export function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
+  return {
+    consume: (address) => consume(addressKey(address)),
+    wait: (address) => wait(addressKey(address)),
+    giveBack: (address) => giveBack(addressKey(address)),
+  }
+}
