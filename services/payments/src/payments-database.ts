@@ -1,10 +1,23 @@
+import type { Meter } from '@opentelemetry/api'
 import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import { loadQuerySpans } from '@trestle/database/query-spans.ts'
+import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
+import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { standbyOf } from '@trestle/service/standby.ts'
+import type { FastifyBaseLogger } from 'fastify'
+import { observeAcquiring } from './acquirers/observe-acquiring.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
+import { observeLedger } from './ledger/verification.ts'
 import { paymentsNames } from './migrations.ts'
+import { observeRates } from './money/observe-rates.ts'
+import { tasks } from './tasks.ts'
+import { createJobKeys } from './vault/job-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
@@ -61,4 +74,45 @@ export async function openOwnersDatabase(config: PaymentsConfig): Promise<Databa
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
+}
+
+/** Opens the database of a serving process, with its standby. Traced statements have spans. */
+export async function openServingDatabase(
+  config: PaymentsConfig,
+  logger: FastifyBaseLogger,
+): Promise<Database<PaymentsTables>> {
+  return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
+    standby: standbyOf(config.standby, logger),
+    spans: await loadQuerySpans(config.tracingEnabled),
+  })
+}
+
+/** Reports what only the database knows: its connections, work, rates and books. */
+export function observeDatabase(meter: Meter, database: Database<PaymentsTables>): void {
+  const { db } = database
+  const schema = database.names.jobSchema
+  observeConnections(meter, database)
+  observeAcquiring(meter, { db, schema })
+  observeJobs(meter, { db, schema, tasks })
+  observeOutbox(meter, { db, writtenAt: 'created' })
+  observeRates(meter, db)
+  observeLedger(meter, db)
+}
+
+/** The job queue of the service. It connects when it is opened. */
+export function openPaymentsJobs(
+  config: PaymentsConfig,
+  { meter, onError, now }: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
+): Jobs {
+  return createJobs({
+    url: config.databaseUrl,
+    schema: paymentsNames(config).jobSchema,
+    role: config.databaseRole,
+    prepared: config.databasePrepared,
+    applicationName: 'payments-jobs',
+    sealKeys: createJobKeys(config),
+    meter,
+    onError,
+    now,
+  })
 }

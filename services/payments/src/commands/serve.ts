@@ -5,9 +5,9 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import { startKeyUseWrites } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import { createDeps, createPaymentsLog } from '../deps.ts'
+import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
-import { openTelemetry } from '../telemetry/open-telemetry.ts'
+import { createPaymentsLog, openTelemetry } from '../telemetry/open-telemetry.ts'
 import { startWork, stopWork } from '../work.ts'
 
 const LARGE_POOL = 32

@@ -1,3 +1,4 @@
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { PaymentsConfig } from '../config.ts'
@@ -19,4 +20,12 @@ export async function openTelemetry(
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource, scrub }),
   ])
   return { metrics, tracing }
+}
+
+/** Members that the log redacts, beside those that every service redacts. */
+const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
+
+/** The log of a process. @throws Error naming the file when it cannot be written */
+export function createPaymentsLog(config: Pick<PaymentsConfig, 'logLevel' | 'logFile'>): ServiceLogger {
+  return createLogger({ level: config.logLevel, file: config.logFile, redact: SECRET_PATHS, scrub })
 }

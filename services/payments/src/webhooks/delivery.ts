@@ -1,5 +1,7 @@
+import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { LRUCache } from 'lru-cache'
+import type { WebhookSecrets } from './webhook-secret.ts'
 
 /** One event on its way to one webhook. */
 export interface DeliveryJob {
@@ -18,6 +20,22 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   timeoutSeconds: 30,
   sealed: false,
 })
+
+/** What events are sent with. */
+export interface WebhookDeps {
+  readonly outbound: Outbound
+  readonly secrets: WebhookSecrets
+  /** Whether events of test merchants may be sent without TLS. */
+  readonly allowHttp: boolean
+}
+
+/** @param allowedHosts hosts of the operator's own network that may have webhooks */
+export function openWebhooks(
+  { allowedHosts, allowHttp }: { readonly allowedHosts: readonly string[]; readonly allowHttp: boolean },
+  secrets: WebhookSecrets,
+): WebhookDeps {
+  return { outbound: createOutbound(allowedHosts), secrets, allowHttp }
+}
 
 /** The webhooks that did not answer the last deliveries of this process, by their id. */
 export type SilentWebhooks = LRUCache<string, Silence>
