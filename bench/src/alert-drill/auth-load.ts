@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { PASSWORD } from '../services/auth.ts'
-import { send, sendOrThrow } from './client.ts'
-import type { Action } from './load.ts'
+import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
 
 const USERS = 8

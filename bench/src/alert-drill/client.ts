@@ -10,6 +10,9 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Something that a client does. Resolves to the statuses that it got, 0 where nobody answered. */
+export type Action = () => Promise<readonly number[]>
+
 const PATIENCE_MS = 15_000
 
 /** Sends JSON, or a text as it is, and never throws: services are away while a fault lasts. */

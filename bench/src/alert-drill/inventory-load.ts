@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { send, sendOrThrow } from './client.ts'
-import type { Action } from './load.ts'
+import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
 
 const PRODUCTS = 16

@@ -1,11 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { prepareAuthLoad } from './auth-load.ts'
+import type { Action } from './client.ts'
 import { prepareInventoryLoad } from './inventory-load.ts'
 import { preparePaymentsLoad } from './payments-load.ts'
 import { SERVICES, type ServiceName, type Stage } from './stage.ts'
-
-/** Something that a client does; answers the statuses that it got, 0 where nobody answered. */
-export type Action = () => Promise<readonly number[]>
 
 /** What goes on against all services until it is stopped. */
 export interface Load {

@@ -5,8 +5,7 @@ import { z } from 'zod'
 import { payOrder } from '../canaries/orders.ts'
 import { createVisitor } from '../canaries/visitor.ts'
 import { newMerchant } from '../services/payments.ts'
-import { send, sendOrThrow } from './client.ts'
-import type { Action } from './load.ts'
+import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
 
 const CARD = { number: '4000056655665556', code: '739' }

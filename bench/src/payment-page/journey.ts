@@ -1,13 +1,9 @@
-import type { BrowserContextOptions } from 'playwright-core'
 import { textsOf } from './stage.ts'
-import type { Visitor } from './visitor.ts'
+import type { Visit, Visitor } from './visitor.ts'
 
 /** What a customer does, and what must come of it. */
-export interface Journey {
+export interface Journey extends Visit {
   readonly name: string
-  readonly browser?: BrowserContextOptions
-  /** Whether a page of the shop in `examples/` is visited, which may load from payments. */
-  readonly isShopping?: boolean
   readonly go: (visitor: Visitor) => Promise<void>
 }
 

@@ -1,7 +1,13 @@
 import axe, { type AxeResults } from 'axe-core'
-import type { Browser, Page } from 'playwright-core'
-import type { Journey } from './journey.ts'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Stage } from './stage.ts'
+
+/** How a visitor comes. */
+export interface Visit {
+  readonly browser?: BrowserContextOptions
+  /** Whether a page of the shop in `examples/` is visited, which may load from payments. */
+  readonly isShopping?: boolean
+}
 
 /** Somebody with a browser of their own, and what that browser did. */
 export interface Visitor {
@@ -19,9 +25,9 @@ const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responde
 const PATIENCE_MS = 20_000
 
 /** Opens a browser window in which nothing was visited before. */
-export async function visit(browser: Browser, stage: Stage, journey: Journey): Promise<Visitor> {
-  const context = await browser.newContext({ locale: 'en-GB', ...journey.browser })
-  const origins = [stage.url, ...(journey.isShopping ? [stage.exampleUrl] : [])]
+export async function visit(browser: Browser, stage: Stage, { browser: options, isShopping }: Visit): Promise<Visitor> {
+  const context = await browser.newContext({ locale: 'en-GB', ...options })
+  const origins = [stage.url, ...(isShopping ? [stage.exampleUrl] : [])]
   context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   const problems: string[] = []
