@@ -1,15 +1,18 @@
-import { readFileSync, rmSync } from 'node:fs'
+import { globSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { undocumentedSeries } from '@trestle/testing/metric-documents.ts'
 import { Argument, Command } from 'commander'
-import { findEmptyQueries, livelyPart, readDashboards } from './alert-drill/dashboards.ts'
+import { z } from 'zod'
 import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
-import { faults } from './alert-drill/faults.ts'
+import type { Fault } from './alert-drill/fault.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
+import { moneyAndSessionFaults } from './alert-drill/money-and-session-faults.ts'
 import { checkBrowser, takePictures } from './alert-drill/pictures.ts'
 import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
+import { serviceFaults } from './alert-drill/service-faults.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
+import { workFaults } from './alert-drill/work-faults.ts'
 import { makeBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 
@@ -20,6 +23,8 @@ interface Options {
 }
 
 const CONFIG_FOLDER = join(ROOT, 'docker', 'prometheus')
+/** One for every alert. */
+const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
 /** Which alerts have fired within a minute: a line of its own for each, the first at the top. */
 const ALERTS = {
   uid: 'alerts',
@@ -27,6 +32,26 @@ const ALERTS = {
     { targets: [{ expr: faults.map(({ alert, job }, i) => lineOf(alert, job, faults.length - i)).join(' or ') }] },
   ],
 }
+
+const Dashboard = z.object({
+  uid: z.string(),
+  title: z.string(),
+  panels: z.array(
+    z.object({
+      title: z.string(),
+      targets: z.array(z.object({ expr: z.string() })).default([]),
+      fieldConfig: z.object({ defaults: z.object({ unit: z.string() }) }).optional(),
+    }),
+  ),
+})
+
+/** A committed dashboard with expressions that Prometheus itself understands. */
+type Dashboard = z.infer<typeof Dashboard>
+
+/** What Grafana would choose for looks of some seconds. */
+const RATE_INTERVAL = '30s'
+
+const LIVELY_UNITS: readonly string[] = ['reqps', 's']
 
 const problems: string[] = []
 const stop = new AbortController()
@@ -145,4 +170,34 @@ async function note(alert: string, attempt: () => Promise<void>): Promise<void> 
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
+}
+
+/** The dashboards that Grafana is given. */
+function readDashboards(): readonly Dashboard[] {
+  const folder = join(ROOT, 'docker', 'grafana', 'dashboards')
+  return globSync('*.json', { cwd: folder })
+    .sort()
+    .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('$__rate_interval', RATE_INTERVAL))
+    .map((text) => Dashboard.parse(JSON.parse(text)))
+}
+
+/** Its graphs that have a shape where all is well: of requests, and of how long something took. */
+function livelyPart({ uid, panels }: Dashboard): Pick<Dashboard, 'uid' | 'panels'> {
+  return { uid, panels: panels.filter(({ fieldConfig }) => LIVELY_UNITS.includes(fieldConfig?.defaults.unit ?? '')) }
+}
+
+/** Asks every query of a dashboard for the last seconds; answers those that no sample came of, and how many there are. */
+async function findEmptyQueries(
+  { title, panels }: Dashboard,
+  { prometheus, lastSeconds }: { readonly prometheus: Prometheus; readonly lastSeconds: number },
+): Promise<{ readonly count: number; readonly empty: readonly string[] }> {
+  const empty: string[] = []
+  let count = 0
+  for (const panel of panels) {
+    for (const { expr } of panel.targets) {
+      count += 1
+      if ((await prometheus.countSeries(expr, lastSeconds)) === 0) empty.push(`${title}, ${panel.title}: ${expr}`)
+    }
+  }
+  return { count, empty }
 }

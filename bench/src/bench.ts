@@ -1,14 +1,15 @@
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Comparison, compare, type Rounds } from './compare.ts'
 import { type DatabaseServer, execute } from './database.ts'
-import { type Deployment, deploy, threadsFor } from './deployment.ts'
+import { type Deployment, deploy, type StartOptions, threadsFor } from './deployment.ts'
 import type { LoadGenerator } from './load/load.ts'
 import { type HealthResult, measurePasswords, type NeighbourResult, type PasswordResult } from './passwords.ts'
 import type { Cores } from './processes/cores.ts'
 import { freePort } from './processes/free-port.ts'
 import { type Server, startServer } from './processes/server.ts'
 import type { Scenario } from './scenario.ts'
-import { measureStartUp, type StartUpResult } from './start-up.ts'
+import { median } from './statistics.ts'
 
 /** Everything that was measured of one service. */
 export interface ServiceResult {
@@ -106,4 +107,33 @@ async function onAllCores(
   started.defer(reference.stop)
   // Awaited here: the servers stop at the end of this block.
   return await measurePasswords({ ...options, ...allCores, servers: { ours, reference } })
+}
+
+/** How a service starts: medians. */
+export interface StartUpResult {
+  /** From the start of the process to the first 200 of /health. */
+  readonly healthMs: number
+  /** The same of /ready. */
+  readonly readyMs: number
+  /** A second after it was ready; undefined where the system does not say. */
+  readonly idleMib: number | undefined
+}
+
+const SETTLE_MS = 1_000
+
+/** Starts and stops the service several times. */
+async function measureStartUp(deployment: Deployment, options: StartOptions, times: number): Promise<StartUpResult> {
+  const starts: { readonly startMs: readonly number[]; readonly idleMib: number | undefined }[] = []
+  for (let count = 0; count < times; count++) {
+    const server = await deployment.start(options)
+    await delay(SETTLE_MS)
+    starts.push({ startMs: server.startMs, idleMib: server.residentMib() })
+    await server.stop()
+  }
+  const idle = starts.flatMap(({ idleMib }) => idleMib ?? [])
+  return {
+    healthMs: median(starts.map(({ startMs }) => startMs[0] ?? Number.NaN)),
+    readyMs: median(starts.map(({ startMs }) => startMs[1] ?? Number.NaN)),
+    idleMib: idle.length === 0 ? undefined : median(idle),
+  }
 }

@@ -3,8 +3,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
-import { DEBIAN_POSTGRES, SUPERUSER, startDebianPostgres } from './high-availability/debian-postgres.ts'
-import { PGBOUNCER, startPgBouncer } from './high-availability/pgbouncer.ts'
+import {
+  DEBIAN_POSTGRES,
+  PGBOUNCER,
+  SUPERUSER,
+  startDebianPostgres,
+  startPgBouncer,
+} from './high-availability/debian-postgres.ts'
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
 
 // Runs the tests against other databases than the one they bring along: `scripts/test-matrix [--on NAME]… [file…]`; options of

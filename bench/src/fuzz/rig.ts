@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { DatabaseServer } from '../database.ts'
 import { deploy } from '../deployment.ts'
 import { freePort } from '../processes/free-port.ts'
-import { collectGarbage } from './heap.ts'
 import { createJudge, type Judge } from './judge.ts'
 import { createMemory, type Memory } from './memory.ts'
 import { type ApiDocument, readApiDocument } from './openapi.ts'
@@ -90,4 +90,31 @@ function askBy(session: Session, headersOf: (actor: number) => Readonly<Record<s
     ])
     return answer
   }
+}
+
+const Targets = z.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
+
+/** Has a process that was started with `--inspect=127.0.0.1:<port>` collect its garbage, twice for what the first frees. */
+async function collectGarbage(port: number): Promise<void> {
+  const [target] = Targets.parse(await (await fetch(`http://127.0.0.1:${port}/json/list`)).json())
+  const socket = new WebSocket(target.webSocketDebuggerUrl)
+  try {
+    await once(socket, 'open')
+    for (let id = 1; id <= 2; id += 1) {
+      const answered = once(socket, 'message')
+      socket.send(JSON.stringify({ id, method: 'HeapProfiler.collectGarbage' }))
+      await answered
+    }
+  } finally {
+    socket.close()
+  }
+}
+
+function once(socket: WebSocket, event: 'open' | 'message'): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.addEventListener(event, () => resolve(), { once: true })
+    socket.addEventListener('error', () => reject(new Error('the process does not let its memory be collected')), {
+      once: true,
+    })
+  })
 }

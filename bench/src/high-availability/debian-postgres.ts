@@ -7,11 +7,13 @@ import { freePort } from '../processes/free-port.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
 export const DEBIAN_POSTGRES: SystemProgram = { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' }
+export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPackage: 'pgbouncer' }
 export const SUPERUSER = 'postgres'
 
 /** Nothing in a test database must survive a crash. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, jit: 'off' }
-const START_MS = 20_000
+const POSTGRES_START_MS = 20_000
+const PGBOUNCER_START_MS = 10_000
 const POLL_MS = 50
 
 /** Starts the PostgreSQL of Debian for tests, which trusts everybody on this machine. @returns its port */
@@ -30,12 +32,12 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
     program: DEBIAN_POSTGRES.file,
     args: ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])],
   })
-  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, START_MS)
+  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
   return port
 }
 
 /** Waits for a database that takes writes. @throws Error with the last failure when the time is over */
-export function untilWritable(url: string, withinMs: number): Promise<void> {
+function untilWritable(url: string, withinMs: number): Promise<void> {
   return untilDone(url, 'BEGIN READ WRITE; COMMIT', withinMs)
 }
 
@@ -51,4 +53,32 @@ export async function untilDone(url: string, statement: string, withinMs: number
       await delay(POLL_MS)
     }
   }
+}
+
+/**
+ * Starts PgBouncer in transaction mode before a PostgreSQL that trusts this machine. It has its defaults otherwise: what
+ * a client asks for at its start beyond them is refused. @returns its port
+ */
+export async function startPgBouncer(workplace: Workplace, postgresPort: number): Promise<number> {
+  const port = await freePort()
+  const users = workplace.write('pgbouncer-users.txt', `"${SUPERUSER}" ""\n`)
+  const file = workplace.write(
+    'pgbouncer.ini',
+    `[databases]
+* = host=127.0.0.1 port=${postgresPort} auth_user=${SUPERUSER}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = transaction
+max_client_conn = 4000
+default_pool_size = 40
+server_idle_timeout = 10
+`,
+  )
+  await workplace.start({ name: 'pgbouncer', program: PGBOUNCER.file, args: [file] })
+  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, PGBOUNCER_START_MS)
+  return port
 }

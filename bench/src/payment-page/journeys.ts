@@ -1,82 +1,13 @@
-import { deepEqual, equal } from 'node:assert/strict'
-import { connectionJourneys } from './connection-journeys.ts'
+import { equal } from 'node:assert/strict'
+import { bankJourneys, LANGUAGES } from './bank-journeys.ts'
 import { type Journey, say } from './journey.ts'
-import { LANGUAGES, payInLanguage } from './language-journeys.ts'
 import { plainJourneys } from './plain-journeys.ts'
-import { shopJourneys } from './shop-journeys.ts'
-import type { Transaction } from './stage.ts'
-import {
-  answerByKeyboard,
-  bankFrame,
-  cancelByKeyboard,
-  enterCard,
-  expectReceipt,
-  expectRefusal,
-  fillCard,
-  linkOf,
-  UNASKED,
-} from './steps.ts'
+import { enterCard, expectReceipt, fillCard, linkOf, UNASKED } from './steps.ts'
 
 /** What customers do with the script of the page, and all others do. */
 export const journeys: readonly Journey[] = [
-  ...LANGUAGES.map(payInLanguage),
+  ...bankJourneys,
   ...plainJourneys,
-  ...connectionJourneys,
-  ...shopJourneys,
-  {
-    name: 'is refused by the bank of one card, and pays with another',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
-      await enterCard(page, { number: '1000 0000 0000 0007' })
-      await answerByKeyboard(page, 'Approve')
-      await expectRefusal(visitor, say('refusedIssuer'))
-      await visitor.expectAccessible()
-      await enterCard(page)
-      await answerByKeyboard(page, 'Approve')
-      await expectReceipt(visitor, { amount: 1_000 })
-    },
-  },
-  {
-    name: 'declines with the bank, cancels, and pays in the end',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
-      await enterCard(page)
-      await answerByKeyboard(page, 'Decline')
-      await expectRefusal(visitor, say('refusedTds'))
-      await enterCard(page)
-      await cancelByKeyboard(page, say('cancel'))
-      await expectRefusal(visitor, say('refusedTds'))
-      await enterCard(page, { number: UNASKED })
-      await expectReceipt(visitor)
-    },
-  },
-  {
-    name: 'lets the time run out',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.clock.install()
-      await page.goto(linkOf(stage))
-      await enterCard(page)
-      await bankFrame(page)
-      await stage.letChallengesAge()
-      await page.clock.fastForward('10:01')
-      await expectRefusal(visitor, say('refusedTds'))
-      deepEqual(errorCode((await stage.transactions())[0]), 31)
-    },
-  },
-  {
-    name: 'approves in a banking app',
-    go: async (visitor) => {
-      const { page, stage } = visitor
-      await page.goto(linkOf(stage))
-      await enterCard(page, { number: '1000 0000 0004 0000' })
-      await page.getByText(say('approveApp')).waitFor()
-      await visitor.expectAccessible()
-      await expectReceipt(visitor, { tds: 'full' })
-    },
-  },
   {
     name: 'says how much, corrects it, and goes back to say otherwise',
     go: async (visitor) => {
@@ -189,8 +120,55 @@ export const journeys: readonly Journey[] = [
       }
     },
   },
+  {
+    name: 'loses the connection, and pays once it is back',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage))
+      let lost = 0
+      await page.route('**/payments', (route) => (lost++ < 2 ? route.fulfill(UNAVAILABLE) : route.continue()))
+      await enterCard(page, { number: UNASKED })
+      await expectReceipt(visitor)
+      equal(lost > 2, true)
+    },
+  },
+  {
+    name: 'never hears that it has paid, tries again, and pays once',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      const before = (await stage.transactions()).length
+      await page.goto(linkOf(stage))
+      const lost: number[] = []
+      await page.route('**/payments', async (route) => {
+        const response = await route.fetch()
+        if (response.status() !== 201 || lost.length === ANSWERS_LOST) return route.fulfill({ response })
+        lost.push(response.status())
+        return lost.length === 1 ? route.fulfill(OF_A_PROXY) : route.abort()
+      })
+      await enterCard(page, { number: UNASKED })
+      await page
+        .getByRole('alert')
+        .filter({ hasText: say('connectionLost') })
+        .waitFor()
+      equal((await stage.transactions()).length, before + 1)
+      // Nothing else can be paid before it is known what has become of this.
+      equal(await page.locator('#number').inputValue(), UNASKED)
+      equal(await page.locator('#number').isEditable(), false)
+      await visitor.expectAccessible()
+      await page.keyboard.press('Enter')
+      await expectReceipt(visitor)
+      equal((await stage.transactions()).length, before + 1)
+    },
+  },
 ]
 
-function errorCode(transaction: Transaction | undefined): number | undefined {
-  return transaction?.error ? transaction.error.code : undefined
+/** As many as the page asks for before it asks its customer. */
+const ANSWERS_LOST = 3
+
+const UNAVAILABLE = {
+  status: 503,
+  contentType: 'application/json',
+  body: '{"code":"SERVICE_UNAVAILABLE","message":"away"}\n',
 }
+
+const OF_A_PROXY = { status: 502, contentType: 'text/html', body: '<h1>Bad Gateway</h1>' }

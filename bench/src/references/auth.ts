@@ -1,10 +1,9 @@
 // The least that a competent server of sessions does: one statement a request, over the tables of the auth service, writing
 // the same rows as the service. No log, no hooks, no limits.
-import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { createHmac, createSecretKey, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { hash as hashPassword, verify as verifyPassword } from '@node-rs/argon2'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { createSigner } from './access-token.ts'
 import { LOGIN, OPEN_SESSION, REFRESH, SIGN_UP, USER } from './auth-statements.ts'
 import { openLanes } from './lanes.ts'
 import { listen, setting } from './listen.ts'
@@ -115,3 +114,31 @@ function sessionView(session: SessionRow, refreshToken: string) {
 }
 
 await listen(app)
+
+/** What this server reads of the claims of a token. */
+interface Claims {
+  readonly sub: string
+  readonly exp: number
+}
+
+/** Signs and verifies access tokens by HS256 (RFC 7515, RFC 7519). */
+function createSigner(secret: string) {
+  const key = createSecretKey(Buffer.from(secret))
+  const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
+  const macOf = (text: string) => createHmac('sha256', key).update(text).digest()
+  return {
+    sign: (claims: object): string => {
+      const text = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
+      return `${text}.${macOf(text).toString('base64url')}`
+    },
+    /** Undefined for a token that is not good. */
+    verify: (token: string): Claims | undefined => {
+      const end = token.lastIndexOf('.')
+      const mac = Buffer.from(token.slice(end + 1), 'base64url')
+      const wanted = macOf(token.slice(0, end))
+      if (mac.length !== wanted.length || !timingSafeEqual(mac, wanted)) return undefined
+      const claims: Claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+      return claims.exp > Date.now() / 1_000 ? claims : undefined
+    },
+  }
+}

@@ -1,8 +1,8 @@
+import { createHmac } from 'node:crypto'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { z } from 'zod'
 import type { Memory } from '../memory.ts'
 import type { Ask } from '../target.ts'
-import { totpCode } from './totp-code.ts'
 
 export const WEB_ORIGIN = 'http://localhost:3000'
 
@@ -96,4 +96,18 @@ async function addPasskeys({ ask, actor, headers }: Owner, memory: Memory): Prom
   const signIn = SignIn.parse(await post('authentication/options'))
   const shown = authenticator.get(signIn.options)
   memory.keep(actor, 'assertion', { challenge_id: signIn.challenge_id, id: shown.id, ...shown.response })
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+const STEP_MS = 30_000
+
+/** What an authenticator app shows (RFC 6238): six digits of SHA-1, a new code every 30 s. @param secret in base32 */
+function totpCode(secret: string, now: Date): string {
+  const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(now.getTime() / STEP_MS)))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findLogProblems } from './log-problems.ts'
+import { findLogProblems } from './leaks.ts'
 
 const line = (entry: object) => `${JSON.stringify({ time: '2026-11-20T10:00:00.000Z', msg: 'request', ...entry })}\n`
 const find = (...entries: readonly object[]) =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { toCurl } from './finding.ts'
-import { shrink } from './shrink.ts'
+import { shrink } from './fuzz-service.ts'
 import type { WireRequest } from './wire.ts'
 
 const request: WireRequest = {
