@@ -1,10 +1,11 @@
 // Every quality gate: `node scripts/check.ts`, and with `--with-tests` the tests too. Exit status 0 only when all passed.
+
+import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { availableParallelism, tmpdir } from 'node:os'
+import { availableParallelism, constants, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { runStep, type Step, type StepResult } from './check/step.ts'
-import { countTests } from './check/test-counts.ts'
+import { z } from 'zod'
 
 const root = join(import.meta.dirname, '..')
 const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
@@ -62,11 +63,69 @@ async function runTests(): Promise<{ readonly result: StepResult; readonly summa
   }
 }
 
-const { values } = parseArgs({ options: { 'with-tests': { type: 'boolean', default: false } } })
-// The tests wait for locks, retries and processes: meanwhile the rest is looked at.
-const [tests, results] = await Promise.all([values['with-tests'] ? runTests() : undefined, runAll(staticSteps())])
-const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
-for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)
-console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.map(({ name }) => name).join('; ')}`)
-if (tests !== undefined) console.log(tests.summary)
-process.exitCode = failed.length === 0 ? 0 : 1
+/** One program of the check. */
+interface Step {
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+interface StepResult {
+  readonly name: string
+  /** The program ended by itself with status 0. */
+  readonly passed: boolean
+  readonly seconds: number
+  /** Standard output and error as they came; empty when they were inherited. */
+  readonly output: string
+}
+
+/**
+ * Runs a program to its end; one whose output is collected gives way to those that speak at once: tests have time limits. Never
+ * throws: a program that cannot be started has failed, with the reason as output.
+ */
+export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' = 'collect'): Promise<StepResult> {
+  const { name, command, args } = step
+  const started = performance.now()
+  const out = output === 'inherit' ? 'inherit' : 'pipe'
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd, stdio: ['ignore', out, out] })
+    if (output === 'collect' && child.pid !== undefined)
+      setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL)
+    const chunks: Buffer[] = []
+    const keep = (chunk: Buffer): void => void chunks.push(chunk)
+    child.stdout?.on('data', keep)
+    child.stderr?.on('data', keep)
+    const finish = (passed: boolean): void => {
+      const seconds = (performance.now() - started) / 1000
+      resolve({ name, passed, seconds, output: Buffer.concat(chunks).toString() })
+    }
+    child.on('error', (error) => {
+      chunks.push(Buffer.from(`${error.message}\n`))
+      finish(false)
+    })
+    child.on('close', (status) => finish(status === 0))
+  })
+}
+
+const Report = z.object({ numPassedTests: z.int(), numFailedTests: z.int() })
+
+/**
+ * Reads vitest's JSON report. A run that failed counts at least one failure, also when no test did: a file that could
+ * not be loaded, coverage below its gate, no report at all.
+ */
+export function countTests(report: string, runPassed: boolean): { readonly passed: number; readonly failed: number } {
+  const counts = report === '' ? undefined : Report.parse(JSON.parse(report))
+  const failed = counts?.numFailedTests ?? 0
+  return { passed: counts?.numPassedTests ?? 0, failed: runPassed ? failed : Math.max(failed, 1) }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { 'with-tests': { type: 'boolean', default: false } } })
+  // The tests wait for locks, retries and processes: meanwhile the rest is looked at.
+  const [tests, results] = await Promise.all([values['with-tests'] ? runTests() : undefined, runAll(staticSteps())])
+  const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
+  for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)
+  console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.map(({ name }) => name).join('; ')}`)
+  if (tests !== undefined) console.log(tests.summary)
+  process.exitCode = failed.length === 0 ? 0 : 1
+}

@@ -5,8 +5,6 @@ import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { isLaterVersion, releaseChangelog, sectionOf } from './release/changelog.ts'
-import { nextVersion } from './release/next-version.ts'
 
 /** What a release is made of. */
 export interface ReleaseOptions {
@@ -86,6 +84,59 @@ function versionOf(path: string): string {
   if (typeof manifest !== 'object' || manifest === null || !('version' in manifest))
     throw new Error(`${path}: no version`)
   return String(manifest.version)
+}
+
+const unreleased = '## [Unreleased]'
+
+/** The lines below `## [version]` up to the next version, trimmed; undefined when there is no such heading. */
+export function sectionOf(changelog: string, version: string): string | undefined {
+  const lines = changelog.split('\n')
+  const start = lines.findIndex((line) => line.startsWith(`## [${version}]`))
+  if (start < 0) return undefined
+  const length = lines.slice(start + 1).findIndex((line) => line.startsWith('## ['))
+  return lines
+    .slice(start + 1, length < 0 ? undefined : start + 1 + length)
+    .join('\n')
+    .trim()
+}
+
+/**
+ * Turns what is unreleased into the section of `version`, dated by the UTC day of `now`, and opens an empty one above.
+ * Throws when nothing is unreleased or the version has a section already.
+ */
+export function releaseChangelog(changelog: string, version: string, now: Date): string {
+  if (sectionOf(changelog, version) !== undefined) throw new Error(`CHANGELOG.md has a section ${version} already`)
+  if (!sectionOf(changelog, 'Unreleased')) throw new Error('CHANGELOG.md has nothing under [Unreleased]')
+  return changelog.replace(unreleased, `${unreleased}\n\n## [${version}] - ${now.toISOString().slice(0, 10)}`)
+}
+
+/** Whether `next` comes after `current`; both are `major.minor.patch`. Throws when one of them is not. */
+export function isLaterVersion(next: string, current: string): boolean {
+  const [a, b] = [numbersOf(next), numbersOf(current)]
+  const place = a.findIndex((number, i) => number !== b[i])
+  return place >= 0 && (a[place] ?? 0) > (b[place] ?? 0)
+}
+
+function numbersOf(version: string): readonly number[] {
+  if (!/^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}$/.test(version)) throw new Error(`not a version: ${version}`)
+  return version.split('.').map(Number)
+}
+
+/** Headings of a changelog's section that say more than that something was mended. */
+const NEW = /^### (Added|Changed|Deprecated)$/m
+const BREAKING = /^### Removed$|^- .*\bBREAKING\b/m
+
+/**
+ * The version that comes after `current`, by what has changed. Before 1.0.0 a break is a new minor version.
+ * @param section what is unreleased in the changelog
+ * @see https://semver.org, https://keepachangelog.com
+ */
+export function nextVersion(current: string, section: string): string {
+  const [major = 0, minor = 0, patch = 0] = current.split('.').map(Number)
+  const isBreaking = BREAKING.test(section)
+  if (isBreaking && major > 0) return `${major + 1}.0.0`
+  if (isBreaking || NEW.test(section)) return `${major}.${minor + 1}.0`
+  return `${major}.${minor}.${patch + 1}`
 }
 
 function main(root: string): void {

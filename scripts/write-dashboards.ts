@@ -2,11 +2,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { auth } from './dashboards/auth.ts'
 import { toGrafana } from './dashboards/dashboard.ts'
-import { inventory } from './dashboards/inventory.ts'
 import { overview } from './dashboards/overview.ts'
 import { payments } from './dashboards/payments.ts'
+import { auth, inventory } from './dashboards/services.ts'
 
 const folder = join(import.meta.dirname, '..', 'docker', 'grafana', 'dashboards')
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })

@@ -5,7 +5,6 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { firstDifference } from './openapi/first-difference.ts'
 
 const root = join(import.meta.dirname, '..')
 const folder = join(root, 'docs', 'openapi')
@@ -13,7 +12,7 @@ const folder = join(root, 'docs', 'openapi')
 /** In a thread of its own: named schemas are registered for a whole thread, and one service's would show in the next. */
 async function buildDocument(service: string): Promise<unknown> {
   const path = join(root, 'services', service, 'src', 'openapi.ts')
-  const worker = new Worker(new URL('openapi/build-document.ts', import.meta.url), { workerData: path })
+  const worker = new Worker(new URL('build-openapi.ts', import.meta.url), { workerData: path })
   const [document] = await once(worker, 'message')
   await worker.terminate()
   return document
@@ -27,22 +26,40 @@ function readDocument(path: string): unknown {
   }
 }
 
-const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-let differing = 0
-if (!values.check) mkdirSync(folder, { recursive: true })
-for (const service of globSync('*/src/app.ts', { cwd: join(root, 'services') }).map(
-  (path) => path.split('/')[0] ?? '',
-)) {
-  const document = await buildDocument(service)
-  const path = join(folder, `${service}.json`)
-  if (!values.check) {
-    writeFileSync(path, `${JSON.stringify(document, null, 2)}\n`)
-    continue
+/** The path of the first place where two JSON values differ, as `paths./users.get`; undefined when they are equal. */
+export function firstDifference(left: unknown, right: unknown, path: readonly string[] = []): string | undefined {
+  if (Object.is(left, right)) return undefined
+  if (!isObject(left) || !isObject(right) || Array.isArray(left) !== Array.isArray(right)) {
+    return path.join('.') || 'its root'
   }
-  const difference = firstDifference(document, readDocument(path))
-  if (difference === undefined) continue
-  differing += 1
-  console.error(`docs/openapi/${service}.json differs from the routes at ${difference}; run: pnpm openapi`)
+  for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) {
+    const difference = firstDifference(left[key], right[key], [...path, key])
+    if (difference !== undefined) return difference
+  }
+  return undefined
 }
-// The services' modules may hold timers or sockets open.
-process.exit(differing > 0 ? 1 : 0)
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+  let differing = 0
+  if (!values.check) mkdirSync(folder, { recursive: true })
+  for (const app of globSync('*/src/app.ts', { cwd: join(root, 'services') })) {
+    const [service = ''] = app.split('/')
+    const document = await buildDocument(service)
+    const path = join(folder, `${service}.json`)
+    if (!values.check) {
+      writeFileSync(path, `${JSON.stringify(document, null, 2)}\n`)
+      continue
+    }
+    const difference = firstDifference(document, readDocument(path))
+    if (difference === undefined) continue
+    differing += 1
+    console.error(`docs/openapi/${service}.json differs from the routes at ${difference}; run: pnpm openapi`)
+  }
+  // The services' modules may hold timers or sockets open.
+  process.exit(differing > 0 ? 1 : 0)
+}

@@ -3,9 +3,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { chapters } from './asvs/chapters.ts'
 import { SERVICES, type Service } from './asvs/requirement.ts'
-import { listDocuments, listProblems, writePage } from './asvs/security-page.ts'
+import { chapters, listDocuments, listProblems, writePage } from './asvs/security-page.ts'
 import { listTaggedTests, type Users } from './asvs/test-tags.ts'
 import { readSourceTree } from './layout/source-tree.ts'
 

@@ -1,23 +1,78 @@
 // Writes docs/settings/<service>.md and .env.example from the settings that the services read; `--check` compares instead and
 // fails when they differ. Fails too when a setting does not say what it means.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { settingsDocuments } from './settings/settings-documents.ts'
+import { describeSettings, findUndescribed } from './settings/describe-settings.ts'
+import { envExample } from './settings/env-example.ts'
+import { settingsPage } from './settings/settings-page.ts'
+import { startSettings } from './settings/start-settings.ts'
 
-const root = join(import.meta.dirname, '..')
-const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-const { documents, problems } = await settingsDocuments(root)
-for (const problem of problems) console.error(problem)
-let failed = problems.length > 0
-for (const [path, text] of Object.entries(documents)) {
-  const file = join(root, path)
-  if (!values.check) {
-    mkdirSync(dirname(file), { recursive: true })
-    writeFileSync(file, text)
-  } else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
-    console.error(`${path} differs from the settings; run: pnpm settings`)
-    failed = true
+interface SettingsDocuments {
+  /** Texts by their paths from the root. */
+  readonly documents: Readonly<Record<string, string>>
+  /** What settings do not say of themselves, a line each. */
+  readonly problems: readonly string[]
+}
+
+/**
+ * `.env.example` and the page of each service, which has a `src/config.ts`. Its settings are the object `settings` of
+ * `src/config/settings.ts`, and some of them, as a profile narrows them, the object `strictSettings` of `src/config/profile.ts`.
+ */
+export async function settingsDocuments(root: string): Promise<SettingsDocuments> {
+  const names = globSync('*/src/config.ts', { cwd: join(root, 'services') }).map((path) => path.split('/')[0] ?? '')
+  const services = await Promise.all(
+    names.sort().map(async (name) => {
+      const prefix = `${name.toUpperCase()}_`
+      const folder = join(root, 'services', name, 'src', 'config')
+      const settings = await readExport(join(folder, 'settings.ts'), 'settings')
+      const narrowed = await readExport(join(folder, 'profile.ts'), 'strictSettings')
+      const problems =
+        Object.keys(settings).length === 0
+          ? [`services/${name}/src/config/settings.ts exports no settings`]
+          : findUndescribed(settings, prefix)
+      return {
+        name,
+        problems,
+        settings: describeSettings(settings, prefix),
+        narrowed: describeSettings(narrowed, prefix),
+      }
+    }),
+  )
+  const pages = services.map(({ name, settings, narrowed }) => [
+    `docs/settings/${name}.md`,
+    settingsPage(name, settings, narrowed),
+  ])
+  const start = { name: '', settings: describeSettings(startSettings, '') }
+  return {
+    documents: { '.env.example': envExample([start, ...services]), ...Object.fromEntries(pages) },
+    problems: [...findUndescribed(startSettings, ''), ...services.flatMap(({ problems }) => problems)],
   }
 }
-process.exit(failed ? 1 : 0)
+
+/** An object that a module exports; empty where there is none. */
+async function readExport(path: string, name: string): Promise<Readonly<Record<string, unknown>>> {
+  if (!existsSync(path)) return {}
+  const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href)
+  return Object(module[name] ?? {})
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '..')
+  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+  const { documents, problems } = await settingsDocuments(root)
+  for (const problem of problems) console.error(problem)
+  let failed = problems.length > 0
+  for (const [path, text] of Object.entries(documents)) {
+    const file = join(root, path)
+    if (!values.check) {
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, text)
+    } else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+      console.error(`${path} differs from the settings; run: pnpm settings`)
+      failed = true
+    }
+  }
+  process.exit(failed ? 1 : 0)
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { chapter, SERVICES, type Service } from './requirement.ts'
-import { listDocuments, listProblems, writePage } from './security-page.ts'
+import { chapters as chaptersOfStandard, listDocuments, listProblems, writePage } from './security-page.ts'
 import { listTaggedTests } from './test-tags.ts'
 
 const NONE = { notApplicable: 'there is none' }
@@ -114,4 +114,12 @@ describe('listTaggedTests', () => {
       'bench/a.test.ts:1: no service runs the code beside this test',
     )
   })
+})
+
+it('has every requirement of levels 1 and 2 of ASVS 5.0.0 once, in order', () => {
+  const counts = chaptersOfStandard.map(({ title, requirements }) => [title.split(' ')[0], requirements.length])
+  const expected = [27, 11, 19, 10, 9, 35, 18, 7, 7, 29, 14, 9, 13, 9, 13, 16, 0]
+  expect(counts).toEqual(expected.map((count, index) => [`V${index + 1}`, count]))
+  const ids = chaptersOfStandard.flatMap(({ requirements }) => requirements.map(({ id }) => id))
+  expect(ids).toEqual([...new Set(ids)].toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true })))
 })

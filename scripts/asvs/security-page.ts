@@ -1,5 +1,21 @@
+import { authorization, tokens } from './access.ts'
+import { authentication } from './authentication.ts'
+import { communication, cryptography } from './cryptography.ts'
+import { architecture, dataProtection } from './data.ts'
+import { encoding } from './encoding.ts'
+import { frontend, interfaces, webrtc } from './frontend.ts'
+import { oauth } from './oauth.ts'
+import { configuration, logging } from './operation.ts'
 import { type Chapter, type Requirement, SERVICES, type Service, type ServiceStanding } from './requirement.ts'
+import { sessions } from './sessions.ts'
 import type { TaggedTest } from './test-tags.ts'
+import { files, validation } from './validation.ts'
+
+/** Every chapter of the standard, in its order. */
+export const chapters: readonly Chapter[] = [
+  ...[encoding, validation, frontend, interfaces, files, authentication, sessions, authorization, tokens, oauth],
+  ...[cryptography, communication, configuration, dataProtection, architecture, logging, webrtc],
+]
 
 const INTRODUCTION = `# Security by requirement
 

@@ -1,6 +1,146 @@
 import { jobsOf, processesOf, requestsOf, standbyOf } from './common-sections.ts'
-import type { Dashboard } from './dashboard.ts'
-import { guards, money } from './payments-sections.ts'
+import type { Dashboard, Section } from './dashboard.ts'
+
+/** From a card to a bank account. */
+const money: readonly Section[] = [
+  {
+    title: 'Authorisations',
+    panels: [
+      {
+        title: 'Authorisations by outcome',
+        unit: 'ops',
+        queries: [
+          {
+            expr: 'sum by (scheme, outcome) (rate(payments_authorizations_total[$__rate_interval]))',
+            legend: '{{scheme}} {{outcome}}',
+          },
+        ],
+      },
+      {
+        title: 'Calls of acquirers, 99th percentile',
+        unit: 's',
+        queries: [
+          {
+            expr: 'histogram_quantile(0.99, sum by (acquirer, call, le) (rate(payments_acquirer_seconds_bucket[$__rate_interval])))',
+            legend: '{{acquirer}} {{call}}',
+          },
+        ],
+      },
+      {
+        title: 'What is left to be done with acquirers',
+        description: 'Unknown outcomes are asked about for a day; then `payments attempts` settles them.',
+        unit: 'short',
+        queries: [
+          { expr: 'max(payments_attempts_unknown)', legend: 'outcome unknown' },
+          { expr: 'max(payments_acquirer_exceptions_open)', legend: 'exceptions' },
+          { expr: 'max by (state) (payments_acquirer_tasks)', legend: 'task {{state}}' },
+        ],
+      },
+    ],
+  },
+  {
+    title: 'Money',
+    panels: [
+      {
+        title: 'Captures, refunds and voids',
+        unit: 'ops',
+        queries: [
+          {
+            expr: 'sum by (kind, outcome) (rate(payments_operations_total[$__rate_interval]))',
+            legend: '{{kind}} {{outcome}}',
+          },
+          {
+            expr: 'sum by (kind) (rate(payments_operation_conflicts_total[$__rate_interval]))',
+            legend: '{{kind}} lock not had in time',
+          },
+        ],
+      },
+      {
+        title: 'Journals that were booked',
+        unit: 'ops',
+        queries: [
+          { expr: 'sum by (kind) (rate(payments_ledger_journals_total[$__rate_interval]))', legend: '{{kind}}' },
+        ],
+      },
+      {
+        title: 'Payouts',
+        description: 'Turns of merchants: paid, or why not.',
+        unit: 'ops',
+        queries: [{ expr: 'sum by (outcome) (rate(payments_payouts_total[$__rate_interval]))', legend: '{{outcome}}' }],
+      },
+    ],
+  },
+  {
+    title: 'Ledger and rates',
+    panels: [
+      {
+        title: 'Violations that the last ledger verify has found',
+        description: 'Must be 0.',
+        unit: 'short',
+        queries: [{ expr: 'max(payments_ledger_imbalance)', legend: 'violations' }],
+      },
+      {
+        title: 'Time since the ledger was verified',
+        unit: 's',
+        queries: [{ expr: 'time() - max(payments_ledger_verified_timestamp_seconds)', legend: 'since then' }],
+      },
+      {
+        title: 'Age of the oldest exchange rate, days',
+        unit: 'short',
+        queries: [{ expr: 'max(payments_fx_rate_age_days)', legend: 'oldest' }],
+      },
+    ],
+  },
+]
+
+/** Whom the service tells, and whom it turns away. */
+const guards: readonly Section[] = [
+  {
+    title: 'Events and mails',
+    panels: [
+      {
+        title: 'Deliveries to webhooks',
+        unit: 'ops',
+        queries: [
+          {
+            expr: 'sum by (outcome) (rate(payments_webhook_deliveries_total[$__rate_interval]))',
+            legend: '{{outcome}}',
+          },
+        ],
+      },
+      {
+        title: 'Invitations by mail',
+        unit: 'ops',
+        queries: [{ expr: 'sum by (outcome) (rate(payments_mail_total[$__rate_interval]))', legend: '{{outcome}}' }],
+      },
+    ],
+  },
+  {
+    title: 'Access',
+    panels: [
+      {
+        title: 'Requests refused by rate',
+        unit: 'ops',
+        queries: [
+          { expr: 'sum by (scope) (rate(payments_rate_limited_total[$__rate_interval]))', legend: '{{scope}}' },
+        ],
+      },
+      {
+        title: 'Requests without a good key',
+        unit: 'ops',
+        queries: [{ expr: 'sum(rate(payments_auth_failures_total[$__rate_interval]))', legend: 'requests' }],
+      },
+      {
+        title: 'Card numbers opened',
+        description: 'By what they are opened for. A rise that authorisations do not explain is worth a look.',
+        unit: 'ops',
+        queries: [
+          { expr: 'sum by (purpose) (rate(payments_vault_opens_total[$__rate_interval]))', legend: '{{purpose}}' },
+        ],
+      },
+    ],
+  },
+]
 
 export const payments: Dashboard = {
   uid: 'trestle-payments',

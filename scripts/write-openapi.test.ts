@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { firstDifference } from './first-difference.ts'
+import { firstDifference } from './write-openapi.ts'
 
 it.each([
   [{ a: 1, b: [1, 2] }, { b: [1, 2], a: 1 }, undefined],

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { expect, it } from 'vitest'
-import { runStep } from './step.ts'
+import { countTests, runStep } from './check.ts'
 
 const run = (code: string) => runStep({ name: 'step', command: process.execPath, args: ['-e', code] }, tmpdir())
 
@@ -25,4 +25,19 @@ it('fails when the program is ended by a signal', async () => {
 it('fails with the reason when the program is not there', async () => {
   const result = await runStep({ name: 'step', command: '/nowhere/tool', args: [] }, tmpdir())
   expect(result).toMatchObject({ passed: false, output: expect.stringContaining('ENOENT') })
+})
+
+const report = (numPassedTests: number, numFailedTests: number) => JSON.stringify({ numPassedTests, numFailedTests })
+
+it.each([
+  ['all passed', report(7, 0), true, { passed: 7, failed: 0 }],
+  ['some failed', report(5, 2), false, { passed: 5, failed: 2 }],
+  ['no test failed but the run did', report(7, 0), false, { passed: 7, failed: 1 }],
+  ['no report', '', false, { passed: 0, failed: 1 }],
+])('counts: %s', (_case, text, runPassed, counts) => {
+  expect(countTests(text, runPassed)).toEqual(counts)
+})
+
+it('refuses a report of another shape', () => {
+  expect(() => countTests('{"tests":1}', true)).toThrow()
 })

@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { planStack } from '../../packages/stack/src/settings/plan.ts'
-import { describeSettings } from './describe-settings.ts'
-import { settingsDocuments } from './settings-documents.ts'
-import { startSettings } from './start-settings.ts'
+import { planStack } from '../packages/stack/src/settings/plan.ts'
+import { describeSettings } from './settings/describe-settings.ts'
+import { startSettings } from './settings/start-settings.ts'
+import { settingsDocuments } from './write-settings.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const root = join(import.meta.dirname, '..')
 const pieces = JSON.stringify(join(root, 'packages/common/src/config/setting.ts'))
 const groups = JSON.stringify(join(root, 'packages/common/src/config/setting-description.ts'))
 
