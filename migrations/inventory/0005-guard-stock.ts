@@ -1,4 +1,4 @@
-// A product or location that has stock cannot be deleted, whoever deletes it. `admit_target` and the foreign keys of levels
+// A product or location that has stock cannot be deleted, whoever deletes it. `check_target` and the foreign keys of levels
 // hold both rows until a movement commits. A deletion waits for such movements, looks at the stock after them, and makes later
 // movements wait for the deletion.
 import { type Kysely, sql } from 'kysely'

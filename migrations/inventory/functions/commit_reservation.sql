@@ -32,7 +32,7 @@ BEGIN
     PERFORM {{refuse}}('above-remaining', r.remaining);
   END IF;
   taken := coalesce(p_quantity, r.remaining);
-  PERFORM {{book}}(ROW(NULL, r.product_id, r.location_id, 'ship', -taken, -taken, NULL, NULL,
+  PERFORM {{apply_movement}}(ROW(NULL, r.product_id, r.location_id, 'ship', -taken, -taken, NULL, NULL,
     NULL, r.reference, NULL, r.id, p_caller.actor, NULL)::{{movements}});
   UPDATE {{reservations}} v
     SET remaining = v.remaining - taken, status = CASE v.remaining WHEN taken THEN 'committed' ELSE v.status END

@@ -1,7 +1,7 @@
 -- Expires due reservations: stock that was promised until a time and not taken by then becomes available again.
 -- One process at a time expires. Others wait for it, because a request that lacks stock must see what the first one gives back.
 -- When nothing is due, nobody waits. A reservation that somebody else has locked is left to the next call. Levels change in the
--- order in which hold_levels locks them, so the two never wait for each other in a circle.
+-- order in which lock_levels locks them, so the two never wait for each other in a circle.
 --
 -- p_limit: how many reservations to expire at most.
 -- Returns how many expired. As many as p_limit means that more may be due.
@@ -27,7 +27,7 @@ BEGIN
       ORDER BY v.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ) v ORDER BY v.product_id, v.location_id, v.id
   LOOP
-    PERFORM {{give_back}}(r, 'expire', 'expired', NULL);
+    PERFORM {{end_reservation}}(r, 'expire', 'expired', NULL);
     expired := expired + 1;
   END LOOP;
   RETURN expired;

@@ -1,10 +1,10 @@
--- Carries out one line of a request. The caller has locked its levels (see hold_levels.sql).
+-- Carries out one line of a request. The caller has locked its levels (see lock_levels.sql).
 -- A line that counts, or that expects a quantity, needs a product and a location that exist, also when it changes nothing.
 --
 -- l: the line.
 -- p_actor: who asks.
 -- Returns the ids of the movements that were written. A transfer writes two, and the id of the first is its transfer_id.
--- Refuses with stale-quantity (with the quantity on hand) when on_hand is not what the line expects, and as book does.
+-- Refuses with stale-quantity (with the quantity on hand) when on_hand is not what the line expects, and as apply_movement does.
 CREATE OR REPLACE FUNCTION {{move_line}}(l {{stock_line}}, p_actor text)
 RETURNS bigint[]
 LANGUAGE plpgsql
@@ -17,16 +17,16 @@ DECLARE
   written bigint;
 BEGIN
   IF l.counted IS NOT NULL OR l.expected IS NOT NULL THEN
-    PERFORM {{admit_target}}(l.product_id, l.location_id);
+    PERFORM {{check_target}}(l.product_id, l.location_id);
     SELECT s.on_hand INTO held FROM {{stock_levels}} s
       WHERE s.product_id = l.product_id AND s.location_id = l.location_id;
     IF held <> l.expected THEN PERFORM {{refuse}}('stale-quantity', held); END IF;
   END IF;
-  written := ({{book}}(ROW(transfer_id, l.product_id, l.location_id, l.type,
+  written := ({{apply_movement}}(ROW(transfer_id, l.product_id, l.location_id, l.type,
     coalesce(l.change, l.counted - coalesce(held, 0)), 0, NULL, NULL,
     l.reason, l.reference, transfer_id, NULL, p_actor, NULL)::{{movements}})).id;
   IF transfer_id IS NULL THEN RETURN ARRAY[written]; END IF;
-  RETURN ARRAY[written, ({{book}}(ROW(NULL, l.product_id, l.to_location_id, l.type,
+  RETURN ARRAY[written, ({{apply_movement}}(ROW(NULL, l.product_id, l.to_location_id, l.type,
     -l.change, 0, NULL, NULL,
     l.reason, l.reference, transfer_id, NULL, p_actor, NULL)::{{movements}})).id];
 END

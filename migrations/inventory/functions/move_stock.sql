@@ -1,5 +1,5 @@
 -- Moves stock as a request says: one line or many, all or nothing. Levels are created and locked in one order before the first
--- line is carried out (see hold_levels.sql).
+-- line is carried out (see lock_levels.sql).
 --
 -- p_caller: who asks, and the key of the request.
 -- p_lines: an array of objects with the members of the type stock_line.
@@ -23,7 +23,7 @@ DECLARE
 BEGIN
 {{include:begin_answered_call.sql}}
 
-  PERFORM {{hold_levels}}(lines);
+  PERFORM {{lock_levels}}(lines);
   FOREACH each_line IN ARRAY lines LOOP
     line := coalesce(line + 1, 0);
     ids := ids || {{move_line}}(each_line, p_caller.actor);
@@ -32,7 +32,7 @@ BEGIN
   -- OFFSET 0 keeps the planner from making a join of it: a join reads every level, the subquery finds each by its key.
   answer := json_build_object('id', ids[1], 'ids', ids, 'levels', (
     SELECT json_agg(level.record ORDER BY place.product_id, place.location_id)
-    FROM {{places_of}}(lines) place CROSS JOIN LATERAL (
+    FROM {{levels_of}}(lines) place CROSS JOIN LATERAL (
       SELECT {{level_json}}(l) AS record FROM {{stock_levels}} l
       WHERE l.product_id = place.product_id AND l.location_id = place.location_id OFFSET 0
     ) level

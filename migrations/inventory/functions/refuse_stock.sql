@@ -10,7 +10,7 @@ RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
-  PERFORM {{admit_target}}(p_product_id, p_location_id);
+  PERFORM {{check_target}}(p_product_id, p_location_id);
   PERFORM {{refuse}}(p_verdict, p_quantity);
 END
 $$;

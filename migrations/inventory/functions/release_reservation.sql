@@ -15,7 +15,7 @@ DECLARE
 BEGIN
   SELECT * INTO r FROM {{reservations}} v WHERE v.id = p_id FOR UPDATE;
   IF r.status = 'active' AND r.expires_at <= clock_timestamp() THEN RETURN 'expired'; END IF;
-  IF r.status = 'active' THEN PERFORM {{give_back}}(r, 'release', 'released', p_actor); END IF;
+  IF r.status = 'active' THEN PERFORM {{end_reservation}}(r, 'release', 'released', p_actor); END IF;
   RETURN coalesce(r.status, 'not-found');
 END
 $$;

@@ -4,7 +4,7 @@
 -- p_product_id, p_location_id, p_quantity: what to reserve.
 -- p_seconds: how long the reservation lasts; null for one that does not expire.
 -- p_reference: what the client calls it, or null.
--- Returns done or replayed with the reservation, a verdict about the key, or a refusal of book.
+-- Returns done or replayed with the reservation, a verdict about the key, or a refusal of apply_movement.
 CREATE OR REPLACE FUNCTION {{reserve}}(
   p_caller {{caller}}, p_product_id bigint, p_location_id bigint, p_quantity bigint, p_seconds integer, p_reference text
 )
@@ -22,7 +22,7 @@ DECLARE
 BEGIN
 {{include:begin_answered_call.sql}}
 
-  m := {{book}}(ROW(NULL, p_product_id, p_location_id, 'reserve', 0, p_quantity, NULL, NULL,
+  m := {{apply_movement}}(ROW(NULL, p_product_id, p_location_id, 'reserve', 0, p_quantity, NULL, NULL,
     NULL, p_reference, NULL, nextval('{{reservations_id_seq}}'), p_caller.actor, NULL
   )::{{movements}});
   -- The time of a level never goes back. After a clock ran ahead for a moment, that time lies in the future, and a reservation

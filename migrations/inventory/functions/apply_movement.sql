@@ -6,7 +6,7 @@
 --    has chosen one.
 -- Returns the movement as it was written. Refuses with location-inactive, above-limit, insufficient-stock (with the quantity
 -- that is available), product-not-found or location-not-found.
-CREATE OR REPLACE FUNCTION {{book}}(m {{movements}})
+CREATE OR REPLACE FUNCTION {{apply_movement}}(m {{movements}})
 RETURNS {{movements}}
 LANGUAGE plpgsql
 SET plan_cache_mode = 'force_generic_plan'
@@ -15,7 +15,7 @@ AS $$
 DECLARE
   held {{stock_levels}};
 BEGIN
-  IF m.on_hand_delta > 0 AND NOT {{admit_target}}(m.product_id, m.location_id) THEN
+  IF m.on_hand_delta > 0 AND NOT {{check_target}}(m.product_id, m.location_id) THEN
     PERFORM {{refuse}}('location-inactive', NULL);
   END IF;
   LOOP

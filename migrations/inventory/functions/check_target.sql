@@ -1,9 +1,9 @@
--- Checks that stock can be booked for a product at a location. Refuses when either does not exist.
+-- Checks that stock can be changed for a product at a location. Refuses when either does not exist.
 -- Both rows stay locked until the transaction ends, so their deletion waits for it (see 0005-guard-stock.ts).
 --
 -- p_product_id, p_location_id: the product and the location.
 -- Returns whether the location takes stock: false when it is inactive.
-CREATE OR REPLACE FUNCTION {{admit_target}}(p_product_id bigint, p_location_id bigint)
+CREATE OR REPLACE FUNCTION {{check_target}}(p_product_id bigint, p_location_id bigint)
 RETURNS boolean
 LANGUAGE plpgsql
 AS $$

@@ -2,7 +2,7 @@
 -- the product and the location exist. Requests that share levels wait for one another, never in a circle.
 --
 -- p_lines: the lines of a request.
-CREATE OR REPLACE FUNCTION {{hold_levels}}(p_lines {{stock_line}}[])
+CREATE OR REPLACE FUNCTION {{lock_levels}}(p_lines {{stock_line}}[])
 RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = 'force_generic_plan'
@@ -11,7 +11,7 @@ AS $$
 DECLARE
   place record;
 BEGIN
-  FOR place IN SELECT * FROM {{places_of}}(p_lines) LOOP
+  FOR place IN SELECT * FROM {{levels_of}}(p_lines) LOOP
     PERFORM FROM {{stock_levels}} s
       WHERE s.product_id = place.product_id AND s.location_id = place.location_id FOR UPDATE;
     CONTINUE WHEN FOUND;

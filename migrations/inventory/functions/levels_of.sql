@@ -2,7 +2,7 @@
 --
 -- p_lines: the lines of a request.
 -- Returns the product and the location of each level, once.
-CREATE OR REPLACE FUNCTION {{places_of}}(p_lines {{stock_line}}[])
+CREATE OR REPLACE FUNCTION {{levels_of}}(p_lines {{stock_line}}[])
 RETURNS TABLE (product_id bigint, location_id bigint)
 LANGUAGE sql
 IMMUTABLE

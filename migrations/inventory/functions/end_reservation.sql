@@ -4,14 +4,14 @@
 -- p_type: the type of the movement, release or expire.
 -- p_status: the status that the reservation gets, released or expired.
 -- p_actor: who releases it; null when it expires.
-CREATE OR REPLACE FUNCTION {{give_back}}(r {{reservations}}, p_type text, p_status text, p_actor text)
+CREATE OR REPLACE FUNCTION {{end_reservation}}(r {{reservations}}, p_type text, p_status text, p_actor text)
 RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = 'force_generic_plan'
 SET enable_seqscan = 'off'
 AS $$
 BEGIN
-  PERFORM {{book}}(ROW(NULL, r.product_id, r.location_id, p_type, 0, -r.remaining, NULL, NULL,
+  PERFORM {{apply_movement}}(ROW(NULL, r.product_id, r.location_id, p_type, 0, -r.remaining, NULL, NULL,
     NULL, r.reference, NULL, r.id, p_actor, NULL)::{{movements}});
   UPDATE {{reservations}} v SET remaining = 0, status = p_status WHERE v.id = r.id;
 END
