@@ -1,15 +1,19 @@
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { describeApi, documentPages } from '@trestle/common/server/document-pages.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
+import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
+import fp from 'fastify-plugin'
 import type { InventoryDeps } from './deps.ts'
-import { errorVocabulary } from './error-vocabulary.ts'
+import { errorVocabulary } from './error-body.ts'
+import { fastifyRequestOf } from './plugins/fastify-request.ts'
 import { createEndpoints } from './plugins/mapped-controllers.ts'
-import { RESPONSE_HEADERS, responseHeaders } from './plugins/response-headers.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const HANDLER_TIMEOUT_MS = 15_000
+/** Headers of every answer, also to requests that reach no route. A route may set them to other values. */
+const RESPONSE_HEADERS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
-/** The HTTP side of the inventory: the server, and behind it the controllers; not yet listening. */
+/** Builds the HTTP side of the inventory: the server with the controllers behind it. It does not listen yet. */
 export async function buildApp(deps: InventoryDeps): Promise<Server> {
   const { config, log, metrics, tracing } = deps
   const app = createServer({
@@ -20,7 +24,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.maxBodyBytes,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
-    // An import may take longer than any other request to arrive; the deadline of handlers bounds the others.
+    // An import may take long to arrive. The timeout of handlers bounds all other requests.
     requestTimeoutMs: 0,
     trustedProxies: config.trustedProxies,
     ignoreTrailingSlash: true,
@@ -31,8 +35,35 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   await tracing.instrument(app)
   await app.register(responseHeaders)
   await app.register(httpTelemetry, { meter: metrics.meter })
-  const endpoints = createEndpoints(deps)
+  const endpoints = createEndpoints(deps).on('request', nameRoute)
   if (config.docsEnabled) await app.register(documentPages, { document: () => describeApi(OPENAPI_MODULE) })
   await app.register(endpoints.fastify)
   return app
+}
+
+/** Sets the headers of every answer, and writes the size of the answer into the log line. */
+const responseHeaders = fp(
+  async (app) => {
+    app.addHook('onRequest', (_request, reply, done) => {
+      reply.headers(RESPONSE_HEADERS)
+      done()
+    })
+    app.addHook('onResponse', (request, reply, done) => {
+      request.logFields = { bytes: Number(reply.getHeader('content-length') ?? 0), ...request.logFields }
+      done()
+    })
+  },
+  { name: 'response-headers' },
+)
+
+/** Names the route by its pattern in logs, metrics and traces. The server itself has one wildcard route. */
+function nameRoute(request: EndpointRequest): void {
+  const { pattern, positionals = [] } = request.route ?? {}
+  // A function, because only traces ask for the parameters.
+  fastifyRequestOf(request).mappedRoute = { pattern, params: () => paramsOf(pattern, positionals) }
+}
+
+function paramsOf(pattern: string | undefined, positionals: readonly string[]): Record<string, string> {
+  const names = pattern?.match(/(?<=\{)\w+(?=\})/g) ?? []
+  return Object.fromEntries(names.map((name, i) => [name, positionals[i] ?? '']))
 }

@@ -7,7 +7,7 @@ import { settings } from './config/settings.ts'
 const PREFIX = 'INVENTORY_'
 const POOL_SIZE = 16
 
-/** The settings, read and named for the code. */
+/** The settings, with the names that the code uses. */
 export type InventoryConfig = ReturnType<typeof loadInventoryConfig>
 
 /**
@@ -64,7 +64,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
-    /** What an operator should know about these settings. */
+    /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env }),
       ...(values.AUTH_ENABLED
@@ -91,14 +91,14 @@ const rules: readonly Rule<Values>[] = [
   ),
 ]
 
-/** The rules of access tokens; undefined where everybody may do everything. */
+/** The rules of access tokens; undefined when authentication is off. */
 function toAccess(values: Values): TokenRules | undefined {
   const { AUTH_ENABLED, AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = values
   if (!AUTH_ENABLED || jwksUrl === undefined || issuer === undefined || audience === undefined) return undefined
   return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
 }
 
-/** Whoever says which tokens are good most likely wants them to be asked for. */
+/** An operator who describes good tokens most likely wants the service to ask for them. */
 function openDoorWarnings(values: Values): readonly string[] {
   const isGiven = {
     AUTH_JWKS_URL: values.AUTH_JWKS_URL !== undefined,

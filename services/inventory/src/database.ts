@@ -1,12 +1,21 @@
 import type { Generated, GeneratedAlways } from 'kysely'
-import type { StockTables } from './stock-tables.ts'
+import type { MovementType } from './movements/movement.ts'
+import type { ReservationStatus } from './reservations/reservation.ts'
 
-/** Rows of the schema `inventory`, columns as in SQL. 64-bit integers arrive as bigint. */
-export interface InventoryTables extends StockTables {
+/** Tables of the schema `inventory`, with columns as in SQL. 64-bit integers arrive as bigint. */
+export interface InventoryTables {
   readonly products: ProductTable
   readonly users: UserTable
+  readonly locations: LocationTable
+  readonly stock_levels: StockLevelTable
+  readonly movements: MovementTable
+  readonly reservations: ReservationTable
+  readonly idempotency_keys: IdempotencyKeyTable
   readonly rate_limits: RateLimitTable
 }
+
+/** Tables that the service's role may read and add to, but never change. */
+export const appendOnlyTables = ['movements'] as const
 
 export interface ProductTable {
   readonly id: Generated<bigint>
@@ -16,7 +25,7 @@ export interface ProductTable {
   /** Bytes of the attributes as text, in UTF-8. */
   readonly attributes_length: GeneratedAlways<number>
   readonly version: Generated<number>
-  /** The place of the product's latest change among all changes of products. */
+  /** Orders all changes of products: each change takes the next number of one sequence. */
   readonly revision: Generated<bigint>
   readonly created_at: Generated<Date>
   readonly updated_at: Generated<Date>
@@ -31,7 +40,72 @@ export interface UserTable {
   readonly last_name: string
 }
 
-/** Counters of the rate limiter, when processes share them. */
+export interface LocationTable {
+  readonly id: Generated<bigint>
+  readonly code: string
+  readonly name: string
+  readonly active: Generated<boolean>
+  /** A trigger counts it. */
+  readonly version: Generated<number>
+  readonly created_at: Generated<Date>
+  /** Null while the location is live. */
+  readonly deleted_at: Date | null
+}
+
+/** The stock of a product at a location: the sum of its movements. */
+export interface StockLevelTable {
+  readonly product_id: bigint
+  readonly location_id: bigint
+  readonly on_hand: bigint
+  /** The part of `on_hand` that reservations keep. */
+  readonly reserved: bigint
+  readonly updated_at: Date
+}
+
+/** The ledger of stock. */
+export interface MovementTable {
+  readonly id: bigint
+  readonly product_id: bigint
+  readonly location_id: bigint
+  readonly type: MovementType
+  readonly on_hand_delta: bigint
+  readonly reserved_delta: bigint
+  readonly on_hand_after: bigint
+  readonly reserved_after: bigint
+  readonly reason: string | null
+  readonly reference: string | null
+  /** The same in both rows of a transfer. */
+  readonly transfer_id: bigint | null
+  readonly reservation_id: bigint | null
+  /** `sub` of the token; null when authentication is off. */
+  readonly actor: string | null
+  readonly created_at: Date
+}
+
+export interface ReservationTable {
+  readonly id: bigint
+  readonly product_id: bigint
+  readonly location_id: bigint
+  readonly quantity: bigint
+  /** The part that is reserved at this moment. */
+  readonly remaining: bigint
+  readonly status: ReservationStatus
+  readonly reference: string | null
+  readonly expires_at: Date | null
+  readonly created_at: Date
+}
+
+/** Idempotency keys with the answers of their requests, kept for a day. */
+export interface IdempotencyKeyTable {
+  /** `sub` of the token; empty when authentication is off. */
+  readonly subject: string
+  readonly key: string
+  readonly path: string
+  readonly request_hash: Buffer
+  readonly created_at: Generated<Date>
+}
+
+/** Counters of the rate limit, when processes share them. */
 export interface RateLimitTable {
   readonly key: string
   readonly points: Generated<number>

@@ -2,13 +2,13 @@
 import { runCommandLine } from '@trestle/common/server/command-line.ts'
 import { Command } from 'commander'
 import { loadInventoryConfig } from './config.ts'
-import { serviceVersion } from './version.ts'
+import { VERSION } from './version.ts'
 
 const load = () => loadInventoryConfig(process.env)
 
 const program = new Command('inventory')
   .description('Products with free-form attributes, over HTTP. Settings come from INVENTORY_… variables and .env.')
-  .version(serviceVersion)
+  .version(VERSION)
 
 await runCommandLine(program, process, {
   serve: async () => {

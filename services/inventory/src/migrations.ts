@@ -2,11 +2,11 @@ import type { MigrateOptions } from '@trestle/database/migrations/migrate.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
+import { appendOnlyTables } from './database.ts'
 import { inventoryNames } from './deps.ts'
-import { appendOnlyTables } from './stock-tables.ts'
-import { serviceVersion } from './version.ts'
+import { VERSION } from './version.ts'
 
-/** What `inventory migrate` and the run at start work with: migrations, functions, and grants to the service's role. */
+/** What `inventory migrate` and the start of the service apply: migrations, functions, and grants to the service's role. */
 export function migrateOptions(
   config: Pick<InventoryConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
     Partial<Pick<InventoryConfig, 'databaseUrl' | 'isProduction'>>,
@@ -17,8 +17,8 @@ export function migrateOptions(
     url: config.migrationDatabaseUrl,
     names,
     sources: inventoryMigrations,
-    functions: { files: inventoryFunctions, release: serviceVersion, replacesOwnRelease: !config.isProduction },
-    settings: { serviceVersion, role, login: serviceUrl && loginOf(serviceUrl) },
+    functions: { files: inventoryFunctions, release: VERSION, replacesOwnRelease: !config.isProduction },
+    settings: { serviceVersion: VERSION, role, login: serviceUrl && loginOf(serviceUrl) },
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
   }
 }

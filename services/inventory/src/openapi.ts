@@ -1,21 +1,21 @@
 import { Application, type OpenApiDocument } from '@trestle/endpoints/endpoints.ts'
-import { ErrorView } from './error-vocabulary.ts'
-import { serviceVersion } from './version.ts'
+import { ErrorView } from './error-body.ts'
+import { VERSION } from './version.ts'
 
-/** Where the controllers are, and all else that decides the document. */
+/** The folder of the controllers, and what else the OpenAPI document depends on. */
 export const endpointOptions = {
   controllerPrefix: new URL('controllers/', import.meta.url),
   errorSchema: ErrorView,
   info: {
     title: 'Trestle inventory',
-    version: serviceVersion,
-    description: 'Products with free-form attributes, and the users who keep them.',
+    version: VERSION,
+    description: 'Products with free-form attributes, their stock at locations, and users.',
   },
   signatures: false,
   strict: true,
 } as const
 
-/** The OpenAPI document of the service, made from its controllers alone: no database and no listener is opened. */
+/** The OpenAPI document of the service. It is made from the controllers alone, without a database. */
 export async function buildOpenApi(): Promise<OpenApiDocument> {
   const endpoints = await new Application(endpointOptions).ready()
   return endpoints.openapi()

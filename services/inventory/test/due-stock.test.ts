@@ -1,11 +1,11 @@
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { callMoveStock } from '../src/movements/move-repository.ts'
+import { createStockMetrics } from '../src/metrics.ts'
+import { callMoveStock } from '../src/movements/movement-repository.ts'
 import { callExpireReservations, callReserve } from '../src/reservations/reservation-repository.ts'
-import { withDueStock } from '../src/reservations/with-due-stock.ts'
-import { findStockFaults } from '../src/stock/stock-faults.ts'
-import { createStockMetrics } from '../src/stock/stock-metrics.ts'
+import { retryAfterExpiry } from '../src/reservations/retry-after-expiry.ts'
+import { findStockFaults } from '../src/stock/level-repository.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
 
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 const reserve = (quantity: number, expiresInSeconds?: number) =>
   callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds })
-const reserveDue = (take = () => reserve(1)) => withDueStock({ lanes: stock.lanes, stockMetrics }, take)
+const reserveDue = (take = () => reserve(1)) => retryAfterExpiry({ lanes: stock.lanes, stockMetrics }, take)
 const verdicts = (answers: readonly { verdict: string }[]) => [...new Set(answers.map(({ verdict }) => verdict))]
 
 describe('stock that is due', () => {

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Slots } from '../src/http/slots.ts'
+import { Slots } from '../src/turns.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
 
 let inventory: TestInventory

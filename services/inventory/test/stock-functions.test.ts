@@ -1,14 +1,14 @@
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { InventoryTables } from '../src/database.ts'
-import { callMoveStock } from '../src/movements/move-repository.ts'
 import type { MovementLine } from '../src/movements/movement.ts'
+import { callMoveStock } from '../src/movements/movement-repository.ts'
 import {
   callCommitReservation,
   callExpireReservations,
   callReserve,
 } from '../src/reservations/reservation-repository.ts'
-import { findStockFaults } from '../src/stock/stock-faults.ts'
+import { findStockFaults } from '../src/stock/level-repository.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
 
 let stock: StockDatabase

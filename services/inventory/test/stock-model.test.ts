@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callMoveStock } from '../src/movements/move-repository.ts'
 import type { MovementLine } from '../src/movements/movement.ts'
+import { callMoveStock } from '../src/movements/movement-repository.ts'
 import {
   callCommitReservation,
   callExpireReservations,
   callReleaseReservation,
   callReserve,
 } from '../src/reservations/reservation-repository.ts'
-import { QUANTITY_MAX } from '../src/stock/level.ts'
-import { findStockFaults } from '../src/stock/stock-faults.ts'
+import { findStockFaults } from '../src/stock/level-repository.ts'
+import { QUANTITY_MAX } from '../src/stock/level-view.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
 import * as model from './stock-model.ts'
 

@@ -1,7 +1,7 @@
 import { effectOf, type MovementLine } from '../src/movements/movement.ts'
 import type { NewReservation, ReservationStatus } from '../src/reservations/reservation.ts'
 import type { CommitRefusal } from '../src/reservations/reservation-repository.ts'
-import { book, type Quantities } from '../src/stock/level.ts'
+import { applyMovement, type Quantities } from '../src/stock/apply-movement.model.ts'
 import type { MoveRefusal, ReserveRefusal } from '../src/stock/stock-refusals.ts'
 
 // The rules of stock in TypeScript: what the functions of the database must do.
@@ -134,15 +134,15 @@ function changeLevel(stock: Stock, place: Place, deltas: Quantities): Outcome<Mo
     if (missing) return { verdict: missing }
     if (!stock.locations.get(place.locationId)) return { verdict: 'location-inactive' }
   }
-  const booking = book(quantitiesAt(stock, place), deltas)
-  if (booking.verdict === 'above-limit') return booking
-  if (booking.verdict === 'insufficient-stock') {
+  const applied = applyMovement(quantitiesAt(stock, place), deltas)
+  if (applied.verdict === 'above-limit') return applied
+  if (applied.verdict === 'insufficient-stock') {
     const missing = findMissing(stock, place)
-    return missing ? { verdict: missing } : { verdict: booking.verdict, quantity: booking.available }
+    return missing ? { verdict: missing } : { verdict: applied.verdict, quantity: applied.available }
   }
   return {
     verdict: 'done',
-    stock: { ...stock, levels: new Map(stock.levels).set(levelKey(place), booking.quantities) },
+    stock: { ...stock, levels: new Map(stock.levels).set(levelKey(place), applied.quantities) },
   }
 }
 

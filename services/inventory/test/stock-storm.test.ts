@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { findStockFaults } from '../src/stock/stock-faults.ts'
+import { findStockFaults } from '../src/stock/level-repository.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
 import { stockRequests } from './stock-requests.ts'
 import { runStorm } from './stock-storm.ts'

@@ -83,7 +83,9 @@ it('exit code 1: a record failed, and is named; 2: wrong usage', async () => {
   expect(tried.status).toBe(1)
   expect(tried.stderr).toBe('line 2: The record has 1 fields, the header has 2.\n1 records failed\n')
   expect(tried.stdout).toMatch(/^nothing was stored; would be: 2 received, 1 created, 0 updated, 0 skipped, 1 failed/)
-  expect((await run(to, ['import', 'products.txt'], { 'products.txt': '' })).stderr).toContain('say --format')
+  expect((await run(to, ['import', 'products.txt'], { 'products.txt': '' })).stderr).toContain(
+    'pass --format csv or ndjson',
+  )
   expect((await run(to, ['import', '--mode', 'maybe', 'x.csv'])).status).toBe(2)
 }, 180_000)
 

@@ -1,13 +1,13 @@
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createStockMetrics } from '../src/metrics.ts'
 import { callReserve } from '../src/reservations/reservation-repository.ts'
-import { createStockMetrics } from '../src/stock/stock-metrics.ts'
-import { createUpkeep, type Upkeep } from '../src/stock/upkeep.ts'
+import { createUpkeep } from '../src/upkeep.ts'
 import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
 
 let stock: StockDatabase
 let productId: number
-const begun: Upkeep[] = []
+const begun: ReturnType<typeof createUpkeep>[] = []
 const logged: object[] = []
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
 beforeAll(async () => {
@@ -21,7 +21,7 @@ afterEach(async () => {
   logged.splice(0)
 })
 
-function createOne(lanes = stock.lanes, stuckMs = 60_000): Upkeep {
+function createOne(lanes = stock.lanes, stuckMs = 60_000) {
   const log = (fields: object) => logged.push(fields)
   const options = { lanes, meter, stockMetrics: createStockMetrics(meter), logger: { info: log, warn: log } }
   const upkeep = createUpkeep({ ...options, everyMs: 20, stuckMs })

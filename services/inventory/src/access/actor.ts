@@ -1,6 +1,6 @@
 import type { Identity } from './token-verifier.ts'
 
-/** Who asks; null where the service does not know its callers. */
+/** The `sub` of the request's token; null when authentication is off. */
 export function actorOf({ identity }: { readonly identity: unknown }): string | null {
   return isIdentity(identity) ? identity.actor : null
 }

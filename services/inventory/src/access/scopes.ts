@@ -1,18 +1,18 @@
 import { z } from 'zod'
 
-/** What a caller may do: read, or change. */
+/** What a token permits (reference: Scopes). */
 export const SCOPES = ['inventory:read', 'inventory:write'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** Who gets which scopes by role. */
+/** The scopes that roles give. */
 export interface ScopeRules {
-  /** Roles that have all of them. */
+  /** Roles that have every scope. */
   readonly adminRoles: readonly string[]
-  /** Of other roles; ordinary sign-in tokens carry a role but no scope. */
+  /** Scopes of other roles. Ordinary sign-in tokens carry a role but no scope. */
   readonly roleScopes: ReadonlyMap<string, readonly Scope[]>
 }
 
-/** Of a token. What users can set themselves, `user_metadata`, grants nothing. */
+/** The claims that give scopes. `user_metadata` gives none, because users can set it. */
 const Claims = z.object({
   scope: z.string().optional().catch(undefined),
   role: z.string().optional().catch(undefined),
@@ -23,7 +23,7 @@ const Claims = z.object({
     .catch(undefined),
 })
 
-/** The scopes that the claims of a verified token give (reference: Scopes). */
+/** The scopes that the claims of a verified token give. */
 export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules): ReadonlySet<Scope> {
   const { scope = '', role = '', is_anonymous: isAnonymous, app_metadata: metadata } = Claims.parse(claims)
   if (adminRoles.includes(role)) return new Set(SCOPES)
@@ -32,7 +32,7 @@ export function scopesOf(claims: unknown, { adminRoles, roleScopes }: ScopeRules
   return new Set([...SCOPES.filter((known) => named.includes(known)), ...ofRole])
 }
 
-/** Reads `role=scope+scope,role=scope`; undefined for what is none, and where a role comes twice. */
+/** Reads `role=scope+scope,role=scope`. Undefined for a malformed text, and for a role that comes twice. */
 export function parseRoleScopes(text: string): ReadonlyMap<string, readonly Scope[]> | undefined {
   const rules = new Map<string, readonly Scope[]>()
   for (const rule of text.split(',')) {

@@ -67,8 +67,8 @@ describe('keys that were fetched', () => {
   let answer: { readonly status?: number; readonly body?: object } | undefined
   let now: number
   let issuer: StubProvider
-  const onKept = vi.fn()
-  const openVerifier = () => createTokenVerifier(rulesOf(issuer.url), { now: () => new Date(now), onKept })
+  const onReadFailure = vi.fn()
+  const openVerifier = () => createTokenVerifier(rulesOf(issuer.url), { now: () => new Date(now), onReadFailure })
   const actorAt = async (verifier: TokenVerifier, minutes: number) => {
     now = START + minutes * MINUTE
     return (await verifier.verify(token))?.actor
@@ -76,7 +76,7 @@ describe('keys that were fetched', () => {
   beforeEach(async () => {
     answer = { body: jwks }
     now = START
-    onKept.mockReset()
+    onReadFailure.mockReset()
     issuer = await startStubProvider(() => answer)
     return () => issuer.close()
   })
@@ -89,7 +89,7 @@ describe('keys that were fetched', () => {
     const together = await Promise.all([actorAt(verifier, 10), actorAt(verifier, 10)])
     expect(together).toEqual([undefined, undefined])
     expect(issuer.requests).toHaveLength(2)
-    expect(onKept).not.toHaveBeenCalled()
+    expect(onReadFailure).not.toHaveBeenCalled()
   })
 
   // ASVS 16.5.2
@@ -98,7 +98,7 @@ describe('keys that were fetched', () => {
     expect(await actorAt(verifier, 0)).toBe('u1')
     answer = { status: 500 }
     expect(await actorAt(verifier, 10)).toBe('u1')
-    expect(onKept.mock.calls).toEqual([[expect.any(Error), new Date(START + 24 * 60 * MINUTE)]])
+    expect(onReadFailure.mock.calls).toEqual([[expect.any(Error), new Date(START + 24 * 60 * MINUTE)]])
     expect(await actorAt(verifier, 1_439)).toBe('u1')
     await expect(actorAt(verifier, 1_440)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
     answer = { body: jwks }
@@ -116,6 +116,6 @@ describe('keys that were fetched', () => {
     expect(issuer.requests).toHaveLength(2)
     expect(await actorAt(verifier, 11)).toBe('u1')
     await expect.poll(() => issuer.requests).toHaveLength(3)
-    expect(onKept).toHaveBeenCalledTimes(1)
+    expect(onReadFailure).toHaveBeenCalledTimes(1)
   })
 })

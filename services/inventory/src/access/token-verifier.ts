@@ -10,7 +10,7 @@ export interface TokenRules extends ScopeRules {
   readonly audience: string
 }
 
-/** Whom a token speaks for. */
+/** Who a token was issued to. */
 export interface Identity {
   /** `sub` of the token. */
   readonly actor: string
@@ -18,27 +18,27 @@ export interface Identity {
 }
 
 export interface TokenVerifier {
-  /** Undefined when the token is not good. @throws serviceUnavailable while there are no keys to tell by */
+  /** Undefined for an invalid token. @throws serviceUnavailable while there are no keys to check it with */
   verify(token: string): Promise<Identity | undefined>
-  /** How many keys the service publishes that signs tokens. */
+  /** How many keys the authentication service publishes. */
   countKeys(): Promise<number>
 }
 
-export interface KeyReading {
+export interface KeyOptions {
   readonly now: () => Date
-  /** Hears of every try to read the keys again that failed, and until when those from before stay good. */
-  readonly onKept?: (error: unknown, until: Date) => void
+  /** Called when the keys cannot be read again, with the time until which the old keys stay good. */
+  readonly onReadFailure?: (error: unknown, until: Date) => void
 }
 
-/** Asymmetric only: whoever could check tokens with a shared secret could make them. */
+/** Asymmetric algorithms only: a service that checks tokens with a shared secret could also issue them. */
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
-/** What jose says when the keys cannot be fetched or read; all else is wrong with the token. */
-const KEYS_ARE_AWAY: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
+/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is invalid. */
+const NO_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
 const LEEWAY_SECONDS = 30
 
 /** Verifies access tokens of the authentication service (reference: Access tokens). */
-export function createTokenVerifier(rules: TokenRules, reading: KeyReading): TokenVerifier {
-  const keys = openKeptKeys(rules.jwksUrl, reading)
+export function createTokenVerifier(rules: TokenRules, options: KeyOptions): TokenVerifier {
+  const keys = openKeys(rules.jwksUrl, options)
   const readClaims = async (token: string): Promise<JWTPayload | undefined> => {
     try {
       const { payload } = await jwtVerify(token, keys.find, {
@@ -50,9 +50,9 @@ export function createTokenVerifier(rules: TokenRules, reading: KeyReading): Tok
       })
       return payload
     } catch (error) {
-      // With keys at hand, one that is not among them is the token's fault, though they could not be asked for again.
-      const isAway = !(error instanceof errors.JOSEError) || KEYS_ARE_AWAY.has(error.code)
-      if (isAway && !keys.areGood()) throw serviceUnavailable({ cause: error })
+      // While the old keys are good, a token with an unknown key is invalid, even if the keys could not be read again.
+      const isWithoutKeys = !(error instanceof errors.JOSEError) || NO_KEYS.has(error.code)
+      if (isWithoutKeys && !keys.areGood()) throw serviceUnavailable({ cause: error })
       return undefined
     }
   }
@@ -66,7 +66,7 @@ export function createTokenVerifier(rules: TokenRules, reading: KeyReading): Tok
   }
 }
 
-/** How many keys a service publishes that signs tokens. */
+/** Reads the keys at a URL once. Resolves to how many there are. */
 export async function countPublishedKeys(url: string): Promise<number> {
   const keys = openConfiguredKeys(url, { timeoutMs: FETCH_MS })
   await keys.reload()
@@ -74,20 +74,20 @@ export async function countPublishedKeys(url: string): Promise<number> {
 }
 
 const FETCH_MS = 5_000
-/** An unknown `kid` asks for the keys again, but no more often; nor do keys that could not be read again. */
+/** The keys are not read more often than this for an unknown `kid`, or after a failure. */
 const COOLDOWN_MS = 60_000
-/** A key that its owner has withdrawn is refused after this time. */
-const READ_AGAIN_MS = 600_000
-/** Longest outage that the keys from before outlast. */
+/** The keys are read again after this time, so a withdrawn key is refused from then on. */
+const FRESH_MS = 600_000
+/** While the keys cannot be read again, the old keys stay good for this time. */
 const KEPT_MS = 86_400_000
 
-/** Keys are read again every ten minutes, and kept for a day while that fails (reference: Signing keys). */
-function openKeptKeys(url: string, { now, onKept }: KeyReading) {
+/** The keys at a URL. They are read again every ten minutes, and kept for a day while that fails (reference: Signing keys). */
+function openKeys(url: string, { now, onReadFailure }: KeyOptions) {
   const age = Number.POSITIVE_INFINITY
   const keys = openConfiguredKeys(url, { timeoutMs: FETCH_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: age })
   let readAt = Number.NEGATIVE_INFINITY
   let triedAt = Number.NEGATIVE_INFINITY
-  let again: Promise<void> | undefined
+  let reading: Promise<void> | undefined
   const since = (time: number) => now().getTime() - time
   const areGood = () => since(readAt) < KEPT_MS
   const read = async () => {
@@ -95,19 +95,19 @@ function openKeptKeys(url: string, { now, onKept }: KeyReading) {
     readAt = now().getTime()
   }
   const readAgain = () => {
-    again ??= read()
-      .catch((error: unknown) => onKept?.(error, new Date(readAt + KEPT_MS)))
+    reading ??= read()
+      .catch((error: unknown) => onReadFailure?.(error, new Date(readAt + KEPT_MS)))
       .finally(() => {
         triedAt = now().getTime()
-        again = undefined
+        reading = undefined
       })
-    return again
+    return reading
   }
   const find: JWTVerifyGetKey = async (header, token) => {
     if (keys.jwks() === undefined) await read()
-    else if (since(readAt) >= READ_AGAIN_MS) {
-      // The first request waits for new keys. Once they are known to be away, none does.
-      if (since(triedAt) >= READ_AGAIN_MS) await readAgain()
+    else if (since(readAt) >= FRESH_MS) {
+      // The first request waits for new keys. After a failed try, no request waits for the next one.
+      if (since(triedAt) >= FRESH_MS) await readAgain()
       else if (since(triedAt) >= COOLDOWN_MS) void readAgain()
       if (!areGood()) throw new errors.JOSEError('the keys could not be read again for too long')
     }
@@ -122,7 +122,7 @@ function openKeptKeys(url: string, { now, onKept }: KeyReading) {
 
 const ACTOR_LENGTH_MAX = 255
 
-/** Whether a `sub` can be stored as the actor of a change: PostgreSQL takes neither U+0000 nor half a surrogate pair. */
+/** Whether a `sub` can be stored as the actor of a change. PostgreSQL stores neither U+0000 nor half a surrogate pair. */
 function isActor(sub: string): boolean {
   return sub !== '' && sub.length <= ACTOR_LENGTH_MAX && sub.isWellFormed() && !sub.includes('\0')
 }

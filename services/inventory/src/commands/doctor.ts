@@ -1,10 +1,10 @@
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { openRateLimit } from '../access/rate-limit.ts'
 import { countPublishedKeys, type TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
-import { openClientLimit } from '../rate-limits/client-limit.ts'
-import { findStockFaults } from '../stock/stock-faults.ts'
+import { findStockFaults } from '../stock/level-repository.ts'
 import { openForCommand } from './operator-database.ts'
 
 const stockCheck: Check<InventoryConfig> = {
@@ -22,13 +22,13 @@ const stockCheck: Check<InventoryConfig> = {
   },
 }
 
-/** Only where clients are limited. */
+/** Runs only when requests are limited. */
 const limitCheck: Check<InventoryConfig> = {
   name: 'rate limit',
   advice: 'start Redis, or correct INVENTORY_REDIS_URL; each process counts for itself meanwhile',
   run: async (config) => {
     const database = openForCommand(config, 'doctor')
-    const limit = await openClientLimit(config.rateLimit, database, () => {})
+    const limit = await openRateLimit(config.rateLimit, database, () => {})
     try {
       await limit?.check()
       return `counted in ${config.rateLimit.store}`
@@ -39,7 +39,7 @@ const limitCheck: Check<InventoryConfig> = {
   },
 }
 
-/** Only where callers need tokens. */
+/** Runs only when authentication is on. */
 function keysCheck(access: TokenRules): Check<InventoryConfig> {
   return {
     name: 'keys of tokens',
@@ -52,7 +52,7 @@ function keysCheck(access: TokenRules): Check<InventoryConfig> {
   }
 }
 
-/** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
+/** Checks everything that the service needs, and prints a line for each check. Resolves to false when a check fails. */
 export async function doctor(loadConfig: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(loadConfig, print)
   if (config === undefined) return false

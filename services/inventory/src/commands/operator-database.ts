@@ -6,8 +6,8 @@ import { inventoryNames } from '../deps.ts'
 const LOCK_TIMEOUT_MS = 120_000
 
 /**
- * Opens the database for a command, as the role that the service works as. A statement may take any time: it works through
- * tables, and nobody waits for an answer.
+ * Opens the database for a command, with the role of the service. Statements have no timeout, because they read whole tables and
+ * no client waits for them.
  */
 export function openForCommand(config: InventoryConfig, command: string): Database<InventoryTables> {
   return openDatabase<InventoryTables>({

@@ -1,12 +1,15 @@
+import type { Database } from '@trestle/database/connect.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryConfig } from '../config.ts'
 import type { InventoryTables } from '../database.ts'
-import { QUANTITY_MAX } from '../stock/level.ts'
-import { receiveSamples } from '../stock/sample-stock.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { openForCommand } from './operator-database.ts'
 
 const COUNT_MAX = 10_000_000
 const BATCH = 10_000
+/** Lines of one request. */
+const STOCK_BATCH = 100
 
 /** Options of the command, as text. */
 export interface SeedOptions {
@@ -15,9 +18,9 @@ export interface SeedOptions {
 }
 
 /**
- * Adds the sample products SAMPLE-00000001 to SAMPLE-<count>: always the same, whichever are missing; and stock of those that
- * have none.
- * @throws Error when an option is no number within its bounds
+ * Adds those of the sample products SAMPLE-00000001 to SAMPLE-<count> that are missing, and stock of those that have none. The
+ * sample products are the same on every run.
+ * @throws Error when an option is not a number within its bounds
  */
 export async function seed(
   config: InventoryConfig,
@@ -45,7 +48,7 @@ function readNumber(option: string, text: string, max: number): number {
   return number
 }
 
-/** Adds the sample products `first` to `last`, and returns how many were missing. */
+/** Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. */
 async function insertSamples(db: Kysely<InventoryTables>, first: number, last: number): Promise<bigint> {
   const result = await sql`
     INSERT INTO ${sql.table('products')} (sku, attributes)
@@ -58,4 +61,46 @@ async function insertSamples(db: Kysely<InventoryTables>, first: number, last: n
     FROM generate_series(${first}::integer, ${last}::integer) AS n
     ON CONFLICT (sku) WHERE deleted_at IS NULL DO NOTHING`.execute(db)
   return result.numAffectedRows ?? 0n
+}
+
+/**
+ * Receives stock of each sample product that has no level in the main warehouse. Resolves to the number of these products.
+ * @throws Error when there is no location MAIN, or it takes no stock
+ */
+async function receiveSamples({ db, lanes }: Database<InventoryTables>, quantity: number): Promise<number> {
+  const main = await db
+    .selectFrom('locations')
+    .select('id')
+    .where('code', '=', 'MAIN')
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  if (!main) throw new Error('there is no location MAIN')
+  const locationId = Number(main.id)
+  for (let [stocked, last] = [0, 0]; ; ) {
+    const products = await db
+      .selectFrom('products as p')
+      .select('p.id')
+      .where('p.id', '>', BigInt(last))
+      .where('p.sku', 'like', 'SAMPLE-%')
+      .where('p.deleted_at', 'is', null)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('stock_levels as l').whereRef('l.product_id', '=', 'p.id').where('l.location_id', '=', main.id),
+          ),
+        ),
+      )
+      .orderBy('p.id')
+      .limit(sql.lit(STOCK_BATCH))
+      .execute()
+    const ids = products.map(({ id }) => Number(id))
+    if (ids.length === 0) return stocked
+    const lines = ids.map(
+      (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
+    )
+    const { verdict } = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
+    if (verdict !== 'done') throw new Error(`the main warehouse takes no stock: ${verdict}`)
+    stocked += ids.length
+    last = ids.at(-1) ?? last
+  }
 }

@@ -8,7 +8,7 @@ import { migrateOptions } from '../migrations.ts'
 
 const LARGE_POOL = 32
 
-/** Waits for the database, migrates, and serves until a signal ends the process. */
+/** Waits for the database, migrates, and serves until a signal stops the process. */
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
   const log = createInventoryLog(config)
   try {

@@ -7,11 +7,10 @@ import { printable } from '@trestle/common/server/printable.ts'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { serviceUnavailable } from '../errors.ts'
-import { readColumnPaths } from '../exports/column-paths.ts'
-import { csvForm, jsonLines } from '../exports/export-form.ts'
+import { csvForm, jsonLines, readColumnPaths } from '../exports/export-form.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
-import { PRODUCT_SORTS, type ProductSort } from '../products/product-list.ts'
+import { PRODUCT_SORTS, type ProductSort } from '../products/product-list-repository.ts'
 import { readSelection } from '../products/product-query.ts'
 import { exportProducts } from '../use-cases/export-products.ts'
 import { IMPORT_MODES, type ImportMode, importProducts } from '../use-cases/import-products.ts'
@@ -35,30 +34,34 @@ interface ExportFlags {
 
 type Streams = Pick<NodeJS.Process, 'stdout' | 'stderr'>
 
-/** The commands `import` and `export`, which do what the endpoints of these names do. */
+/** The commands `import` and `export`. They do the same as the endpoints of these names. */
 export function transferCommands(loadConfig: () => InventoryConfig, streams: Streams): readonly Command[] {
-  const format = new Option('--format <format>', 'of the file; by default what its name ends in').choices(
+  const format = new Option('--format <format>', 'format of the file (default: by the extension of its name)').choices(
     IMPORT_FORMATS,
   )
   return [
     new Command('import')
       .exitOverride()
-      .description('store the products of a file; one that broke off is continued with --mode skip or upsert')
+      .description('store the products of a file; run it again with --mode skip or upsert if it broke off')
       .argument('<file>')
-      .addOption(new Option('--mode <mode>', 'where a sku is taken').choices(IMPORT_MODES).default('insert'))
+      .addOption(
+        new Option('--mode <mode>', 'what happens to a product whose sku is taken')
+          .choices(IMPORT_MODES)
+          .default('insert'),
+      )
       .addOption(format)
-      .option('--atomic', 'all or nothing')
-      .option('--dry-run', 'say what would happen, and store nothing')
+      .option('--atomic', 'store all products, or none')
+      .option('--dry-run', 'report what would happen, and store nothing')
       .action((file: string, flags: ImportFlags) => runImport(loadConfig(), file, flags, streams)),
     new Command('export')
       .exitOverride()
       .description('write products to a new file, or to standard output')
       .argument('[file]')
       .addOption(format)
-      .option('--filter <name=value...>', 'as in the list of products: attributes.color=red', [])
+      .option('--filter <name=value...>', 'a filter of the list of products, such as attributes.color=red', [])
       .addOption(new Option('--sort <order>', 'order of the products').choices(PRODUCT_SORTS).default('id'))
       .option('--flatten <path...>', 'values that get columns of their own', [])
-      .option('--spreadsheet-safe', 'keep spreadsheets from taking cells for formulas')
+      .option('--spreadsheet-safe', 'keep spreadsheets from computing cells as formulas')
       .action((file: string | undefined, flags: ExportFlags) => runExport(loadConfig(), file, flags, streams)),
   ]
 }
@@ -119,7 +122,7 @@ async function runExport(
   const bar = createProgressBar(stderr, undefined)
   try {
     const bytes = bar.watch(exportProducts(database, { selection, flatten, form }))
-    // What is there already is not lost.
+    // The flag `wx` refuses to overwrite a file.
     const target = file === undefined ? stdout : createWriteStream(file, { flags: 'wx' })
     await pipeline(bytes, target, { end: file !== undefined })
   } finally {
@@ -142,5 +145,5 @@ function formatOf(file: string): ImportFormat {
   const extension = extname(file).toLowerCase()
   if (extension === '.csv') return 'csv'
   if (extension === '.ndjson' || extension === '.jsonl') return 'ndjson'
-  throw new Error(`${file}: its name does not tell its format; say --format csv or ndjson`)
+  throw new Error(`${file}: the name does not show the format; pass --format csv or ndjson`)
 }

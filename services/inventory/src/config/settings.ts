@@ -19,7 +19,7 @@ import {
 } from '@trestle/service/common-settings.ts'
 import { parseRoleScopes } from '../access/scopes.ts'
 
-/** Beyond this PostgreSQL cannot index the words of some attributes (a tsvector holds 1 MiB). */
+/** PostgreSQL cannot index the words of some longer attributes, because a tsvector holds 1 MiB. */
 const ATTRIBUTES_BYTES_MAX = 131_072
 const BODY_BYTES_MAX = 104_857_600
 const PAGE_MAX = 10_000

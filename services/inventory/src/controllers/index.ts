@@ -2,7 +2,7 @@ import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
 import { OpenController } from '../plugins/inventory-controller.ts'
-import { serviceVersion } from '../version.ts'
+import { VERSION } from '../version.ts'
 
 const Service = z.object({ name: z.string(), version: z.string(), docs: z.string() })
 
@@ -10,7 +10,7 @@ const Service = z.object({ name: z.string(), version: z.string(), docs: z.string
 export class Default extends OpenController {
   static GET = accepts({ returns: Service, summary: 'Name and version of this service', tags: ['service'] })
   GET(): z.output<typeof Service> {
-    return { name: 'inventory', version: serviceVersion, docs: '/docs' }
+    return { name: 'inventory', version: VERSION, docs: '/docs' }
   }
 }
 

@@ -1,11 +1,12 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { duplicateCode, locationChanged, locationHasStock, locationNotFound } from '../errors.ts'
+import { locationTag, namesTag } from '../http/entity-tag.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
-import { outage, repeatable } from '../http/responses.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
+import { outage, repeatable, withBody } from '../http/responses.ts'
 import {
   callChangeLocation,
   callDeleteLocation,
@@ -13,9 +14,9 @@ import {
   listLocations,
 } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
-import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { locationTag, namesTag } from '../products/entity-tag.ts'
 import { createLocation } from '../use-cases/create-location.ts'
 
 const Code = z
@@ -26,6 +27,7 @@ const LocationPatch = z
   .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), 'must have code, name or active')
   .meta({ examples: [{ active: false }] })
+/** The error of each refusal of a change or deletion. */
 const refusals = {
   'duplicate-code': duplicateCode,
   'has-stock': locationHasStock,
@@ -35,7 +37,7 @@ const refusals = {
 const changeResponses = {
   412: 'The location has another version than If-Match names',
   428: 'If-Match is missing, where the service demands it',
-  ...outage,
+  ...withBody,
 } as const
 const codeTaken = { 409: 'Another location has this code' } as const
 

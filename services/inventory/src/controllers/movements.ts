@@ -1,16 +1,17 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
 import { movementNotFound } from '../errors.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
 import { outage, repeatable } from '../http/responses.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
 import { MOVEMENT_TYPES } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
 import { MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
-import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
 
@@ -48,9 +49,13 @@ export class Default extends InventoryController {
     keywords: MovementBody,
     status: 201,
     returns: recordEnvelope(MovedView, 201),
-    responses: { 409: 'Not enough stock, another quantity than expected, or the location is inactive', ...repeatable },
+    responses: {
+      404: 'A product or location of a line does not exist',
+      409: 'Not enough stock, another quantity than expected, or the location is inactive',
+      ...repeatable,
+    },
     summary: 'Move stock',
-    description: 'One movement, or up to 100 of them in `lines`, which are carried out in their order, all or none.',
+    description: 'One movement, or up to 100 movements in `lines`. Lines are carried out in their order, all or none.',
   })
   async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/movements', lines)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
-import { type Json, mergePatch } from '../products/merge-patch.ts'
+import { type Json, mergePatch } from '../products/merge-patch.model.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

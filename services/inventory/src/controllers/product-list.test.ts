@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
-import { encodeCursor } from '../paging/cursor.ts'
+import { encodeCursor } from '../pagination/cursor.ts'
 import { nameOfSelection } from '../products/product-query.ts'
 
 let inventory: TestInventory

@@ -1,45 +1,63 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { namesTag, productTag } from '../http/entity-tag.ts'
+import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
-import { outage, repeatable } from '../http/responses.ts'
-import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../list-envelope.ts'
-import type { Position } from '../paging/cursor.ts'
-import { cutPage, readPage } from '../paging/page-query.ts'
+import { outage, repeatable, withBody } from '../http/responses.ts'
+import { isJsonText, type JsonText } from '../json/json-object.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { namesTag, productTag } from '../products/entity-tag.ts'
-import { ProductBody, ProductPatch } from '../products/product-body.ts'
-import { countProducts, positionFormsOf, selectPlaces } from '../products/product-list.ts'
-import { IncludeKeywords, nameOfSelection, ProductListKeywords, readSelection } from '../products/product-query.ts'
+import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
+import { findSkuFault, SKU_LENGTH_MAX } from '../products/sku.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { createProduct } from '../use-cases/create-product.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
-import {
-  isPlainPage,
-  listPlainProducts,
-  listProducts,
-  readPiece,
-  readPieces,
-  SHORT_ROWS,
-} from '../use-cases/list-products.ts'
+import { listProducts } from '../use-cases/list-products.ts'
 import { showProduct } from '../use-cases/show-product.ts'
 
 const LIST_DESCRIPTION =
   `All parameters must hold. attributes.PATH=V compares a value inside the attributes with a JSON scalar
-or a text; PATH is keys joined with dots, a key with a dot in double quotes. Operators in brackets behind it: ne, gt, gte, lt, lte,
-in, has, exists, prefix; for example attributes.price[gte]=10. At most ten filters, and 100 values in all lists of a request.`.replaceAll(
-    '\n',
-    ' ',
-  )
+or a text. PATH is keys joined with dots; a key with a dot stands in double quotes. Operators follow in brackets: ne, gt, gte, lt,
+lte, in, has, exists, prefix; for example attributes.price[gte]=10. At most ten filters, and 100 values in all lists of a
+request.`.replaceAll('\n', ' ')
 
 const JSON_TYPE = 'application/json; charset=utf-8'
+
+const Sku = z
+  .string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be a string') })
+  .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX })
+  .superRefine((sku, context) => {
+    const fault = findSkuFault(sku)
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+  })
+
+const Attributes = z
+  .custom<string | JsonText>((value) => typeof value === 'string' || isJsonText(value), {
+    error: ({ input }) => (input === undefined ? 'is required' : 'must be a text that is JSON, an object or an array'),
+  })
+  .meta({
+    type: ['string', 'object', 'array'],
+    description: 'JSON: a text that holds it, or an object or array. Numbers keep every digit.',
+  })
+
+/** The body of a request that creates or replaces a product. */
+const ProductBody = z
+  .object({ sku: Sku, attributes: Attributes })
+  .meta({ examples: [{ sku: 'TSHIRT-RED-M', attributes: '{"color":"red","price":19.90}' }] })
+
+/** The body of a request that changes a product. An object of attributes is a merge patch (RFC 7396). */
+const ProductPatch = z
+  .object({ sku: Sku.optional(), attributes: Attributes.optional() })
+  .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, 'must have sku or attributes')
+  .meta({ examples: [{ attributes: { color: 'blue', discontinued: null } }] })
 
 const OnePath = { path: [RecordId], names: ['productId'] } as const
 const changeResponses = {
   409: 'A product with this sku already exists',
   412: 'The product has another version than If-Match names',
   428: 'If-Match is missing, where the service demands it',
-  ...outage,
+  ...withBody,
 } as const
 
 /** /products, /products/{productId} */
@@ -129,41 +147,22 @@ export class Default extends InventoryController {
   }
 
   async #list(keywords: ProductListKeywords): Promise<RawJson | ReadableStream> {
-    const { context } = this.application
-    const { signal } = this.request
-    const { limit: _limit, cursor: _cursor, include: includes = [], count, ...chosen } = keywords
-    const selection = readSelection(chosen)
-    const listing = {
+    const { request, response, client } = this
+    const { query, signal } = request
+    const listed = await listProducts(this.application.context, {
       path: '/products',
-      selection: nameOfSelection(chosen),
-      positionForms: positionFormsOf(selection.sort),
-    }
-    const { limit, after } = readPage(listing, context.config, keywords)
-    const page = { limit: limit + 1, after }
-    const shown = { includes, signal }
-    const cut = <T extends { readonly position: Position }>(found: readonly T[]): readonly T[] => {
-      const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, ({ position }) => position)
-      this.response.headers.set('link', link)
-      return rows
-    }
-    if (count !== undefined) {
-      const total = await this.readInTurn(() =>
-        context.readLagging((db) => countProducts(db, selection.filters), signal),
-      )
-      this.response.headers.set('x-total-count', String(total))
-    }
-    if (page.limit <= SHORT_ROWS) {
-      const found = isPlainPage(selection, shown, page)
-        ? await listPlainProducts(context, page)
-        : await this.readInTurn(() => listProducts(context, { selection, shown }, page))
-      if (found) return listBody(cut(found).map(({ json }) => json))
-    }
-    this.keepUntilClosed(context.longPages.take(this.client))
-    const places = await this.readInTurn(() => context.readLagging((db) => selectPlaces(db, selection, page), signal))
-    const ids = cut(places).map(({ id }) => id)
+      keywords,
+      query,
+      client,
+      signal,
+    })
+    response.headers.set('link', listed.link)
+    if (listed.total !== undefined) response.headers.set('x-total-count', String(listed.total))
+    if (listed.kind === 'short') return listBody(listed.records)
+    this.keepUntilClosed(listed.slot)
     this.liftDeadline()
-    this.response.type = JSON_TYPE
-    return listStream(readPieces(ids, (some) => this.readInTurn(() => readPiece(context, some, shown))))
+    response.type = JSON_TYPE
+    return listStream(listed.pieces)
   }
 
   async #find(id: number, { include = [] }: IncludeKeywords): Promise<RawJson | undefined> {

@@ -2,17 +2,18 @@ import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoint
 import { z } from 'zod'
 import { actorOf } from '../access/actor.ts'
 import { reservationNotFound } from '../errors.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
-import { outage, repeatable } from '../http/responses.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
-import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { outage, repeatable, withBody } from '../http/responses.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { RESERVATION_STATUSES } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
 import { ReservationView } from '../reservations/reservation-view.ts'
-import { QUANTITY_MAX } from '../stock/level.ts'
+import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { commitReservation } from '../use-cases/commit-reservation.ts'
 import { releaseReservation } from '../use-cases/release-reservation.ts'
 import { reserveStock } from '../use-cases/reserve-stock.ts'
@@ -35,8 +36,10 @@ const ReservationBody = z.object({
   expiresInSeconds: p
     .int({ min: 1, max: SECONDS_MAX })
     .optional()
-    .meta({ description: 'After this time it is given back by itself; without it, never' }),
-  reference: FreeText.optional().meta({ description: 'A document of the client, to find the reservation by' }),
+    .meta({ description: 'The reservation expires after this time; without it, never' }),
+  reference: FreeText.optional().meta({
+    description: 'A document of the client, by which the reservation can be found',
+  }),
 })
 
 /** /reservations, /reservations/{reservationId}, /reservations/commit/{reservationId} */
@@ -64,7 +67,11 @@ export class Default extends InventoryController {
     keywords: ReservationBody,
     status: 201,
     returns: recordEnvelope(ReservationView, 201),
-    responses: { 409: 'Not enough stock is available', ...repeatable },
+    responses: {
+      404: 'The product or location does not exist',
+      409: 'Not enough stock is available',
+      ...repeatable,
+    },
     summary: 'Reserve stock',
   })
   async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
@@ -96,7 +103,7 @@ export class Default extends InventoryController {
     path: [RecordId],
     names: ['reservationId'],
     status: 204,
-    responses: { 409: 'The reservation is committed or has expired', ...outage },
+    responses: { 409: 'The reservation is committed or has expired', ...withBody },
     summary: 'Release a reservation',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {

@@ -1,25 +1,22 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
 import { locationNotFound, productNotFound } from '../errors.ts'
+import { levelTag, namesTag } from '../http/entity-tag.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { outage } from '../http/responses.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
-import { cutPage, ID_FORM, PageKeywords, readPage } from '../paging/page-query.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { ID_FORM, PageKeywords, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { namesTag } from '../products/entity-tag.ts'
-import { QUANTITY_MAX } from '../stock/level.ts'
 import { findLevel, findLongProductStock, findProductStock, listLevels } from '../stock/level-repository.ts'
-import { type Level, LevelView, ProductStockView } from '../stock/level-view.ts'
+import { type Level, LevelView, ProductStockView, QUANTITY_MAX } from '../stock/level-view.ts'
 
 const ListKeywords = PageKeywords.extend({
   productId: RecordId.optional(),
   locationId: RecordId.optional(),
   sku: FreeText.optional(),
-  below: p
-    .int({ min: 0, max: QUANTITY_MAX })
-    .optional()
-    .meta({ description: 'Levels of which less than this is available' }),
+  below: p.int({ min: 0, max: QUANTITY_MAX }).optional().meta({ description: 'Levels with less than this available' }),
 })
 
 const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]
@@ -80,7 +77,7 @@ export class Default extends InventoryController {
   async #findLevel(productId: number, locationId: number): Promise<RawJson | undefined> {
     const found = await findLevel(this.application.context.lanes, { productId, locationId })
     if (found.verdict !== 'found') throw missing[found.verdict]()
-    const etag = `"s${productId}-${locationId}-${found.version}"`
+    const etag = levelTag({ productId, locationId }, found.version)
     this.response.headers.set('etag', etag)
     this.response.headers.set('cache-control', 'no-cache')
     const known = this.request.header('if-none-match')

@@ -1,14 +1,12 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { userNotFound } from '../errors.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { RecordId } from '../http/record-id.ts'
 import { outage } from '../http/responses.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../list-envelope.ts'
-import { cutPage, listingById, PageKeywords, positionById, readPage } from '../paging/page-query.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { findUser, listUsers } from '../users/user-repository.ts'
-import { UserView, userJson } from '../users/user-view.ts'
-
-const LIMITS = { defaultLimit: 500, maxLimit: 500 } as const
+import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../users.ts'
 
 /** /users, /users/{userId} */
 export class Default extends InventoryController {
@@ -33,10 +31,9 @@ export class Default extends InventoryController {
 
   async #list(keywords: PageKeywords): Promise<RawJson> {
     const listing = listingById('/users')
-    const { limit, after } = readPage(listing, LIMITS, keywords)
-    const found = await this.readInTurn(() =>
-      listUsers(this.application.context.lanes, Number(after?.[0] ?? 0), limit + 1),
-    )
+    const { limit, after } = readPage(listing, USER_PAGES, keywords)
+    const bounds = { afterId: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const found = await this.readInTurn(() => listUsers(this.application.context.lanes, bounds))
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(userJson))

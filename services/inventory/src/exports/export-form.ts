@@ -1,6 +1,5 @@
 import { writeCell } from '../json/json-cell.ts'
-import type { AttributePath } from '../products/attribute-path.ts'
-import { withoutFormula, writeCsvRow } from './csv-row.ts'
+import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { ExportedProduct } from './export-repository.ts'
 
 /** How products are written into a file. */
@@ -9,7 +8,7 @@ export interface ExportForm {
   readonly write: (product: ExportedProduct) => string
 }
 
-/** One JSON object a line. A scalar is a text that holds it, as where a product is created. */
+/** NDJSON: one object a line. As in requests, attributes that are a scalar are a text that holds JSON. */
 export const jsonLines: ExportForm = {
   header: '',
   write: ({ id, sku, attributes }) => {
@@ -19,23 +18,23 @@ export const jsonLines: ExportForm = {
 }
 
 export interface CsvOptions {
-  /** Values that have columns of their own, before the column of JSON with all others. */
+  /** The values that get columns of their own. */
   readonly flatten: readonly AttributePath[]
-  /** Whether a spreadsheet must not take a cell for a formula; what is imported from it then differs. */
+  /** Whether spreadsheets must not take a cell for a formula. The file then differs from the data. */
   readonly spreadsheetSafe: boolean
 }
 
 /** CSV with a header. */
 export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
-  const cell = spreadsheetSafe ? withoutFormula : (text: string) => text
+  const toCell = spreadsheetSafe ? withoutFormula : (text: string) => text
   const columns = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)
   return {
-    header: writeCsvRow(['id', 'sku', ...columns, 'attributes'].map(cell)),
+    header: writeRow(['id', 'sku', ...columns, 'attributes'].map(toCell)),
     write: ({ id, sku, attributes, flattened, rest }) => {
       const values = flattened.map((json) => (json === null ? '' : writeCell(json)))
-      // Of attributes that have columns of their own nothing may be left.
+      // When the columns have taken every attribute, the cell is empty.
       const others = flatten.length > 0 && rest === '{}' ? '' : flatten.length > 0 ? rest : attributes
-      return writeCsvRow([String(id), sku, ...values, others].map(cell))
+      return writeRow([String(id), sku, ...values, others].map(toCell))
     },
   }
 }
@@ -43,4 +42,32 @@ export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
 /** A key as it is written in a path. */
 function writeKey(key: string): string {
   return /^[^."[\]]+$/.test(key) ? key : JSON.stringify(key)
+}
+
+/** A row of CSV (RFC 4180). */
+function writeRow(cells: readonly string[]): string {
+  const quoted = cells.map((text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
+  return `${quoted.join(',')}\r\n`
+}
+
+/** What begins a formula, also in full width, and what spreadsheets skip before it. */
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
+
+/** The text, with a quote in front if a spreadsheet would take it for a formula. */
+function withoutFormula(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text
+}
+
+/** An import takes at most 100 columns, and the file also has `id`, `sku` and `attributes`. */
+const PATHS_MAX = 97
+
+/** Reads the paths of the values that get columns of their own, or says why a file cannot have these columns. */
+export function readColumnPaths(
+  texts: readonly string[],
+): { readonly paths: readonly AttributePath[] } | { readonly problem: string } {
+  if (texts.length > PATHS_MAX) return { problem: `must have at most ${PATHS_MAX} paths` }
+  const paths = texts.map(parseAttributePath).filter((path) => path !== undefined)
+  if (paths.length < texts.length) return { problem: 'must be keys joined with dots' }
+  const clash = findClash(paths)
+  return clash === undefined ? { paths } : { problem: 'must not name a value twice, nor a value inside another one' }
 }

@@ -2,24 +2,24 @@ import { type ControlledTransaction, type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
 import { type Product, rowsThatFit } from '../products/product.ts'
-import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list.ts'
+import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
 
-/** A product of an export, with the values that have columns of their own. */
+/** A product of an export. */
 export interface ExportedProduct extends Product {
-  /** JSON of each value, null where there is none. */
+  /** JSON of each value that has a column of its own; null for a missing value. */
   readonly flattened: readonly (string | null)[]
   /** JSON of the attributes without these values. */
   readonly rest: string
 }
 
-/** Characters of the rows that are taken at a time, roughly. Attributes may have 64 KiB each, and several exports run at once. */
-const TAKEN_LENGTH = 65_536
-/** Rows that are taken first, and at most. */
+/** Characters that are fetched at a time, roughly. Attributes may have 64 KiB each, and several exports run at once. */
+const FETCH_LENGTH = 65_536
+/** Rows that are fetched first, and at most. */
 const [FIRST_ROWS, ROWS_MAX] = [20, 500]
 
 /**
- * All live products of a selection, many at a time, as they were when the first were read. The connection is the caller's
- * until the last are taken, or `return` is called.
+ * Reads all live products of a selection from one snapshot, many at a time. The generator holds a connection until it ends, or
+ * until `return` is called.
  */
 export async function* readExport(
   db: Kysely<InventoryTables>,
@@ -34,7 +34,7 @@ export async function* readExport(
         FETCH ${sql.lit(count)} FROM exported`.execute(trx)
       if (rows.length === 0) break
       yield rows.map((row) => ({ ...row, id: Number(row.id), rest: row.rest ?? row.attributes }))
-      count = rowsThatFit(rows, { characters: TAKEN_LENGTH, max: ROWS_MAX })
+      count = rowsThatFit(rows, { characters: FETCH_LENGTH, max: ROWS_MAX })
     }
   } finally {
     await trx.rollback().execute()
@@ -43,7 +43,7 @@ export async function* readExport(
 
 interface ExportedRow extends Omit<ExportedProduct, 'id' | 'rest'> {
   readonly id: bigint
-  /** Null where no value has a column of its own: the rest is all, and would be read twice. */
+  /** Null when no value has a column of its own. The rest would then be all attributes, read twice. */
   readonly rest: string | null
 }
 
@@ -56,7 +56,7 @@ async function declareCursor(
     (path) => sql`jsonb_path_query_first(attributes, ${toJsonPath(path)}::jsonpath, '{}', true)`,
   )
   const flattened = found.map((value) => sql`${value}::text`)
-  // Only keys of objects are taken out, as only these are found: in an array `#-` would take a key for a place.
+  // Remove a value only where the path has found one: `#-` would take a key for a place in an array.
   const rest = found.reduce(
     (left, value, at) => sql`${left} #- CASE WHEN ${value} IS NULL THEN '{}' ELSE ${flatten[at]}::text[] END`,
     sql`attributes`,

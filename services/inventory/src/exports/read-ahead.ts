@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FairGate } from '@trestle/common/server/fair-gate.ts'
 
-/** Bytes that wait in memory before a file is made. */
+/** An export keeps so many bytes in memory before it uses a file. */
 const MEMORY_BYTES = 65_536
 const READ_BYTES = 32_768
 
-/** Bytes on disk that all exports share, and how long one of them waits for its reader once they are used up. */
+/** The space on disk that all exports share. */
 export class SpoolSpace {
+  /** How long an export waits for its client in all, once the space is used up. */
   readonly patienceMs: number
   #free: number
 
@@ -29,17 +30,17 @@ export class SpoolSpace {
   }
 }
 
-/** What exports share: room for what is not taken yet, and turns to read the database. */
+/** What exports share: space for what their clients have not taken yet, and turns to read the database. */
 export interface ReadingAhead {
   readonly space: SpoolSpace
   readonly turns: FairGate
 }
 
 /**
- * Reads a source to its end, whether or not somebody takes what it gives: what holds a snapshot of the database must not wait for
- * a client. What is not taken yet waits in memory and then in a file without a name, which ends with the process.
- * @param client who shares the turns fairly with others
- * @throws Error when the space is used up and the reader has not caught up in time
+ * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
+ * What the client has not taken yet waits in memory, and then in a file without a name, which ends with the process.
+ * @param client whose turn it is
+ * @throws Error when the space is used up and the client has not caught up in time
  */
 export async function* readAhead(
   source: AsyncIterable<Uint8Array>,
@@ -48,7 +49,7 @@ export async function* readAhead(
 ): AsyncGenerator<Uint8Array, void> {
   const spool = new Spool(space)
   const filled = turns.run(() => spool.fill(source), { client }).finally(() => spool.end())
-  // Its failure is told after the pieces before it.
+  // A failure of the source is thrown below, after the pieces that came before it.
   filled.catch(() => {})
   try {
     for (let piece = await spool.next(); piece !== undefined; piece = await spool.next()) yield piece
@@ -60,7 +61,10 @@ export async function* readAhead(
   }
 }
 
-/** Pieces in their order: those in memory come before those of the file, to which pieces go while it holds any. */
+/**
+ * A queue of pieces in memory and in a file. Pieces in memory come before those of the file. While the file holds any, new pieces
+ * go into the file.
+ */
 class Spool {
   readonly #space: SpoolSpace
   #memory: Uint8Array[] = []
@@ -80,25 +84,25 @@ class Spool {
   async fill(source: AsyncIterable<Uint8Array>): Promise<void> {
     if (this.#isAbandoned) return
     for await (const piece of source) {
-      if (!(await this.#write(piece))) await this.#awaitReader()
+      if (!(await this.#write(piece))) await this.#awaitClient()
       if (this.#isAbandoned) return
-      this.#tell()
+      this.#notify()
     }
   }
 
-  /** Says that no piece comes any more. */
+  /** No further piece will come. */
   end(): void {
     this.#isFilled = true
-    this.#tell()
+    this.#notify()
   }
 
-  /** The next piece; undefined at the end, which a failure of the source is too. */
+  /** The next piece; undefined at the end, and after a failure of the source. */
   async next(): Promise<Uint8Array | undefined> {
     for (;;) {
       const piece = this.#memory.shift()
       if (piece !== undefined) {
         this.#memoryBytes -= piece.byteLength
-        this.#tell()
+        this.#notify()
         return piece
       }
       if (this.#read < this.#written) return this.#readFile()
@@ -109,7 +113,7 @@ class Spool {
 
   abandon(): void {
     this.#isAbandoned = true
-    this.#tell()
+    this.#notify()
   }
 
   async close(): Promise<void> {
@@ -117,7 +121,7 @@ class Spool {
     await this.#file?.close()
   }
 
-  /** Whether there was room for the piece. Where there was none, it waits in memory all the same, as the only one. */
+  /** Adds a piece. Returns false when there was no space: the piece then is the only one in memory. */
   async #write(piece: Uint8Array): Promise<boolean> {
     if (this.#read === this.#written) this.#empty()
     const isFileEmpty = this.#written === 0
@@ -129,7 +133,7 @@ class Spool {
       if (await this.#writeFile(piece)) return true
       this.#space.give(piece.byteLength)
     }
-    if (!isFileEmpty) await this.#awaitReader()
+    if (!isFileEmpty) await this.#awaitClient()
     this.#keep(piece)
     return false
   }
@@ -139,7 +143,7 @@ class Spool {
     this.#memoryBytes += piece.byteLength
   }
 
-  /** False where the disk takes nothing: then the reader has to be waited for, as where the space is used up. */
+  /** Returns false when the disk refuses the piece. The spool then waits for the client, as when the space is used up. */
   async #writeFile(piece: Uint8Array): Promise<boolean> {
     try {
       this.#file ??= await openNameless()
@@ -159,38 +163,38 @@ class Spool {
     const { bytesRead } = (await this.#file?.read(bytes, 0, bytes.byteLength, this.#read)) ?? { bytesRead: 0 }
     if (bytesRead === 0) throw new Error('the file of an export has lost bytes')
     this.#read += bytesRead
-    this.#tell()
+    this.#notify()
     return bytes.subarray(0, bytesRead)
   }
 
-  /** Gives the room back where all of it was read. Only who writes may do this: a piece on its way has its place in the file. */
+  /** Frees the space of a file that was read to its end. Only the writer may do so, because a piece it is writing has its place. */
   #empty(): void {
     this.#space.give(this.#written)
     this.#written = 0
     this.#read = 0
   }
 
-  /** Waits until everything was taken. */
-  async #awaitReader(): Promise<void> {
+  /** Waits until the client has taken everything. */
+  async #awaitClient(): Promise<void> {
     while (!this.#isAbandoned && (this.#memoryBytes > 0 || this.#read < this.#written)) {
       const left = this.#space.patienceMs - this.#waitedMs
       if (left <= 0) throw new Error('an export was read too slowly for the space that it needs')
-      const begunAt = performance.now()
-      const timer = setTimeout(() => this.#tell(), left)
+      const startedAt = performance.now()
+      const timer = setTimeout(() => this.#notify(), left)
       await this.#change.promise
       clearTimeout(timer)
-      this.#waitedMs += performance.now() - begunAt
+      this.#waitedMs += performance.now() - startedAt
     }
   }
 
-  #tell(): void {
+  #notify(): void {
     const { resolve } = this.#change
     this.#change = Promise.withResolvers()
     resolve()
   }
 }
 
-/** A file that only this process can find, and that is gone with it. */
+/** A file that only this process can open. It ends with the process. */
 async function openNameless(): Promise<FileHandle> {
   const path = join(tmpdir(), `inventory-export-${randomUUID()}`)
   const file = await open(path, 'wx+', 0o600)

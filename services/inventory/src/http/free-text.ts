@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const LENGTH_MAX = 255
 
-/** A text for people, as the database can store it. Length counts characters (code points), as the database does. */
+/** A text for people that PostgreSQL can store. Its length is counted in code points, as PostgreSQL counts it. */
 export const FreeText = z
   .string({ error: 'must be a string' })
   .meta({ minLength: 1, maxLength: LENGTH_MAX })

@@ -1,4 +1,4 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 
-/** An id in a path: decimal, canonical, 1 to 9007199254740991. */
+/** An id: a decimal integer from 1 to 9007199254740991 (reference: Path ids). */
 export const RecordId = p.int({ min: 1 })

@@ -1,28 +1,36 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { type RawBuilder, sql } from 'kysely'
+import { keyMismatch, keyRunning } from '../errors.ts'
 
-/** Why a request with an Idempotency-Key is not carried out. */
+/** Why a request with an Idempotency-Key is refused. */
 export type KeyRefusal = 'key-mismatch' | 'key-running'
 
-/** What a request was answered. `replayed`: the answer that the same request has had before. */
+/** The error of each of these refusals. */
+export const keyRefusals: Readonly<Record<KeyRefusal, () => HttpError>> = {
+  'key-mismatch': () => keyMismatch(),
+  'key-running': () => keyRunning(),
+}
+
+/** The answer to a request. `replayed`: the stored answer to the same request, sent before with the same key. */
 export interface Answered<Body extends object> {
   readonly verdict: 'done' | 'replayed'
   readonly body: Body
 }
 
-/** Why a request was not carried out. */
+/** Why a request was refused. */
 export interface Refused<Refusal extends string> {
   readonly verdict: Refusal | KeyRefusal
   readonly body: null
-  /** What the refusal is about: how much there is, for example. */
+  /** The quantity that the refusal is about, for example the available one. */
   readonly quantity: number | null
-  /** Which line of several is refused, from 0. */
+  /** The refused line of a batch, from 0. */
   readonly line: number | null
 }
 
-/** What a function that answers a request says. */
+/** What a SQL function returns that answers a request. */
 export type Answer<Body extends object, Refusal extends string> = Answered<Body> | Refused<Refusal>
 
-/** The row of an answer, of a call of such a function. */
+/** Selects the answer of a call of such a function. */
 export function answerOf<Body extends object, Refusal extends string>(call: RawBuilder<unknown>) {
   return sql<Answer<Body, Refusal>>`SELECT verdict, answer AS body, quantity::float8, line FROM ${call}`
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** A request that its client may send again and that must have one effect. */
+/** The Idempotency-Key of a request, and what tells the same request from another one. */
 export interface Repeat {
   /** The Idempotency-Key. */
   readonly key: string
@@ -11,13 +11,13 @@ export interface Repeat {
 
 /** Who asks for a change. */
 export interface Caller {
-  /** `sub` of the token; null where the service does not know its callers. */
+  /** `sub` of the token; null when authentication is off. */
   readonly actor: string | null
-  /** Set when the request has an Idempotency-Key. */
+  /** Undefined when the request has no Idempotency-Key. */
   readonly repeat: Repeat | undefined
 }
 
-/** The members of an input that make the row `caller`. */
+/** The inputs of a prepared query that make the SQL row `caller`. */
 export interface CallerColumns {
   readonly actor: string | null
   readonly key: string | null
@@ -25,12 +25,12 @@ export interface CallerColumns {
   readonly requestHash: Buffer | null
 }
 
-/** A caller as input of a prepared query: `{ ...callerColumns(caller), id }`. */
+/** A caller as inputs of a prepared query: `{ ...callerColumns(caller), id }`. */
 export function callerColumns({ actor, repeat }: Caller): CallerColumns {
   return { actor, key: repeat?.key ?? null, path: repeat?.path ?? null, requestHash: repeat?.requestHash ?? null }
 }
 
-/** The row `caller` in a prepared query, made of the members of its input. */
+/** The SQL row `caller` in a prepared query. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
   return sql`ROW(${p.actor}::text, ${p.key}::text, ${p.path}::text, ${p.requestHash}::bytea)::${sql.table('caller')}`
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { writeCsvRow } from '../exports/csv-row.ts'
-import { CsvReader, type CsvRecord, RecordTooLongError } from './csv-reader.ts'
+import { csvForm } from '../exports/export-form.ts'
+import { CsvReader, type CsvRecord } from './csv-reader.ts'
 
 function read(...pieces: readonly string[]): CsvRecord[] {
   const reader = new CsvReader()
@@ -34,46 +34,47 @@ describe('CsvReader', () => {
     ['a\n\n\r\nb\n', [['a'], ['b']]],
     [' a , b \n', [[' a ', ' b ']]],
     ['""""\n', [['"']]],
-  ])('%j', (text, records) => {
+  ])('reads the records of %j', (text, records) => {
     expect(fieldsOf(text)).toEqual(records)
     expect(fieldsOf(...text)).toEqual(records)
     expect(read(text).every(({ isWellFormed }) => isWellFormed)).toBe(true)
   })
 
-  it('says on which physical line each record begins', () => {
+  it('names the physical line on which each record begins', () => {
     expect(read('a\n"b\nb"\n\nc\n"d').map(({ line }) => line)).toEqual([1, 2, 5, 6])
   })
 
-  it.each(['a"b"\n', '"a"b\n', '"a" \n', '"a', 'a\n"b'])('%j has quotes that are not in order', (text) => {
+  it.each(['a"b"\n', '"a"b\n', '"a" \n', '"a', 'a\n"b'])('reports the misplaced quotes of %j', (text) => {
     for (const pieces of [[text], [...text]]) {
       expect(read(...pieces).at(-1)?.isWellFormed).toBe(false)
     }
   })
 
-  it('goes on behind a record whose quotes are not in order', () => {
+  it('reads on after a record with misplaced quotes', () => {
     expect(read('a"b\nc\n').map(({ fields, isWellFormed }) => [fields[0], isWellFormed])).toEqual([
       ['a"b', false],
       ['c', true],
     ])
   })
 
-  it('reads what was written, in whatever pieces it comes', () => {
-    const rows = fc.array(
-      fc.array(fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', 'é') }), { minLength: 2 }),
-    )
+  it('reads what an export writes, in pieces of any size', () => {
+    const { write } = csvForm({ flatten: [], spreadsheetSafe: false })
+    const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', 'é') })
     fc.assert(
-      fc.property(rows, fc.nat(20), (values, size) => {
-        const text = values.map((row) => writeCsvRow(row)).join('')
+      fc.property(fc.array(fc.tuple(cell, cell)), fc.nat(20), (rows, size) => {
+        const text = rows
+          .map(([sku, attributes], at) => write({ id: at, sku, attributes, flattened: [], rest: '' }))
+          .join('')
         const pieces = text.match(new RegExp(`[^]{1,${size + 1}}`, 'g')) ?? []
-        expect(fieldsOf(...pieces)).toEqual(values)
+        expect(fieldsOf(...pieces)).toEqual(rows.map((row, at) => [String(at), ...row]))
       }),
     )
   })
 
-  it('refuses a record without an end', () => {
+  it('413: refuses a record without an end', () => {
     const reader = new CsvReader()
     expect(() => {
       for (let piece = 0; piece < 20; piece++) reader.push(`"${'x'.repeat(100_000)}`)
-    }).toThrow(RecordTooLongError)
+    }).toThrow('The record on line 1 is longer than 1048576 characters.')
   })
 })

@@ -1,35 +1,26 @@
+import { recordTooLong } from '../errors.ts'
+
 /** A record of a CSV text (RFC 4180). */
 export interface CsvRecord {
   /** Physical line on which it begins, from 1. */
   readonly line: number
   readonly fields: readonly string[]
-  /** Whether its quotes are in order; if not, the fields are not to be trusted. */
+  /** Whether its quotes are in order. If not, the fields may be wrong. */
   readonly isWellFormed: boolean
 }
 
-/** Longest record in characters. */
+/** Characters of the longest record. */
 export const RECORD_LENGTH_MAX = 1_048_576
 
-/** A record beyond the limit; reading cannot go on. */
-export class RecordTooLongError extends Error {
-  override readonly name = 'RecordTooLongError'
-  readonly line: number
-
-  constructor(line: number) {
-    super(`The record on line ${line} is longer than ${RECORD_LENGTH_MAX} characters.`)
-    this.line = line
-  }
-}
-
 /**
- * Where the reader stands: before the first character of a field, in one without quotes, in one with them, or behind a quote
- * that ends the field or is the first half of a quote in it.
+ * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without quotes. `quoted`: inside
+ * a quoted field. `quote`: after a quote that either ends the field or is the first of a pair.
  */
 type State = 'start' | 'plain' | 'quoted' | 'quote'
 
 const [QUOTE, COMMA, NEWLINE] = [0x22, 0x2c, 0x0a]
 
-/** Reads CSV that comes in pieces. Lines end with LF or CRLF, also inside quotes; empty lines are no records. */
+/** Reads CSV that comes in pieces. Lines end with LF or CRLF, also inside quotes. Empty lines are skipped. */
 export class CsvReader {
   #state: State = 'start'
   #field = ''
@@ -39,7 +30,7 @@ export class CsvReader {
   #startLine = 1
   #length = 0
 
-  /** The records that end in this piece. @throws RecordTooLongError */
+  /** The records that end in this piece. @throws recordTooLong */
   push(text: string): CsvRecord[] {
     const records: CsvRecord[] = []
     let from = 0
@@ -66,7 +57,7 @@ export class CsvReader {
     return records
   }
 
-  /** The last record, when no line end stands behind it. */
+  /** The last record, if no line end follows it. */
   end(): CsvRecord[] {
     const records: CsvRecord[] = []
     if (this.#state === 'quoted') this.#isWellFormed = false
@@ -77,7 +68,7 @@ export class CsvReader {
     return records
   }
 
-  /** A quote outside of a quoted field: it opens one, is the second of a pair, or has no business here. */
+  /** Takes a quote outside of a quoted field: it opens a field, is the second of a pair, or is misplaced. */
   #takeQuote(from: number, at: number): number {
     if (this.#state === 'start') {
       this.#state = 'quoted'
@@ -93,7 +84,7 @@ export class CsvReader {
 
   #take(text: string, from: number, to: number): void {
     this.#length += to - from
-    if (this.#length > RECORD_LENGTH_MAX) throw new RecordTooLongError(this.#startLine)
+    if (this.#length > RECORD_LENGTH_MAX) throw recordTooLong(this.#startLine, RECORD_LENGTH_MAX)
     if (this.#state !== 'quote') this.#field += text.slice(from, to)
     else if (text.slice(from, to) !== '' && text.slice(from, to) !== '\r') this.#isWellFormed = false
   }

@@ -1,7 +1,7 @@
 import { checkAttributes } from '../products/attributes.ts'
 import { findSkuFault } from '../products/sku.ts'
 
-/** A product of a file, as far as it can be read. */
+/** A valid product of a file. */
 export interface ReadProduct {
   /** Physical line of the file, from 1. */
   readonly line: number
@@ -10,7 +10,7 @@ export interface ReadProduct {
   readonly attributes: string
 }
 
-/** Why a record of a file is no product. */
+/** Why a record of a file fails. */
 export interface RecordFault {
   readonly line: number
   readonly sku: string | null
@@ -20,15 +20,15 @@ export interface RecordFault {
 
 export type ImportRecord = ReadProduct | RecordFault
 
-/** A product as a record has it, of which nothing is known yet. */
+/** A product of a file that was not checked yet. */
 export interface RawProduct {
   readonly line: number
   readonly sku: unknown
-  /** JSON text; undefined when there is none. */
+  /** JSON text; undefined when it is missing. */
   readonly attributes: string | undefined
 }
 
-/** Judges a product as one that is created. */
+/** Checks a product by the rules for new products. */
 export function judgeProduct({ line, sku, attributes }: RawProduct, attributesBytesMax: number): ImportRecord {
   if (typeof sku !== 'string')
     return invalidRecord(line, null, 'sku', sku === undefined ? 'is required' : 'must be a string')
@@ -49,7 +49,7 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
   }
 }
 
-/** A record that cannot be read at all. */
+/** The fault of a record that cannot be read. */
 export function brokenRecord(line: number, description: string): RecordFault {
   return { line, sku: null, type: 'BAD_REQUEST', description }
 }

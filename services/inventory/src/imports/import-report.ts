@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RecordFault } from './import-record.ts'
 
-/** What became of the records of a file so far (reference: Import report). */
+/** Counts the records of a file by what became of them (reference: Import report). */
 export interface ImportReport {
   readonly received: number
   readonly created: number
@@ -9,17 +9,17 @@ export interface ImportReport {
   readonly skipped: number
   readonly failed: number
   readonly durationMs: number
-  /** The first hundred. */
+  /** The first 100. */
   readonly errors: readonly RecordFault[]
 }
 
-/** A report on the wire. */
+/** A report in an answer. */
 export const ImportReportView = z
   .object({
     received: z.int(),
     created: z.int(),
     updated: z.int(),
-    skipped: z.int().meta({ description: 'Left as they were: there already, or the same' }),
+    skipped: z.int().meta({ description: 'Left as they were, because they exist or have the same attributes' }),
     failed: z.int(),
     durationMs: z.int(),
     errors: z.array(z.object({ line: z.int(), sku: z.string().nullable(), type: z.string(), description: z.string() })),
@@ -28,13 +28,13 @@ export const ImportReportView = z
 
 const ERRORS_MAX = 100
 
-/** Counts what becomes of records. */
+/** Counts records while a file is imported. */
 export class ImportTally {
   readonly #startedAt = performance.now()
   readonly #counts = { received: 0, created: 0, updated: 0, skipped: 0, failed: 0 }
   readonly #errors: RecordFault[] = []
 
-  /** @param count how many records came, whatever becomes of them */
+  /** Counts records that came, whatever becomes of them. */
   receive(count: number): void {
     this.#counts.received += count
   }

@@ -1,11 +1,15 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { columns } from '@trestle/database/batches/columns.ts'
 import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
-import { type Kysely, sql } from 'kysely'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { ReadProduct } from './import-record.ts'
 
-/** What became of a product of a file; `exists`: a live product has the sku, and stays as it is. */
+type Connection = Kysely<InventoryTables>
+
+/** What became of a product of a file. `exists`: a live product has the sku and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
 interface VerdictRow extends NumberedRow {
@@ -13,12 +17,12 @@ interface VerdictRow extends NumberedRow {
 }
 
 /**
- * Stores products in one statement, and tells what became of each as if they were stored one after the other: of a sku that comes
- * twice the last is stored, or the first where products stay as they are.
- * @param replace whether a product of the same sku gets the attributes
+ * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. Of a sku that
+ * comes twice, the last product is stored; without `replace`, the first.
+ * @param replace whether an existing product gets the new attributes
  */
 export async function storeBatch(
-  db: Kysely<InventoryTables>,
+  db: Connection,
   products: readonly ReadProduct[],
   replace: boolean,
 ): Promise<readonly ImportVerdict[]> {
@@ -27,4 +31,161 @@ export async function storeBatch(
     FROM ${sql.table('import_products')}(${replace}, ${columns(products, { sku: 'text', attributes: 'text' })})`
   const { rows } = await againWhenLost(() => statement.execute(db))
   return orderResults(products, rows, ({ verdict }) => verdict).map((verdict) => verdict ?? 'exists')
+}
+
+const rowsTable = sql.table('import_rows')
+const importsTable = sql.table('imports')
+/** Joins each row of a file with the live product of its sku. */
+const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
+
+/** Adds a staged file without rows. Resolves to its id. */
+export async function insertImport(db: Connection): Promise<bigint> {
+  const { rows } = await sql<{ id: bigint }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
+  const [row] = rows
+  if (row === undefined) throw new Error('the import has no id')
+  return row.id
+}
+
+/** Adds products behind the rows that the file has. Neither locks nor reads products of the service. */
+export async function insertImportRows(
+  db: Connection,
+  { id, staged }: { readonly id: bigint; readonly staged: number },
+  products: readonly ReadProduct[],
+): Promise<void> {
+  const staging = columns(products, { line: 'bigint', sku: 'text', attributes: 'text' })
+  await sql`
+    WITH touched AS (UPDATE ${importsTable} SET touched_at = now() WHERE id = ${id} RETURNING id)
+    INSERT INTO ${rowsTable} (import_id, place, line, sku, attributes)
+    SELECT touched.id, ${staged}::bigint + u.place, u.line, u.sku, u.attributes::jsonb
+    FROM touched, unnest(${staging}) WITH ORDINALITY AS u (line, sku, attributes, place)`.execute(db)
+}
+
+/** What would become of the rows of a file if they were stored one after the other. */
+export interface JudgedRows {
+  /** All rows of the file. */
+  readonly staged: number
+  /** Different skus of the file. */
+  readonly skus: number
+  /** Rows whose sku is free. */
+  readonly created: number
+  /** Rows with other attributes than the product, or the earlier row, of their sku. */
+  readonly different: number
+}
+
+/** Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome. */
+export async function judgeImportRows(db: Connection, id: bigint): Promise<JudgedRows> {
+  const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
+  const own = digest(sql`r.attributes`)
+  const { rows } = await sql<JudgedRows>`
+    WITH compared AS (
+      SELECT ${own} AS own, ${digest(sql`p.attributes`)} AS held,
+        lag(${own}) OVER (PARTITION BY r.sku ORDER BY r.place) AS earlier
+      FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
+    )
+    SELECT count(*)::float8 AS staged, count(*) FILTER (WHERE earlier IS NULL)::float8 AS skus,
+      count(*) FILTER (WHERE coalesce(earlier, held) IS NULL)::float8 AS created,
+      count(*) FILTER (WHERE coalesce(earlier, held) <> own)::float8 AS different
+    FROM compared`.execute(db)
+  const [judged] = rows
+  if (judged === undefined) throw new Error('the rows were not counted')
+  return judged
+}
+
+/** Deletes all rows of a file but those whose sku is taken, by a product or by an earlier row. */
+export async function deleteFreeImportRows(db: Connection, id: bigint): Promise<void> {
+  await sql`
+    WITH numbered AS (
+      SELECT r.place, p.id IS NULL AND row_number() OVER (PARTITION BY r.sku ORDER BY r.place) = 1 AS is_free
+      FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
+    )
+    DELETE FROM ${rowsTable} r USING numbered n
+    WHERE n.is_free AND r.import_id = ${id} AND r.place = n.place`.execute(db)
+}
+
+/** A row of a file, as errors name it. */
+export interface StagedRow {
+  readonly place: number
+  readonly line: number
+  readonly sku: string
+}
+
+/** Rows of a file that come after a place, in their order, at most `limit`. */
+export async function listImportRows(
+  db: Connection,
+  id: bigint,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<readonly StagedRow[]> {
+  const { rows } = await sql<StagedRow>`
+    SELECT place::float8, line::float8, sku FROM ${rowsTable}
+    WHERE import_id = ${id} AND place > ${after} ORDER BY place LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/**
+ * Stores the rows of a file in one statement. Of a sku that comes twice, the last row is stored; without `replace`, the first.
+ * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`: two
+ * files at the same time could deadlock.
+ */
+export async function applyImportRows(
+  trx: Connection,
+  id: bigint,
+  replace: boolean,
+): Promise<{ readonly created: number; readonly updated: number }> {
+  const onConflict = replace
+    ? sql`DO UPDATE SET attributes = EXCLUDED.attributes, version = p.version + 1, revision = DEFAULT, updated_at = now()
+        WHERE p.attributes::text <> EXCLUDED.attributes::text`
+    : sql`DO NOTHING`
+  const { rows } = await sql<{ created: number; updated: number }>`
+    WITH chosen AS (
+      SELECT DISTINCT ON (r.sku) r.place, r.sku, r.attributes, p.id AS held, p.attributes::text AS held_attributes
+      FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
+      ORDER BY r.sku, r.place ${replace ? sql`DESC` : sql`ASC`}
+    ), written AS (
+      INSERT INTO ${sql.table('products')} AS p (sku, attributes)
+      SELECT sku, attributes FROM chosen
+      WHERE held IS NULL OR (${replace}::boolean AND held_attributes <> attributes::text)
+      ORDER BY held NULLS FIRST, place
+      ON CONFLICT (sku) WHERE deleted_at IS NULL ${onConflict}
+      RETURNING p.version
+    )
+    SELECT count(*) FILTER (WHERE version = 1)::float8 AS created,
+      count(*) FILTER (WHERE version > 1)::float8 AS updated FROM written`.execute(trx)
+  return rows[0] ?? { created: 0, updated: 0 }
+}
+
+/** Takes the lock for storing a staged file, until the transaction ends. */
+export async function lockImports(trx: Connection, id: bigint): Promise<void> {
+  await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
+}
+
+/** Deletes a staged file with its rows. */
+export async function deleteImport(db: Connection, id: bigint): Promise<void> {
+  await sql`
+    WITH gone AS (DELETE FROM ${rowsTable} WHERE import_id = ${id})
+    DELETE FROM ${importsTable} WHERE id = ${id}`.execute(db)
+}
+
+const deleteOldQuery = prepare(
+  'forget_imports',
+  (p: { limit: number }) => sql<{ forgotten: number }>`
+    WITH stale AS (
+      SELECT i.id FROM ${importsTable} i WHERE i.touched_at < now() - interval '1 hour' LIMIT 1 FOR UPDATE SKIP LOCKED
+    ), gone AS (
+      DELETE FROM ${rowsTable} r USING stale
+      WHERE r.import_id = stale.id AND r.place IN (
+        SELECT place FROM ${rowsTable} WHERE import_id = stale.id ORDER BY place LIMIT ${p.limit}
+      ) RETURNING 1
+    ), ended AS (
+      DELETE FROM ${importsTable} i USING stale
+      WHERE i.id = stale.id AND (SELECT count(*) FROM gone) < ${p.limit} RETURNING 1
+    )
+    SELECT (SELECT count(*) FROM gone)::int AS forgotten`,
+)
+
+/**
+ * Deletes rows of files that got no row for an hour, because their process has ended; at most `limit`. Resolves to how many it
+ * deleted.
+ */
+export async function deleteOldImportRows(lanes: Lanes, limit: number): Promise<number> {
+  return (await lanes.write.one(deleteOldQuery, { limit })).forgotten
 }

@@ -1,30 +1,30 @@
-import { badRequest, payloadTooLarge } from '../errors.ts'
+import { fileNotUtf8, fileTooLarge, headerMissing, recordTooLong } from '../errors.ts'
+import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
-import { CsvReader, RECORD_LENGTH_MAX, RecordTooLongError } from './csv-reader.ts'
-import { type ImportRecord, judgeProduct, type RawProduct, type RecordFault } from './import-record.ts'
-import { readJsonLine } from './json-line.ts'
+import { CsvReader, RECORD_LENGTH_MAX } from './csv-reader.ts'
+import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordFault } from './import-record.ts'
 
-/** The forms of a file of products. */
+/** The formats of a file of products. */
 export const IMPORT_FORMATS = ['csv', 'ndjson'] as const
 export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 
 export interface ReadLimits {
-  /** Of the whole file. */
+  /** Bytes of the whole file. */
   readonly bytesMax: number
   readonly attributesBytesMax: number
 }
 
 type Read = RawProduct | RecordFault
 
-/** Takes a file in pieces and gives the records that are complete. */
+/** Takes a file in pieces, and returns the records that are complete. */
 interface Splitter {
   readonly push: (text: string) => readonly Read[]
   readonly end: () => readonly Read[]
 }
 
 /**
- * The records of a file, judged, as they come.
- * @throws badRequest for what is not UTF-8 and for a header that says nothing, payloadTooLarge beyond a limit
+ * Reads the records of a file while it comes, and checks each.
+ * @throws fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, and the errors of `readCsvHeader`
  */
 export async function* readRecords(
   bytes: AsyncIterable<Uint8Array>,
@@ -34,12 +34,8 @@ export async function* readRecords(
   const splitter = format === 'csv' ? splitCsv(limits.attributesBytesMax) : splitLines()
   const judge = (read: Read): ImportRecord =>
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
-  try {
-    for await (const text of decode(bytes, limits.bytesMax)) yield splitter.push(text).map(judge)
-    yield splitter.end().map(judge)
-  } catch (error) {
-    throw error instanceof RecordTooLongError ? payloadTooLarge({ message: error.message, cause: error }) : error
-  }
+  for await (const text of decode(bytes, limits.bytesMax)) yield splitter.push(text).map(judge)
+  yield splitter.end().map(judge)
 }
 
 async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<string> {
@@ -48,13 +44,13 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
     try {
       return decoder.decode(piece, { stream: piece !== undefined })
     } catch (cause) {
-      throw badRequest({ message: 'The file is not UTF-8.', cause })
+      throw fileNotUtf8({ cause })
     }
   }
   let size = 0
   for await (const piece of bytes) {
     size += piece.byteLength
-    if (size > bytesMax) throw payloadTooLarge({ message: `The file is larger than ${bytesMax} bytes.` })
+    if (size > bytesMax) throw fileTooLarge(bytesMax)
     yield toText(piece)
   }
   yield toText()
@@ -75,7 +71,7 @@ function splitCsv(attributesBytesMax: number): Splitter {
     push: (text) => take(reader.push(text)),
     end: () => {
       const rest = take(reader.end())
-      if (read === undefined) throw badRequest({ message: 'The file has no header.' })
+      if (read === undefined) throw headerMissing()
       return rest
     },
   }
@@ -91,13 +87,47 @@ function splitLines(): Splitter {
     })
   return {
     push: (text) => {
-      // Looks for line ends in the new piece alone: searching the unfinished line again for each piece would take quadratic time.
+      // Search the new piece alone for line ends. Searching the unfinished line again for each piece would take quadratic time.
       const [first = '', ...others] = text.split('\n')
       const lines = [rest + first, ...others]
-      if (lines.some(({ length }) => length > RECORD_LENGTH_MAX)) throw new RecordTooLongError(line + 1)
+      if (lines.some(({ length }) => length > RECORD_LENGTH_MAX)) throw recordTooLong(line + 1, RECORD_LENGTH_MAX)
       rest = lines.pop() ?? ''
       return take(lines)
     },
     end: () => take(rest === '' ? [] : [rest]),
   }
+}
+
+const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
+
+/** Reads one line of NDJSON (reference: NDJSON files). */
+function readJsonLine(line: number, text: string): RawProduct | RecordFault {
+  const value = parse(text)
+  if (value === undefined) return brokenRecord(line, 'The line is no JSON.')
+  if (!isRecord(value)) return brokenRecord(line, 'The line must be a JSON object.')
+  const unknown = Object.keys(value).find((name) => !MEMBERS.has(name))
+  const { sku, attributes } = value
+  if (unknown !== undefined) {
+    const description = `${unknown.slice(0, 64)}: is not known here`
+    return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
+  }
+  if (typeof attributes === 'string') return { line, sku, attributes }
+  if (attributes === undefined) return { line, sku, attributes: undefined }
+  // Take the text that was sent, because numbers keep their digits. `judgeProduct` checks it.
+  const sent = typeof attributes === 'object' && attributes !== null ? memberTexts(text).get('attributes') : undefined
+  if (sent !== undefined) return { line, sku, attributes: sent }
+  const description = 'attributes: must be a text that is JSON, an object or an array'
+  return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

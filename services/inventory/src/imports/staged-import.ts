@@ -5,8 +5,8 @@ import { serviceUnavailable } from '../errors.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
   applyImportRows,
+  deleteFreeImportRows,
   deleteImport,
-  deleteImportRowsButTaken,
   insertImport,
   insertImportRows,
   type JudgedRows,
@@ -14,11 +14,11 @@ import {
   listImportRows,
   lockImports,
   type StagedRow,
-} from './staging-repository.ts'
+} from './import-repository.ts'
 
 type Mode = 'insert' | 'upsert' | 'skip'
 
-/** What becomes of the rows of a file. `taken`: of a sku that must not be there and is. */
+/** What becomes of the rows of a file. `taken` counts rows that fail because their sku is taken. */
 export interface StagedCounts {
   readonly created: number
   readonly updated: number
@@ -27,10 +27,10 @@ export interface StagedCounts {
 }
 
 const PAGE = 500
-/** How often an insert may meet products that others have made in the same moment. */
+/** An insert that meets products that other requests have just created is tried again. */
 const TRIES = 5
 
-/** A file whose rows wait in the database until all of them are there. Forgotten when it is disposed of. */
+/** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Kysely<InventoryTables>
   readonly #id: bigint
@@ -51,31 +51,31 @@ export class StagedImport implements AsyncDisposable {
     return products.map(() => 'staged')
   }
 
-  /** Tells what would become of the rows now, and does nothing. */
+  /** Counts what would become of the rows, and stores nothing. */
   async judge(mode: Mode): Promise<StagedCounts> {
-    return toCounts(this.#checked(await judgeImportRows(this.#db, this.#id)), mode)
+    return toCounts(this.#expectAllRows(await judgeImportRows(this.#db, this.#id)), mode)
   }
 
-  /** Stores the rows in one transaction, or none of them where one has a sku that is taken and must not be. */
+  /** Stores all rows in one transaction, or none of them if `taken` is not 0. */
   async apply(mode: Mode): Promise<StagedCounts> {
     for (let tries = TRIES; tries > 0; tries--) {
       const counts = await againWhenLost(() => this.#tryApply(mode))
       if (counts !== undefined) return counts
     }
-    throw serviceUnavailable({ cause: new Error('others make the same products again and again') })
+    throw serviceUnavailable({ cause: new Error('other requests create the same products again and again') })
   }
 
   async #tryApply(mode: Mode): Promise<StagedCounts | undefined> {
     const trx = await this.#db.startTransaction().execute()
     try {
       await lockImports(trx, this.#id)
-      const judged = this.#checked(await judgeImportRows(trx, this.#id))
+      const judged = this.#expectAllRows(await judgeImportRows(trx, this.#id))
       const counts = toCounts(judged, mode)
       if (counts.taken > 0) return counts
       const { created, updated } = await applyImportRows(trx, this.#id, mode === 'upsert')
       if (mode === 'insert' && created < judged.staged) return undefined
       await trx.commit().execute()
-      // Of a sku that comes twice one row is stored; what would have become of each is known from before.
+      // Of a sku that comes twice one row was stored. The counts of the judgement say what became of the other rows.
       return judged.skus < judged.staged
         ? counts
         : { ...counts, created, updated, skipped: judged.staged - created - updated }
@@ -84,10 +84,10 @@ export class StagedImport implements AsyncDisposable {
     }
   }
 
-  /** The rows that were counted as taken, some at a time. The file is of no other use afterwards. */
+  /** The rows that were counted as taken, a page at a time. Deletes all other rows of the file. */
   async *listTaken({ taken }: StagedCounts): AsyncGenerator<readonly StagedRow[], void> {
     if (taken === 0) return
-    await deleteImportRowsButTaken(this.#db, this.#id)
+    await deleteFreeImportRows(this.#db, this.#id)
     for (let after = 0; ; ) {
       const rows = await listImportRows(this.#db, this.#id, { after, limit: PAGE })
       if (rows.length > 0) yield rows
@@ -96,13 +96,13 @@ export class StagedImport implements AsyncDisposable {
     }
   }
 
-  /** What cannot be forgotten now is forgotten by the upkeep, an hour later. */
+  /** The upkeep deletes the file an hour later if this fails. */
   async [Symbol.asyncDispose](): Promise<void> {
     await deleteImport(this.#db, this.#id).catch(() => {})
   }
 
-  /** The tables do not outlive a crash of the database, nor rows an hour in which none was added. */
-  #checked(judged: JudgedRows): JudgedRows {
+  /** Rows may be gone: the tables are not logged, so a crash empties them, and the upkeep deletes files after an hour. */
+  #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged
     throw serviceUnavailable({ cause: new Error('rows of the import are gone') })
   }

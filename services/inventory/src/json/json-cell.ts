@@ -1,15 +1,15 @@
 const NUMBER_OR_WORD = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/
 
-/** The JSON that a cell of a table stands for: the cell itself where it is JSON, else a text of it. */
+/** The JSON of a cell of a CSV file: the cell itself when it is JSON, else the cell as a JSON text. */
 export function readCell(cell: string): string {
   return NUMBER_OR_WORD.test(cell) || (/^["[{]/.test(cell) && isJson(cell)) ? cell : JSON.stringify(cell)
 }
 
-/** The cell that `readCell` reads as this JSON. A text has quotes only where it would be read as something else without them. */
+/** The cell that `readCell` reads as this JSON. A text keeps its quotes only when it would be read as another value without. */
 export function writeCell(json: string): string {
   if (!json.startsWith('"')) return json
   const text = String(JSON.parse(json))
-  // An empty cell is no value at all.
+  // An empty cell means no value.
   return text === '' || readCell(text) === text ? json : text
 }
 

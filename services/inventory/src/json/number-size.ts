@@ -1,16 +1,16 @@
-/** How a JSON number looks once its exponent is written out, as the database prints it. */
+/** The size of a JSON number whose exponent is written out, as PostgreSQL prints it. */
 export interface NumberSize {
-  /** Characters of the plain form, sign and point included. */
+  /** Characters, with sign and point. */
   readonly length: number
-  /** Digits after the point. */
+  /** Digits behind the point. */
   readonly fractionDigits: number
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /**
- * Size of a number of the JSON grammar in plain form: `1e2` is `100`, `1.5e-3` is `0.0015`. Never writes the form itself:
- * `1e100000000` is eleven characters that would become a hundred million.
+ * The size of a JSON number that is written out: `1e2` is `100`, `1.5e-3` is `0.0015`. It is computed, because `1e100000000` would
+ * become a hundred million characters.
  */
 export function numberSize(literal: string): NumberSize {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []

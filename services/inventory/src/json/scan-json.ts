@@ -1,18 +1,18 @@
 import { numberSize } from './number-size.ts'
 
-/** What a JSON text holds, found in one pass over its characters, without a value being built. */
+/** Facts about a JSON text, found in one pass over its characters. */
 export interface JsonScan {
   /** Levels of objects and arrays: 0 for a scalar, 1 for `{}`. */
   readonly depth: number
-  /** Keys of all objects, repeated ones counted each time. */
+  /** Keys of all objects. A repeated key counts each time. */
   readonly keys: number
   /** Whether a key is `__proto__`. */
   readonly hasProtoKey: boolean
   /** Whether a string holds U+0000 or half a surrogate pair, which PostgreSQL cannot store. */
   readonly unstorableText: boolean
-  /** Characters that the text grows by once every number is in plain form. */
+  /** How many characters the text grows by when every number is written out. */
   readonly numberGrowth: number
-  /** The most digits that a number has after its point. */
+  /** The most digits that a number has behind its point. */
   readonly fractionDigits: number
 }
 
@@ -25,7 +25,7 @@ interface ScanState {
   unstorableText: boolean
   numberGrowth: number
   fractionDigits: number
-  /** For each open level: whether it is an object. */
+  /** For each open level, whether it is an object. */
   readonly isObject: boolean[]
   expectsKey: boolean
 }
@@ -33,7 +33,7 @@ interface ScanState {
 const [QUOTE, BACKSLASH, COMMA, MINUS, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x2d, 0x30, 0x39]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
-/** Scans a text that `JSON.parse` has accepted; the grammar is not checked again. */
+/** Scans a text that `JSON.parse` has accepted. The grammar is not checked again. */
 export function scanJson(text: string): JsonScan {
   const state: ScanState = {
     text,
@@ -51,7 +51,7 @@ export function scanJson(text: string): JsonScan {
   return { ...state, depth: state.deepest }
 }
 
-/** Takes the token at `at` in and returns where the next one begins. */
+/** Scans the token at `at`. Returns the index of the next one. */
 function scanToken(state: ScanState, at: number): number {
   const code = state.text.charCodeAt(at)
   if (code === QUOTE) return scanString(state, at)

@@ -6,16 +6,11 @@ import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { makeOnce } from '../idempotency/once.ts'
-import type { Location, VersionedLocation } from './location-view.ts'
+import { makeOnce } from '../idempotency/key-repository.ts'
+import type { LocationChange, LocationRefusal, LocationTarget, NewLocation } from './location.ts'
+import type { VersionedLocation } from './location-view.ts'
 
-/** What a location is made of. */
-export type NewLocation = Omit<Location, 'id'>
-
-/** What of a location changes; what is undefined stays. */
-export type LocationChange = { readonly [Member in keyof NewLocation]?: NewLocation[Member] | undefined }
-
-// Ids are exact as numbers: they stop at the largest integer that a JSON number carries.
+// Ids are exact as JavaScript numbers, because their sequence ends at the largest safe integer.
 const COLUMNS = sql<VersionedLocation>`id::float8, code, name, active, version`
 
 const findQuery = prepare(
@@ -31,15 +26,6 @@ const listQuery = prepare(
       SELECT ${COLUMNS} FROM ${sql.table('locations')}
       WHERE id > ${p.afterId} AND deleted_at IS NULL ORDER BY id LIMIT ${p.limit}`,
 )
-
-/** What a change or a deletion is about, and the versions that it may be based on; undefined takes any. */
-export interface LocationTarget {
-  readonly id: number
-  readonly versions: readonly number[] | undefined
-}
-
-/** Why a location is not changed. */
-export type LocationRefusal = 'not-found' | 'stale'
 
 type ChangeRow = { readonly verdict: LocationRefusal } | ({ readonly verdict: 'done' } & Omit<VersionedLocation, 'id'>)
 
@@ -70,7 +56,7 @@ export function listLocations(lanes: Lanes, afterId: number, limit: number): Pro
   return lanes.lagging.all(listQuery, { afterId, limit })
 }
 
-/** Adds a location, or says that its code is taken: the unique index decides it alone. */
+/** Adds a location. The unique index alone decides whether its code is taken. */
 export function insertLocation(
   { db, names }: { readonly db: Kysely<InventoryTables>; readonly names: Names },
   caller: Caller,
@@ -83,14 +69,14 @@ export function insertLocation(
   return orViolation(names, makeOnce(db, caller, insert), CODE_TAKEN)
 }
 
-interface Writing {
+interface WriteDeps {
   readonly lanes: Lanes
   readonly names: Names
 }
 
-/** Changes a location. Its version is compared under the row's lock. */
+/** Changes a location. The version is compared under the lock of the row. */
 export async function callChangeLocation(
-  { lanes, names }: Writing,
+  { lanes, names }: WriteDeps,
   target: LocationTarget,
   change: LocationChange,
 ): Promise<VersionedLocation | LocationRefusal | 'duplicate-code'> {
@@ -99,16 +85,16 @@ export async function callChangeLocation(
   return row.verdict === 'done' ? { ...row, id: target.id } : row.verdict
 }
 
-/** Deletes a location that has no stock. */
+/** Deletes a location, unless it has stock. */
 export async function callDeleteLocation(
-  { lanes, names }: Writing,
+  { lanes, names }: WriteDeps,
   target: LocationTarget,
 ): Promise<LocationRefusal | 'done' | 'has-stock'> {
   const row = await orViolation(names, lanes.write.one(deleteQuery, target), HAS_STOCK)
   return row === 'has-stock' ? row : row.verdict
 }
 
-/** What a query answers, or a verdict where it has violated a constraint. */
+/** The result of a query, or `verdict` if the query violated the constraint. */
 async function orViolation<T, const Verdict extends string>(
   names: Names,
   query: Promise<T>,

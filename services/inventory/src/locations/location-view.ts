@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A location on the wire. */
+/** A location in an answer. */
 export const LocationView = z
   .object({
     id: z.int().min(1),
@@ -12,7 +12,7 @@ export const LocationView = z
 
 export type Location = z.infer<typeof LocationView>
 
-/** A location with the number of its version: 1 when made, one more with each change. */
+/** A location with its version, which starts at 1 and grows by one with each change. */
 export interface VersionedLocation extends Location {
   readonly version: number
 }
@@ -22,7 +22,7 @@ export function locationJson({ id, code, name, active }: Location): string {
   return JSON.stringify({ id, code, name, active })
 }
 
-/** What POST /locations answers. */
+/** The answer to POST /locations. */
 export const LocationCreatedView = z
   .object({ id: z.int().min(1), message: z.string() })
   .meta({ id: 'LocationCreated', examples: [{ id: 2, message: 'Location 2 was created.' }] })

@@ -4,7 +4,7 @@ import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { isJsonText, keepNestedText } from '../json/json-object.ts'
 import { itemTexts } from '../json/nested-text.ts'
-import { QUANTITY_MAX } from '../stock/level.ts'
+import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { LINE_TYPES, type MovementLine } from './movement.ts'
 
 const LINES_MAX = 100
@@ -18,7 +18,7 @@ const Delta = p
 const common = { reason: FreeText.optional(), reference: FreeText.optional(), expectedOnHand: Counted.optional() }
 const place = { productId: RecordId, locationId: RecordId }
 
-/** One line, by its type. */
+/** One line. Its `type` decides which members it has. */
 const Line = z.discriminatedUnion(
   'type',
   [
@@ -27,8 +27,12 @@ const Line = z.discriminatedUnion(
     z.strictObject({ type: z.literal('count'), ...place, quantity: Counted, ...common }),
     z
       .strictObject({
-        ...{ type: z.literal('transfer'), productId: RecordId, fromLocationId: RecordId, toLocationId: RecordId },
-        ...{ quantity: Quantity, ...common },
+        type: z.literal('transfer'),
+        productId: RecordId,
+        fromLocationId: RecordId,
+        toLocationId: RecordId,
+        quantity: Quantity,
+        ...common,
       })
       .refine(({ fromLocationId, toLocationId }) => fromLocationId !== toLocationId, {
         path: ['toLocationId'],
@@ -40,7 +44,7 @@ const Line = z.discriminatedUnion(
 
 const LINES_BOUND = `must have 1 to ${LINES_MAX} lines`
 
-/** More than any line has. */
+/** More members than any line has. */
 const MEMBERS_MAX = 20
 
 const Lines = z.preprocess(
@@ -48,7 +52,7 @@ const Lines = z.preprocess(
     if (!isJsonText(value)) return value
     const lines: unknown = value.parsed
     if (!Array.isArray(lines)) return {}
-    const fault = findFault(lines)
+    const fault = findSizeFault(lines)
     if (fault === undefined) return itemTexts(value.jsonText).map((text, i) => keepNestedText(text, lines[i]))
     context.addIssue({ code: 'custom', ...fault })
     return z.NEVER
@@ -56,8 +60,8 @@ const Lines = z.preprocess(
   z.array(Line, { error: 'must be a list' }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
 
-/** What is wrong with the size of lines. A body has room for a hundred thousand of them, and the schema would judge each. */
-function findFault(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
+/** Checks the size of lines before the schema checks each line: a body has room for a hundred thousand of them. */
+function findSizeFault(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
   if (lines.length > LINES_MAX) return { path: [], message: LINES_BOUND }
   const wide = lines.findIndex((line) => typeof line === 'object' && Object.keys(line ?? {}).length > MEMBERS_MAX)
   return wide < 0 ? undefined : { path: [wide], message: `must have at most ${MEMBERS_MAX} members` }
@@ -67,15 +71,20 @@ function findFault(lines: readonly unknown[]): { readonly path: number[]; readon
 export const MovementBody = z
   .object({
     type: z.enum(LINE_TYPES, { error: `must be one of ${LINE_TYPES.join(', ')}` }).optional(),
-    ...{ productId: RecordId.optional(), locationId: RecordId.optional() },
-    fromLocationId: RecordId.optional().meta({ description: 'Of a transfer' }),
-    toLocationId: RecordId.optional().meta({ description: 'Of a transfer' }),
-    quantity: Counted.optional().meta({ description: 'Of all but an adjustment; 0 for a count alone' }),
-    delta: Delta.optional().meta({ description: 'Of an adjustment' }),
-    reason: FreeText.optional().meta({ description: 'Needed for an adjustment' }),
-    reference: FreeText.optional().meta({ description: 'A document of the client, to find the movement by' }),
-    expectedOnHand: Counted.optional().meta({ description: 'Refuse unless so much is on hand before' }),
-    lines: Lines.optional().meta({ description: `1 to ${LINES_MAX} movements, all or nothing; instead of the others` }),
+    productId: RecordId.optional(),
+    locationId: RecordId.optional(),
+    fromLocationId: RecordId.optional().meta({ description: 'For transfer' }),
+    toLocationId: RecordId.optional().meta({ description: 'For transfer' }),
+    quantity: Counted.optional().meta({ description: 'For all types but adjust; 0 for a count only' }),
+    delta: Delta.optional().meta({ description: 'For adjust' }),
+    reason: FreeText.optional().meta({ description: 'Required for adjust' }),
+    reference: FreeText.optional().meta({
+      description: 'A document of the client, by which the movement can be found',
+    }),
+    expectedOnHand: Counted.optional().meta({ description: 'Refuse unless this quantity is on hand before' }),
+    lines: Lines.optional().meta({
+      description: `1 to ${LINES_MAX} movements, all or none, in place of the other members`,
+    }),
   })
   .transform(({ lines, ...single }, context): readonly MovementLine[] => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })

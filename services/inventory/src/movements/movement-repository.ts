@@ -2,9 +2,13 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
-import type { Movement, MovementType } from './movement.ts'
+import { type Answer, answerOf } from '../idempotency/answer.ts'
+import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
+import type { MoveRefusal } from '../stock/stock-refusals.ts'
+import { effectOf, type MovementLine, type MovementType } from './movement.ts'
+import type { MovedStock, Movement } from './movement-view.ts'
 
-/** Which movements: those that meet all of these. */
+/** A movement must meet all of these. */
 export interface MovementFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
@@ -16,7 +20,7 @@ export interface MovementFilters {
   readonly to?: Date | undefined
 }
 
-// 64-bit integers as float8 arrive as numbers; all of them are small enough to be exact.
+// Cast to float8, 64-bit integers arrive as numbers. All of them are small enough to be exact.
 const MOVEMENT = sql<Movement>`
   id::float8, product_id::float8 AS "productId", location_id::float8 AS "locationId", type,
   on_hand_delta::float8 AS "onHandDelta", reserved_delta::float8 AS "reservedDelta",
@@ -34,7 +38,7 @@ export function findMovement(lanes: Lanes, id: number): Promise<Movement | undef
   return lanes.read.first(findQuery, { id })
 }
 
-/** Movements, newest first, at most `limit`: those older than the one with the id `after`, where it is not 0. */
+/** Movements, newest first, at most `limit`. With `after`, those that are older than the movement with that id; 0 for all. */
 export async function listMovements(
   db: Kysely<InventoryTables>,
   { productId, locationId, type, reference, from, to }: MovementFilters,
@@ -55,4 +59,35 @@ export async function listMovements(
     WHERE ${conditions.length > 0 ? sql.join(conditions, sql` AND `) : sql`true`}
     ORDER BY created_at DESC, id DESC LIMIT ${limit}`.execute(db)
   return rows
+}
+
+const moveQuery = prepare('move_stock', (p: CallerColumns & { lines: string }) =>
+  answerOf<MovedStock, MoveRefusal>(sql`${sql.table('move_stock')}(${callerRow(p)}, ${p.lines}::json)`),
+)
+
+/** Carries out the lines of a request in their order, all or none. */
+export function callMoveStock(
+  lanes: Lanes,
+  caller: Caller,
+  lines: readonly MovementLine[],
+): Promise<Answer<MovedStock, MoveRefusal>> {
+  const input = { ...callerColumns(caller), lines: JSON.stringify(lines.map(toRow)) }
+  return lanes.write.one(moveQuery, input)
+}
+
+/** A line as the SQL type `stock_line`. */
+function toRow(line: MovementLine): object {
+  const { locationId, toLocationId, change, counted } = effectOf(line)
+  const { type, productId, expectedOnHand, reason, reference } = line
+  return {
+    type,
+    product_id: productId,
+    location_id: locationId,
+    to_location_id: toLocationId,
+    change,
+    counted,
+    expected: expectedOnHand,
+    reason,
+    reference,
+  }
 }

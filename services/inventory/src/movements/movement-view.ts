@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { LevelView, QuantityView } from '../stock/level-view.ts'
-import { MOVEMENT_TYPES, type Movement } from './movement.ts'
+import { MOVEMENT_TYPES, type MovementType } from './movement.ts'
 
 const Id = z.int().min(1)
 
-/** A row of the ledger on the wire. */
+/** A row of the ledger in an answer (reference: Ledger rows). */
 export const MovementView = z
   .object({
     id: Id,
@@ -17,16 +17,37 @@ export const MovementView = z
     reservedAfter: QuantityView,
     reason: z.string().nullable(),
     reference: z.string().nullable(),
-    transferId: Id.nullable().meta({ description: 'Alike in the two rows of a transfer' }),
+    transferId: Id.nullable().meta({ description: 'The same in the two rows of a transfer' }),
     reservationId: Id.nullable(),
     actor: z.string().nullable(),
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'Movement' })
 
-/** What POST /movements answers: the rows that were written, the first one in `id`, and the levels after them. */
+/** A row of the ledger, as the database has it. */
+export interface Movement {
+  readonly id: number
+  readonly productId: number
+  readonly locationId: number
+  readonly type: MovementType
+  readonly onHandDelta: number
+  readonly reservedDelta: number
+  readonly onHandAfter: number
+  readonly reservedAfter: number
+  readonly reason: string | null
+  readonly reference: string | null
+  readonly transferId: number | null
+  readonly reservationId: number | null
+  readonly actor: string | null
+  readonly createdAt: Date
+}
+
+/** The answer to POST /movements: the rows that were written, the first one in `id`, and the levels after them. */
 export const MovedView = z.object({ id: Id, ids: z.array(Id), levels: z.array(LevelView) }).meta({ id: 'Moved' })
 
+export type MovedStock = z.infer<typeof MovedView>
+
+/** The JSON of a row of the ledger. */
 export function movementJson(movement: Movement): string {
   return JSON.stringify(movement)
 }

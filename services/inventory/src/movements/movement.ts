@@ -1,6 +1,7 @@
+/** Types of the movements that a client asks for (reference: Movements). */
 export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as const
 
-/** What a line of a request does, and what happens to reservations. */
+/** Types of the rows of the ledger: those, and what reservations do to stock. */
 export const MOVEMENT_TYPES = [...LINE_TYPES, 'reserve', 'release', 'expire'] as const
 
 export type MovementType = (typeof MOVEMENT_TYPES)[number]
@@ -25,16 +26,18 @@ export type MovementLine = (
 ) & {
   readonly reason?: string | undefined
   readonly reference?: string | undefined
-  /** What on_hand must be before the line, where it takes from or counts. */
+  /** The quantity that must be on hand before the line, at `locationId` or `fromLocationId`. */
   readonly expectedOnHand?: number | undefined
 }
 
-/** What a line does: `change` grows on_hand of a level, `counted` is what it becomes; one of the two is set. */
+/** What a line does to `onHand` of a level. Exactly one of `change` and `counted` is set. */
 export interface LineEffect {
   readonly locationId: number
-  /** Where that which leaves the location comes in. */
+  /** Takes in what leaves the location. */
   readonly toLocationId?: number | undefined
+  /** Added to `onHand`. */
   readonly change?: number
+  /** Replaces `onHand`. */
   readonly counted?: number
 }
 
@@ -51,22 +54,4 @@ export function effectOf(line: MovementLine): LineEffect {
     case 'transfer':
       return { locationId: line.fromLocationId, toLocationId: line.toLocationId, change: -line.quantity }
   }
-}
-
-/** A row of the ledger (reference: Ledger rows). */
-export interface Movement {
-  readonly id: number
-  readonly productId: number
-  readonly locationId: number
-  readonly type: MovementType
-  readonly onHandDelta: number
-  readonly reservedDelta: number
-  readonly onHandAfter: number
-  readonly reservedAfter: number
-  readonly reason: string | null
-  readonly reference: string | null
-  readonly transferId: number | null
-  readonly reservationId: number | null
-  readonly actor: string | null
-  readonly createdAt: Date
 }

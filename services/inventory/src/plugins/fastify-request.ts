@@ -1,10 +1,15 @@
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The request of the server that the controllers are mounted in. */
+/** The Fastify request behind a request of the framework. The controllers are served through Fastify alone. */
 export function fastifyRequestOf({ raw }: EndpointRequest): FastifyRequest {
-  // The controllers are served through Fastify alone.
   return raw.request as FastifyRequest
+}
+
+/** The Fastify reply to a request of the framework. */
+export function fastifyReplyOf({ raw }: EndpointRequest): FastifyReply {
+  const [reply] = raw.extra
+  return reply as FastifyReply
 }
 
 /** Adds members to the log line of a request. */

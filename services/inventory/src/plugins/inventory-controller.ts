@@ -2,44 +2,69 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import { type Application, Controller, type Guard, type GuardContext } from '@trestle/endpoints/endpoints.ts'
-import type { FastifyReply } from 'fastify'
 import { actorOf } from '../access/actor.ts'
+import type { RateLimit } from '../access/rate-limit.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { errorVocabulary } from '../error-vocabulary.ts'
-import { preconditionRequired } from '../errors.ts'
-import { matchedVersions } from '../products/entity-tag.ts'
-import { authorize } from './authorize.ts'
-import { fastifyRequestOf, noteOn } from './fastify-request.ts'
-import { limitRate } from './limit-rate.ts'
+import { errorVocabulary } from '../error-body.ts'
+import {
+  invalidToken,
+  missingToken,
+  preconditionRequired,
+  readScopeMissing,
+  tooManyRequests,
+  writeScopeMissing,
+} from '../errors.ts'
+import { matchedVersions } from '../http/entity-tag.ts'
+import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
 
-/** Base of the controllers that answer everybody. */
+/** Base of the controllers that are open to everybody. */
 export abstract class OpenController extends Controller<InventoryDeps> {}
 
-/** Asks whether the client has come too often, where that is limited. */
-const countClient: Guard = Object.assign(
+/** Refuses a client that has sent too many requests. Counts before anything else is known of the request. */
+const limitRate: Guard = Object.assign(
   (context: GuardContext) => {
-    const { clientLimit } = depsOf(context)
-    return clientLimit && limitRate(clientLimit, context)
+    const { rateLimit } = depsOf(context)
+    return rateLimit && countRequest(rateLimit, context.request.ip)
   },
   { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
 )
 
-/** Asks for a token where authentication is on. */
-const knowCaller: Guard = Object.assign((context: GuardContext) => authorize(depsOf(context).tokens, context), {
-  responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' },
-})
+async function countRequest(rateLimit: RateLimit, address: string): Promise<void> {
+  const seconds = await rateLimit.consume(address)
+  if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
+}
 
-/** Base of the controllers that ask who calls, and how often. */
+/** Refuses a request without a token that has the scope of its method, before the body is read or a record looked up. */
+const authorize: Guard = Object.assign(
+  async (context: GuardContext) => {
+    const { request } = context
+    const { tokens } = depsOf(context)
+    if (tokens === undefined) return
+    const token = /^Bearer +([\w.~+/=-]+)$/i.exec(request.header('authorization') ?? '')?.[1]
+    if (token === undefined) throw missingToken()
+    const identity = await tokens.verify(token)
+    if (identity === undefined) throw invalidToken()
+    noteOn(request, { actor: identity.actor })
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (isRead && !identity.scopes.has('inventory:read')) throw readScopeMissing()
+    if (!isRead && !identity.scopes.has('inventory:write')) throw writeScopeMissing()
+    request.identity = identity
+  },
+  { responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' } },
+)
+
+/** Base of the controllers that limit requests and check tokens. */
 export abstract class InventoryController extends OpenController {
-  static override use = [countClient, knowCaller]
+  static override use = [limitRate, authorize]
 
-  /** Whose part of what is limited a request takes: the caller's, else that of the network it comes from. */
+  /** Whose share of a limit a request uses: that of the token's `sub`, else that of the address. */
   protected get client(): string {
     return actorOf(this.request) ?? addressKey(this.request.ip)
   }
 
   /**
-   * Reads a list, or a piece of one, in its turn: the lists of one client follow each other, and keep no other client waiting.
+   * Reads a list, or a piece of one, in its turn. The lists of one client wait for each other, and not the lists of other
+   * clients.
    * @throws serviceUnavailable when the turn does not come in time
    */
   protected readInTurn<T>(read: () => Promise<T>): Promise<T> {
@@ -47,7 +72,7 @@ export abstract class InventoryController extends OpenController {
   }
 
   /**
-   * Writes stock or a location in its turn: the writes of one client leave connections to others.
+   * Writes stock or a location in its turn, so that the writes of one client leave connections to others.
    * @throws serviceUnavailable when the turn does not come in time
    */
   protected writeInTurn<T>(write: () => Promise<T>): Promise<T> {
@@ -59,7 +84,7 @@ export abstract class InventoryController extends OpenController {
     noteOn(this.request, fields)
   }
 
-  /** The versions that a change may be based on; undefined takes any. @throws preconditionRequired where one has to be named */
+  /** The versions that `If-Match` names; undefined accepts any version. @throws preconditionRequired for a missing header */
   protected versionsOf(kind: 'p' | 'l', id: number): readonly number[] | undefined {
     const header = this.request.header('if-match')
     if (header !== undefined) return matchedVersions(header, kind, id)
@@ -67,7 +92,7 @@ export abstract class InventoryController extends OpenController {
     return undefined
   }
 
-  /** Logs a fault that comes when the answer has begun. Returns what the client may know of it. */
+  /** Logs a fault that happens after the answer has begun. Returns the error that the client may see. */
   protected noteFault(thrown: unknown): HttpError {
     const request = fastifyRequestOf(this.request)
     const error = toHttpError(errorVocabulary, thrown, request)
@@ -75,26 +100,20 @@ export abstract class InventoryController extends OpenController {
     return error
   }
 
-  /** Lets this request take as long as there is something to send or to read. */
+  /** Lifts the timeout of handlers: the request may take as long as the client sends or reads. */
   protected liftDeadline(): void {
-    this.#reply.liftDeadline()
+    fastifyReplyOf(this.request).liftDeadline()
   }
 
-  /** Keeps something until the answer is over, however it ends. */
-  protected keepUntilClosed(kept: Disposable): void {
-    const { raw } = this.#reply
-    // Of an answer that is over already nobody would hear again.
-    if (raw.closed || raw.destroyed) kept[Symbol.dispose]()
-    else raw.once('close', () => kept[Symbol.dispose]())
+  /** Disposes of a resource when the answer is over, however it ends. */
+  protected keepUntilClosed(resource: Disposable): void {
+    const { raw } = fastifyReplyOf(this.request)
+    // An answer that is over already emits no further event.
+    if (raw.closed || raw.destroyed) resource[Symbol.dispose]()
+    else raw.once('close', () => resource[Symbol.dispose]())
   }
 
-  get #reply(): FastifyReply {
-    const [reply] = this.request.raw.extra
-    // What comes with a request of Fastify.
-    return reply as FastifyReply
-  }
-
-  /** Tells of what was done in the log line; of what was done before, in a header. */
+  /** Logs what was done. For a repeated request, which did nothing, sets the header `Idempotent-Replayed`. */
   protected noteRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
     if (verdict === 'done') this.note(fields)
     else this.response.headers.set('idempotent-replayed', 'true')
@@ -102,6 +121,6 @@ export abstract class InventoryController extends OpenController {
 }
 
 function depsOf({ request }: GuardContext): InventoryDeps {
-  // Of the one application that has these controllers.
+  // One application has these controllers, so its context is known.
   return (request.application as Application<InventoryDeps>).context
 }

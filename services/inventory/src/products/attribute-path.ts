@@ -1,11 +1,11 @@
-/** Keys that lead to a value inside the attributes, outermost first. */
+/** The keys that lead to a value inside the attributes, from the outermost on. */
 export type AttributePath = readonly string[]
 
 const KEYS_MAX = 8
-/** A key in double quotes with the escapes of JSON, or one without the characters that mean something here. */
+/** A key in double quotes with the escapes of JSON, or a key without special characters. */
 const KEY = /(?:("(?:[^"\\]|\\.)*")|([^."[\]]+))(\.|$)/y
 
-/** Reads keys joined with dots: `dim.w`, `"a.b".c`. Undefined for any other text, and for more than eight keys (reference: Filter paths). */
+/** Reads keys joined with dots, such as `dim.w` and `"a.b".c` (reference: Filter paths). Undefined for any other text. */
 export function parseAttributePath(text: string): AttributePath | undefined {
   const keys: string[] = []
   KEY.lastIndex = 0
@@ -27,17 +27,17 @@ function unquote(literal: string): string | undefined {
   }
 }
 
-/** The path as jsonpath: it finds a value only where each key is one of an object. */
+/** The path as jsonpath. It leads through objects only, never into arrays. */
 export function toJsonPath(path: AttributePath): string {
   return `strict $${path.map((key) => `.${JSON.stringify(key)}`).join('')}`
 }
 
-/** The JSON of objects in each other that hold `literal`, itself JSON, at the path. */
+/** The JSON of nested objects that hold `literal`, which is JSON, at the path. */
 export function nestJson(path: AttributePath, literal: string): string {
   return path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, literal)
 }
 
-/** A path that is another one too, or leads through it: both cannot have a value of their own. */
+/** Finds a path that equals another path or is the beginning of one: the two cannot have a value each. */
 export function findClash(paths: readonly AttributePath[]): AttributePath | undefined {
   return paths.find((path, at) =>
     paths.some((other, i) => i !== at && path.every((key, depth) => key === other[depth])),

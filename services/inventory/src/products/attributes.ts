@@ -1,19 +1,33 @@
+import { validationError } from '../errors.ts'
+import type { JsonText } from '../json/json-object.ts'
 import { scanJson } from '../json/scan-json.ts'
 
-/** Attributes as JSON text: either accepted, or the reason, for a client to read, why not. */
+/** JSON text that can be stored as attributes, or the reason for a client why it cannot. */
 export type AttributesVerdict =
   | { readonly verdict: 'accepted'; readonly text: string }
   | { readonly verdict: 'refused'; readonly reason: string }
 
 export const ATTRIBUTES_DEPTH_MAX = 32
 export const ATTRIBUTES_KEYS_MAX = 1_000
-/** PostgreSQL keeps no more digits after the point. */
+/** PostgreSQL keeps at most so many digits behind the point. */
 const FRACTION_DIGITS_MAX = 16_383
 
 /**
- * Checks the attributes of a product (reference: Attributes). The text goes to the database as it is, so that every number
- * keeps its digits. JavaScript never computes with the numbers.
- * @param bytesMax limit of the text, and of the text with all numbers written out, since `1e60000` comes back in full
+ * Checks attributes as a request sends them (reference: Attributes).
+ * @param attributes JSON as text, or an object or array
+ * @returns JSON text that can be stored
+ * @throws validationError
+ */
+export function storableAttributes(attributes: string | JsonText, bytesMax: number): string {
+  const checked = checkAttributes(typeof attributes === 'string' ? attributes : attributes.jsonText, bytesMax)
+  if (checked.verdict === 'refused') throw validationError([{ path: 'attributes', message: checked.reason }])
+  return checked.text
+}
+
+/**
+ * Checks the JSON text of attributes. The text goes to PostgreSQL as it is, so every number keeps its digits. JavaScript never
+ * computes with the numbers.
+ * @param bytesMax limit of the text, and of the text with all numbers written out: PostgreSQL prints `1e60000` in full
  */
 export function checkAttributes(text: string, bytesMax: number): AttributesVerdict {
   if (Buffer.byteLength(text) > bytesMax) return refused(`must be at most ${bytesMax} bytes of JSON`)

@@ -3,13 +3,13 @@ import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './
 import { checkAttributes } from './attributes.ts'
 import { SKU_LENGTH_MAX } from './sku.ts'
 
-/** One condition on a product; a list takes those that meet all of its filters. */
+/** One condition on a product. A list shows the products that meet all of its filters. */
 export type ProductFilter =
   | { readonly kind: 'sku'; readonly values: readonly string[] }
   | { readonly kind: 'sku-prefix'; readonly prefix: string }
   /** The attributes contain one of these JSON values. */
   | { readonly kind: 'contains'; readonly values: readonly string[]; readonly negated: boolean }
-  /** The scalar at the path is one of these; `nested` are the same values inside of the objects that the path names. */
+  /** The scalar at the path is one of these. `nested` has the same values inside the objects that the path names. */
   | {
       readonly kind: 'one-of'
       readonly jsonPath: string
@@ -21,25 +21,23 @@ export type ProductFilter =
   | { readonly kind: 'exists'; readonly jsonPath: string; readonly wanted: boolean }
   | { readonly kind: 'search'; readonly text: string }
 
-/** A filter, or why a parameter is none. */
+/** A filter, or why a parameter is not a filter. */
 export type FilterVerdict =
   | {
       readonly filter: ProductFilter
-      /** Values of a list that it compares with. */
+      /** How many values the filter lists. */
       readonly listed?: number
     }
   | { readonly problem: string }
 
-/** Of one list, and of all lists of a request together. */
+/** Values of one list, and of all lists of a request together. */
 export const VALUES_MAX = 100
 const SEARCH_LENGTH_MAX = 200
 const CONTAINED_BYTES_MAX = 65_536
-/** Of a number once it is written out. */
+/** Characters of a number that is written out. */
 const NUMBER_LENGTH_MAX = 1_000
 
-/**
- * Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters).
- */
+/** Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters). */
 export function readFilter(name: string, value: string): FilterVerdict {
   if (value.includes('\0') || name.includes('\0')) return { problem: 'must not hold U+0000' }
   if (name === 'q') return readSearch(value)
@@ -72,18 +70,18 @@ function readSku(operator: string, value: string): FilterVerdict {
   if (values?.some(isTooLongForSku)) return { problem: `must have at most ${SKU_LENGTH_MAX} characters` }
   if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
   if (operator !== 'in' && operator !== 'eq') return { problem: 'has an operator that is not known' }
-  return values === undefined ? tooMany : { filter: { kind: 'sku', values }, listed: values.length }
+  return values === undefined ? wrongCount : { filter: { kind: 'sku', values }, listed: values.length }
 }
 
 function isTooLongForSku(value: string): boolean {
   return value.length > SKU_LENGTH_MAX && [...value].length > SKU_LENGTH_MAX
 }
 
-const tooMany: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }
+const wrongCount: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }
 
 /**
- * The parts of a comma list. A part in double quotes may hold commas, and quotes written twice, as in CSV; it keeps its quotes
- * here, since they make a text of a number. Undefined for no part and for too many.
+ * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps its
+ * outer quotes, because they tell a text from a number. Undefined for no part, and for too many.
  */
 function splitList(text: string): readonly string[] | undefined {
   const values = text.match(/(?<=^|,)"(?:[^"]|"")*"(?=,|$)|[^,]+/g) ?? []
@@ -91,14 +89,14 @@ function splitList(text: string): readonly string[] | undefined {
   return values.map((part) => (isQuoted(part) ? `"${part.slice(1, -1).replaceAll('""', '"')}"` : part))
 }
 
-type Read = (path: AttributePath, value: string) => FilterVerdict
+type ReadOperator = (path: AttributePath, value: string) => FilterVerdict
 
-const operators: Readonly<Record<string, Read>> = {
+const operators: Readonly<Record<string, ReadOperator>> = {
   eq: (path, value) => contains(path, [value]),
   ne: (path, value) => contains(path, [value], { negated: true }),
   in: (path, value) => {
     const values = splitList(value)
-    return values === undefined ? tooMany : oneOf(path, values)
+    return values === undefined ? wrongCount : oneOf(path, values)
   },
   has: (path, value) => contains(path, [value], { inArray: true }),
   gt: compare('>'),
@@ -125,30 +123,30 @@ function contains(
   { negated = false, inArray = false }: Containment = {},
 ): FilterVerdict {
   const literals = values.flatMap(scalarsOf)
-  if (literals.some((literal) => !isNumberInBounds(literal))) return longNumber
+  if (literals.some((literal) => !isNumberInBounds(literal))) return numberTooLong
   const nested = literals.map((literal) => nestJson(path, inArray ? `[${literal}]` : literal))
   return { filter: { kind: 'contains', values: nested, negated } }
 }
 
 function oneOf(path: AttributePath, values: readonly string[]): FilterVerdict {
   const literals = values.flatMap(scalarsOf)
-  if (literals.some((literal) => !isNumberInBounds(literal))) return longNumber
+  if (literals.some((literal) => !isNumberInBounds(literal))) return numberTooLong
   const nested = literals.map((literal) => nestJson(path, literal))
   return { filter: { kind: 'one-of', jsonPath: toJsonPath(path), literals, nested }, listed: values.length }
 }
 
-const longNumber: FilterVerdict = { problem: 'must not be a number that is too long when written out' }
+const numberTooLong: FilterVerdict = { problem: 'must not be a number that is too long when written out' }
 
-/** JSON numbers compare with numbers, all else with text, by code point. */
-function compare(operator: '>' | '>=' | '<' | '<='): Read {
+/** Compares a JSON number with numbers, and any other value with texts by code point. */
+function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {
   return (path, value) => {
     const literal = isNumber(value) ? value : JSON.stringify(textOf(value))
-    if (!isNumberInBounds(literal)) return longNumber
+    if (!isNumberInBounds(literal)) return numberTooLong
     return { filter: { kind: 'predicate', jsonPath: `${toJsonPath(path)} ${operator} ${literal}` } }
   }
 }
 
-/** What a value may be, as JSON: the scalar that it reads as, and the text that it is. In double quotes it is text alone. */
+/** The JSON scalars that a value matches: the scalar that it reads as, and the text. In double quotes it is text alone. */
 function scalarsOf(value: string): readonly string[] {
   const text = JSON.stringify(textOf(value))
   return isNumber(value) || /^(?:true|false|null)$/.test(value) ? [value, text] : [text]

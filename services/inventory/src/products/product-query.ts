@@ -1,25 +1,25 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { type Issue, invalid } from '../error-vocabulary.ts'
-import { PageKeywords } from '../paging/page-query.ts'
+import { type Issue, validationError } from '../errors.ts'
+import { PageKeywords } from '../pagination/page-query.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
-import { PRODUCT_SORTS, type ProductSelection } from './product-list.ts'
+import { PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 import { INCLUDES } from './product-view.ts'
 
 const FILTERS_MAX = 10
-/** Characters as in a URL. Twice as many stand in the header Link, of which many clients take no more than 16 KiB. */
+/** URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */
 const FILTERS_LENGTH_MAX = 6_000
 
 const Once = z.string({ error: 'must be given once' })
 
-/** What a request wants shown beside the specified fields. */
+/** The keyword that asks for more members of a product. */
 export const IncludeKeywords = z.object({
   include: p.list(p.oneOf(...INCLUDES)).optional(),
 })
 
 export type IncludeKeywords = z.output<typeof IncludeKeywords>
 
-/** The conditions on products; beside the members named here, every `attributes.PATH` with or without an operator. */
+/** The filters and the order of products. Beside these, every `attributes.PATH` with or without an operator is a filter. */
 export const FilterKeywords = z
   .object({
     sort: p.oneOf(...PRODUCT_SORTS).default('id'),
@@ -39,10 +39,10 @@ export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
 
 export type ProductListKeywords = z.output<typeof ProductListKeywords>
 
-/** Keywords that choose and order products, as texts. */
+/** Filters and order, as texts. */
 type FilterInput = Readonly<Record<string, unknown>>
 
-/** @throws validationError for every parameter that is no filter, and for more or longer ones than there may be */
+/** @throws validationError for parameters that are not filters, and for too many or too long filters */
 export function readSelection({
   sort,
   ...parameters
@@ -52,13 +52,17 @@ export function readSelection({
   const [first, ...others] = verdicts.flatMap(({ name, verdict }): Issue[] =>
     'problem' in verdict ? [{ path: name.slice(0, 64), message: verdict.problem }] : [],
   )
-  if (first !== undefined) throw invalid([first, ...others])
-  if (given.length > FILTERS_MAX) throw invalid([{ path: '', message: `must have at most ${FILTERS_MAX} filters` }])
+  if (first !== undefined) throw validationError([first, ...others])
+  if (given.length > FILTERS_MAX)
+    throw validationError([{ path: '', message: `must have at most ${FILTERS_MAX} filters` }])
   if (lengthInUrl(given) > FILTERS_LENGTH_MAX) {
-    throw invalid([{ path: '', message: `must have at most ${FILTERS_LENGTH_MAX} characters of filters, URL-encoded` }])
+    throw validationError([
+      { path: '', message: `must have at most ${FILTERS_LENGTH_MAX} characters of filters, URL-encoded` },
+    ])
   }
   const listed = verdicts.reduce((sum, { verdict }) => sum + ('listed' in verdict ? verdict.listed : 0), 0)
-  if (listed > VALUES_MAX) throw invalid([{ path: '', message: `must have at most ${VALUES_MAX} values in all lists` }])
+  if (listed > VALUES_MAX)
+    throw validationError([{ path: '', message: `must have at most ${VALUES_MAX} values in all lists` }])
   return { sort, filters: verdicts.flatMap(({ verdict }) => ('filter' in verdict ? [verdict.filter] : [])) }
 }
 
@@ -67,7 +71,7 @@ function lengthInUrl(parameters: readonly (readonly [string, unknown])[]): numbe
   return new URLSearchParams(texts).toString().length
 }
 
-/** A selection as one text, the same whatever the order of its parameters. */
+/** A selection as one text, which does not depend on the order of its parameters. */
 export function nameOfSelection({ sort, ...parameters }: FilterInput): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   return JSON.stringify([sort, ...given.sort(([a], [b]) => (a < b ? -1 : 1))])

@@ -6,11 +6,11 @@ import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { makeOnce } from '../idempotency/once.ts'
+import { makeOnce } from '../idempotency/key-repository.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
-import { stockJson } from './product-list.ts'
+import { stockJson } from './product-list-repository.ts'
 
-/** Of attributes in a page that the read lane reads. */
+/** The read lane reads a page with at most so many bytes of attributes, because reads of single products wait behind it. */
 const SHORT_PAGE_BYTES = 262_144
 
 const attributesText = sql<string>`attributes::text`.as('attributes')
@@ -31,7 +31,7 @@ const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Kys
     .where('deleted_at', 'is', null),
 )
 
-/** Attributes are read only where all of the page together are short: reads of single products follow on the connection. */
+/** The attributes of all rows are null when they are too long together. */
 const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Kysely<InventoryTables>) =>
   db
     .selectFrom((page) =>
@@ -67,7 +67,7 @@ export async function findProduct(lanes: Lanes, id: number): Promise<VersionedPr
   return row && { id, ...row }
 }
 
-/** A live product with all that can be shown of it, or undefined. */
+/** A live product with the members that `include` may ask for, or undefined. */
 export async function findProductDetails(lanes: Lanes, id: number): Promise<ProductDetails | undefined> {
   const row = await lanes.read.first(detailsQuery, { id })
   if (!row) return undefined
@@ -75,7 +75,7 @@ export async function findProductDetails(lanes: Lanes, id: number): Promise<Prod
   return { id, ...rest, createdAt, updatedAt }
 }
 
-/** Live products with an id above `afterId`, by id, at most `limit`; undefined when they are too long for the read lane. */
+/** Live products with an id above `afterId`, by id, at most `limit`. Undefined when they are too long for the read lane. */
 export async function listProductsById(lanes: Lanes, afterId: number, limit: number): Promise<Product[] | undefined> {
   const rows = await lanes.lagging.all(listQuery, { afterId, limit })
   const products: Product[] = []
@@ -86,13 +86,13 @@ export async function listProductsById(lanes: Lanes, afterId: number, limit: num
   return products
 }
 
-/** The id and the version of a product that was added. */
+/** The id and the version of a new product. */
 export interface InsertedProduct {
   readonly id: number
   readonly version: number
 }
 
-/** Adds a product in one statement; of two with one sku, the unique index alone lets one pass. */
+/** Adds a product in one statement. The unique index alone decides whether its sku is taken. */
 export async function insertProduct(
   lanes: Lanes,
   names: Names,
@@ -101,7 +101,7 @@ export async function insertProduct(
   return orDuplicate(names, lanes.write.one(insertQuery, product).then(toInserted))
 }
 
-/** The same once for a key: a repetition is answered what the first request was. */
+/** Adds a product once for an Idempotency-Key. */
 export async function insertProductOnce(
   db: Kysely<InventoryTables>,
   names: Names,
@@ -122,6 +122,92 @@ async function orDuplicate<T>(names: Names, inserting: Promise<T>): Promise<T | 
     return await inserting
   } catch (error) {
     if (violatedConstraint(error, names) === 'products_sku_key') return 'duplicate-sku'
+    throw error
+  }
+}
+
+/** A change of a product; undefined keeps a member. */
+export interface ProductChange {
+  readonly id: number
+  /** The versions that the change may be based on; undefined accepts any version. */
+  readonly versions: readonly number[] | undefined
+  readonly sku?: string | undefined
+  readonly attributes: string | undefined
+  /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
+  readonly mode: 'replace' | 'merge'
+  /** Limit of the merged attributes. */
+  readonly bytesMax: number
+}
+
+/** A product after a change, and whether the change altered anything. */
+export interface VersionedChange extends VersionedProduct {
+  readonly changed: boolean
+}
+
+export type ChangeProductResult =
+  | { readonly verdict: 'done'; readonly change: VersionedChange }
+  | { readonly verdict: ChangeRefusal | 'duplicate-sku' }
+
+type ChangeRefusal =
+  | 'not-found'
+  | 'stale'
+  | 'attributes-null'
+  | 'attributes-bytes'
+  | 'attributes-depth'
+  | 'attributes-keys'
+
+type ChangeRow =
+  | { readonly verdict: ChangeRefusal }
+  | {
+      readonly verdict: 'done'
+      readonly changed: boolean
+      readonly new_sku: string
+      readonly new_attributes: string
+      readonly new_version: number
+    }
+
+const changeQuery = prepare(
+  'change_product',
+  (p: ProductChange) => sql<ChangeRow>`
+  SELECT * FROM ${sql.table('change_product')}(${p.id}::bigint, ${p.versions}::integer[], ${p.sku}, ${p.attributes}::jsonb,
+    ${p.mode} = 'merge', ${p.bytesMax}::integer)`,
+)
+
+const deleteQuery = prepare(
+  'delete_product',
+  (p: { id: number; versions: readonly number[] | undefined }) => sql<{ verdict: DeleteProductVerdict }>`
+  SELECT * FROM ${sql.table('delete_product')}(${p.id}::bigint, ${p.versions}::integer[])`,
+)
+
+/** Changes a live product. The version is compared under the lock of the row. */
+export async function callChangeProduct(
+  lanes: Lanes,
+  names: Names,
+  change: ProductChange,
+): Promise<ChangeProductResult> {
+  try {
+    const row = await lanes.write.one(changeQuery, change)
+    if (row.verdict !== 'done') return row
+    const { changed, new_sku: sku, new_attributes: attributes, new_version: version } = row
+    return { verdict: 'done', change: { id: change.id, sku, attributes, version, changed } }
+  } catch (error) {
+    if (violatedConstraint(error, names) === 'products_sku_key') return { verdict: 'duplicate-sku' }
+    throw error
+  }
+}
+
+export type DeleteProductVerdict = 'done' | 'not-found' | 'stale' | 'in-stock'
+
+/** Marks a live product as deleted, unless it has stock. */
+export async function callDeleteProduct(
+  lanes: Lanes,
+  names: Names,
+  product: { readonly id: number; readonly versions: readonly number[] | undefined },
+): Promise<DeleteProductVerdict> {
+  try {
+    return (await lanes.write.one(deleteQuery, product)).verdict
+  } catch (error) {
+    if (violatedConstraint(error, names) === 'products_stock_check') return 'in-stock'
     throw error
   }
 }

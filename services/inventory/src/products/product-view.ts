@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Product, ProductDetails } from './product.ts'
 
-/** A product on the wire. */
+/** A product in an answer. */
 export const ProductView = z
   .object({
     id: z.int().min(1),
@@ -17,29 +17,29 @@ export const ProductView = z
   })
   .meta({ id: 'Product' })
 
-/** What a request may have shown beside the three specified fields. */
+/** What `include` may ask for. */
 export const INCLUDES = ['meta', 'stock'] as const
 export type Include = (typeof INCLUDES)[number]
 
-/** What POST /products answers. */
+/** The answer to POST /products. */
 export const ProductCreatedView = z
   .object({ id: z.int().min(1), message: z.string() })
   .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })
 
-/** The JSON of a product. The attributes go through as the text they are: parsing them would lose digits, and time. */
+/** The JSON of a product. The attributes are text already. Parsing them would lose digits, and cost time. */
 export function productJson(product: Product): string {
-  return `{${specifiedMembers(product)}}`
+  return `{${commonMembers(product)}}`
 }
 
-/** The same with what a request has asked for. */
+/** The JSON of a product with what `include` asks for. */
 export function productDetailsJson(product: ProductDetails, includes: readonly Include[]): string {
   const { createdAt, updatedAt, version, stock } = product
   const meta = `,"createdAt":"${createdAt.toISOString()}","updatedAt":"${updatedAt.toISOString()}","version":${version}`
   const asked = (includes.includes('meta') ? meta : '') + (includes.includes('stock') ? `,"stock":${stock}` : '')
-  return `{${specifiedMembers(product)}${asked}}`
+  return `{${commonMembers(product)}${asked}}`
 }
 
-function specifiedMembers({ id, sku, attributes }: Product): string {
+function commonMembers({ id, sku, attributes }: Product): string {
   return `"id":${id},"sku":${JSON.stringify(sku)},"attributes":${attributes}`
 }
 

@@ -1,21 +1,21 @@
-/** A product as the API shows it. */
+/** The members of a product that every answer shows. */
 export interface Product {
   readonly id: number
   readonly sku: string
-  /** JSON text, any value but null, as the database prints it: every number in full. */
+  /** JSON text of any value but null, as PostgreSQL prints it, with every digit of its numbers. */
   readonly attributes: string
 }
 
-/** A product with the number of its version: 1 when made, one more with each change. */
+/** A product with its version, which starts at 1 and grows by one with each change. */
 export interface VersionedProduct extends Product {
   readonly version: number
 }
 
-/** A product with all that can be shown of it. */
+/** A product with the members that `include` may ask for. */
 export interface ProductDetails extends VersionedProduct {
   readonly createdAt: Date
   readonly updatedAt: Date
-  /** JSON text: what of it is on hand, reserved and available, over all locations. */
+  /** JSON text: the quantities on hand, reserved and available, summed over all locations. */
   readonly stock: string
 }
 
@@ -26,7 +26,7 @@ export interface NewProduct {
   readonly attributes: string
 }
 
-/** How many products with as long attributes as these have so many characters together: at least one, at most `max`. */
+/** How many products fit in so many characters, if their attributes are as long as those of `products`: 1 to `max`. */
 export function rowsThatFit(
   products: readonly Pick<Product, 'attributes'>[],
   { characters, max }: { readonly characters: number; readonly max: number },

@@ -1,8 +1,8 @@
 export const SKU_LENGTH_MAX = 255
 
 /**
- * Why a text cannot be a SKU, in words for the client; undefined when it can (reference: SKU). The length is counted in code
- * points, as the database counts it.
+ * Why a text is not a SKU, for the client; undefined for a SKU (reference: SKU). The length is counted in code points, as
+ * PostgreSQL counts it.
  */
 export function findSkuFault(sku: string): string | undefined {
   if (sku === '') return 'must not be empty'

@@ -8,7 +8,7 @@ import type { ReserveRefusal } from '../stock/stock-refusals.ts'
 import type { NewReservation, ReservationStatus } from './reservation.ts'
 import type { Reservation } from './reservation-view.ts'
 
-/** Why reserved stock cannot be shipped: there is no such reservation, it is over, or less remains. */
+/** Why a reservation cannot be committed. */
 export type CommitRefusal = 'not-found' | 'above-remaining' | Exclude<ReservationStatus, 'active'>
 
 const reserveQuery = prepare('reserve', (p: CallerColumns & NewReservation) =>
@@ -36,7 +36,7 @@ const expireQuery = prepare(
   (p: { limit: number }) => sql<{ expired: number }>`SELECT ${sql.table('expire_reservations')}(${p.limit}) AS expired`,
 )
 
-/** Which reservations: those that meet all of these. */
+/** A reservation must meet all of these. */
 export interface ReservationFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
@@ -44,7 +44,7 @@ export interface ReservationFilters {
   readonly reference?: string | undefined
 }
 
-/** Due and not swept yet: nobody may see a difference between such a reservation and one that has expired. */
+/** Due, but not expired by the sweep yet. Such a reservation is shown exactly as an expired one. */
 const IS_DUE = sql`(r.status = 'active' AND r.expires_at <= now())`
 const RESERVATION = sql`
   CASE WHEN ${IS_DUE} THEN (${sql.table('reservation_json')}(r)::jsonb || '{"status":"expired","remaining":0}')::json
@@ -64,7 +64,7 @@ const overdueQuery = prepare(
       FROM ${sql.table('reservations')} WHERE status = 'active'`,
 )
 
-/** For how long the most overdue reservation has been so, in seconds; 0 where none is. */
+/** For how many seconds the most overdue reservation has been due; 0 when none is. */
 export async function findOverdueSeconds(lanes: Lanes): Promise<number> {
   return (await lanes.read.one(overdueQuery, {})).seconds
 }
@@ -98,7 +98,7 @@ function hasStatus(status: ReservationStatus): RawBuilder<unknown> {
   return status === 'expired' ? sql`(r.status = 'expired' OR ${IS_DUE})` : sql`r.status = ${status}`
 }
 
-/** Reserves what is available. */
+/** Reserves available stock. */
 export function callReserve(
   lanes: Lanes,
   caller: Caller,
@@ -107,7 +107,7 @@ export function callReserve(
   return lanes.write.one(reserveQuery, { ...callerColumns(caller), ...reservation })
 }
 
-/** Ships of a reservation: `quantity`, or all that remains. */
+/** Ships `quantity` of a reservation, or all that remains. */
 export function callCommitReservation(
   lanes: Lanes,
   caller: Caller,
@@ -116,7 +116,7 @@ export function callCommitReservation(
   return lanes.write.one(commitQuery, { ...callerColumns(caller), ...commit })
 }
 
-/** Gives back what remains of an active reservation. Resolves to what it was before. */
+/** Releases what remains of an active reservation. Resolves to the status before the call. */
 export async function callReleaseReservation(
   lanes: Lanes,
   actor: string | null,
@@ -125,7 +125,7 @@ export async function callReleaseReservation(
   return (await lanes.write.one(releaseQuery, { actor, id })).before
 }
 
-/** Expires reservations that are due, at most `limit`. Resolves to how many they were. */
+/** Expires due reservations, at most `limit`. Resolves to how many it expired. */
 export async function callExpireReservations(lanes: Lanes, limit: number): Promise<number> {
   return (await lanes.write.one(expireQuery, { limit })).expired
 }

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { QuantityView } from '../stock/level-view.ts'
 import { RESERVATION_STATUSES } from './reservation.ts'
 
-/** A reservation on the wire, as the SQL function `reservation_json` makes it. */
+/** A reservation in an answer, as the SQL function `reservation_json` makes it. */
 export const ReservationView = z
   .object({
     id: z.int().min(1),
     productId: z.int().min(1),
     locationId: z.int().min(1),
     quantity: QuantityView,
-    remaining: QuantityView.meta({ description: 'What of it is reserved now' }),
+    remaining: QuantityView.meta({ description: 'The part that is reserved at this moment' }),
     status: z.enum(RESERVATION_STATUSES),
     reference: z.string().max(255).nullable(),
     expiresAt: z.iso.datetime().nullable(),

@@ -1,9 +1,10 @@
+/** Statuses of a reservation. The README of this folder has the diagram of its states. */
 export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
 
-/** `active` until all of the reservation is committed, released or expired (reference: Reservation states). */
+/** `active` until nothing of the reservation remains (reference: Reservation states). */
 export type ReservationStatus = (typeof RESERVATION_STATUSES)[number]
 
-/** What a client wants to be kept for it. */
+/** The stock that a client asks to reserve. */
 export interface NewReservation {
   readonly productId: number
   readonly locationId: number

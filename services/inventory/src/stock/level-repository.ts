@@ -2,15 +2,15 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
-import type { Position } from '../paging/cursor.ts'
+import type { Position } from '../pagination/cursor.ts'
 import type { Level, ProductStock } from './level-view.ts'
 
-/** Which levels: those that meet all of these. */
+/** A level must meet all of these. */
 export interface LevelFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined
   readonly sku?: string | undefined
-  /** Less than so much is available. */
+  /** Less than this is available. */
   readonly below?: number | undefined
 }
 
@@ -19,7 +19,7 @@ interface Place {
   readonly locationId: number
 }
 
-/** What is known of a place, where there are such a product and location. `version` grows with each change; 0 before. */
+/** `version` grows with each change of the level. It is 0 for a level that never had stock. */
 interface PlaceRow {
   readonly has_product: boolean
   readonly has_location: boolean
@@ -31,7 +31,7 @@ export type FoundLevel =
   | { readonly verdict: 'found'; readonly level: Level; readonly version: string }
   | { readonly verdict: 'product-not-found' | 'location-not-found' }
 
-/** Levels of a product that the read lane reads. */
+/** The read lane reads at most so many levels of a product, because reads of single rows wait behind them. */
 const SHORT_LEVELS = 200
 
 const levelQuery = prepare(
@@ -50,8 +50,8 @@ const productQuery = prepare('find_product_stock', (p: { productId: number }) =>
   productStatement(p.productId, sql`LIMIT ${sql.lit(SHORT_LEVELS + 1)}`),
 )
 
-/** With the number of levels that were looked at. */
 interface ProductStockRow extends Omit<ProductStock, 'productId'> {
+  /** How many levels were read. */
   readonly levels: number
 }
 
@@ -70,7 +70,7 @@ function productStatement(productId: number, part: RawBuilder<unknown>): RawBuil
     GROUP BY p.id`
 }
 
-/** The level of a place, all zero where there was never any stock. */
+/** The level of a product at a location; all zero when there was never any stock. */
 export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel> {
   const { has_product, has_location, level, version } = await lanes.read.one(levelQuery, place)
   if (!has_product) return { verdict: 'product-not-found' }
@@ -80,10 +80,7 @@ export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel>
 
 const EMPTY = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
 
-/**
- * What there is of a product, in all locations and in each; undefined when there is no such product. Reads of single rows follow
- * on the connection: where there is too much for them it says so.
- */
+/** The stock of a product; undefined when the product does not exist. `long`: it has too many levels for the read lane. */
 export async function findProductStock(lanes: Lanes, productId: number): Promise<ProductStock | 'long' | undefined> {
   const row = await lanes.read.first(productQuery, { productId })
   if (row === undefined) return undefined
@@ -91,7 +88,7 @@ export async function findProductStock(lanes: Lanes, productId: number): Promise
   return levels > SHORT_LEVELS ? 'long' : { productId, ...stock }
 }
 
-/** The same, however much it is. */
+/** The same for any number of levels. */
 export async function findLongProductStock(
   db: Kysely<InventoryTables>,
   productId: number,
@@ -103,13 +100,13 @@ export async function findLongProductStock(
   return { productId, ...stock }
 }
 
-/** Levels by product and location, at most `limit`: those behind the position `after`. */
+/** Levels by product and location, at most `limit`, that come after the position `after`. */
 export async function listLevels(
   db: Kysely<InventoryTables>,
   { productId, locationId, sku, below }: LevelFilters,
   { after, limit }: { readonly after: Position | undefined; readonly limit: number },
 ): Promise<Level[]> {
-  // Products and locations are looked up row by row: a join would lead the planner away from the order of the key.
+  // Subqueries look products and locations up row by row. With a join, the planner would leave the order of the primary key.
   const conditions = [
     sql`(SELECT p.deleted_at IS NULL FROM ${sql.table('products')} p WHERE p.id = l.product_id)`,
     sql`(SELECT c.deleted_at IS NULL FROM ${sql.table('locations')} c WHERE c.id = l.location_id)`,
@@ -126,4 +123,60 @@ export async function listLevels(
     WHERE ${sql.join(conditions, sql` AND `)}
     ORDER BY l.product_id, l.location_id LIMIT ${limit}`.execute(db)
   return rows.map(({ level }) => level)
+}
+
+const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))
+
+/** For each invariant of stock a query that finds the rows that break it (reference: Stock invariants). */
+const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
+  'levels that are not the sum of their movements': sql`
+    SELECT product_id, location_id FROM ${levels} l FULL JOIN (
+      SELECT product_id, location_id, sum(on_hand_delta) AS on_hand, sum(reserved_delta) AS reserved
+      FROM ${movements} GROUP BY 1, 2
+    ) m USING (product_id, location_id)
+    WHERE (coalesce(l.on_hand, 0), coalesce(l.reserved, 0)) <> (coalesce(m.on_hand, 0), coalesce(m.reserved, 0))`,
+  'levels below zero, or with more reserved than there is': sql`
+    SELECT product_id, location_id FROM ${levels} WHERE on_hand < 0 OR reserved < 0 OR reserved > on_hand`,
+  'levels that have not reserved what reservations hold': sql`
+    SELECT product_id, location_id FROM ${levels} l FULL JOIN (
+      SELECT product_id, location_id, sum(remaining) AS remaining FROM ${reservations} GROUP BY 1, 2
+    ) r USING (product_id, location_id)
+    WHERE coalesce(l.reserved, 0) <> coalesce(r.remaining, 0)`,
+  'movements that do not go on from the one before': sql`
+    SELECT id FROM (
+      SELECT m.*,
+        lag(on_hand_after, 1, 0::bigint) OVER level AS on_hand_before,
+        lag(reserved_after, 1, 0::bigint) OVER level AS reserved_before,
+        lag(created_at) OVER level AS before
+      FROM ${movements} m WINDOW level AS (PARTITION BY product_id, location_id ORDER BY id)
+    ) m WHERE on_hand_after <> on_hand_before + on_hand_delta OR reserved_after <> reserved_before + reserved_delta
+      OR created_at <= before`,
+  'transfers that do not add up': sql`
+    SELECT transfer_id FROM ${movements} WHERE transfer_id IS NOT NULL
+    GROUP BY transfer_id HAVING sum(on_hand_delta) <> 0 OR count(*) <> 2 OR min(id) <> transfer_id`,
+  'reservations that are not what their movements say': sql`
+    SELECT r.id FROM ${reservations} r LEFT JOIN ${movements} m ON m.reservation_id = r.id
+    GROUP BY r.id HAVING r.remaining IS DISTINCT FROM sum(m.reserved_delta)
+      OR r.quantity IS DISTINCT FROM sum(m.reserved_delta) FILTER (WHERE m.type = 'reserve')`,
+}
+
+/**
+ * Describes every broken invariant of stock; an empty list when all hold. Reads the whole ledger in one snapshot, so it may run
+ * while stock moves.
+ */
+export async function findStockFaults(db: Kysely<InventoryTables>): Promise<readonly string[]> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      await sql`SET LOCAL statement_timeout = 0`.execute(trx)
+      const faults: string[] = []
+      for (const [fault, rows] of Object.entries(FAULTS)) {
+        const { rows: counted } = await sql<{ count: bigint }>`SELECT count(*) FROM (${rows}) f`.execute(trx)
+        const count = counted[0]?.count ?? 0n
+        if (count > 0n) faults.push(`${count} ${fault}`)
+      }
+      return faults
+    })
 }

@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { QUANTITY_MAX } from './level.ts'
 
-/** A quantity on the wire. */
+/** The most that a level can have on hand. */
+export const QUANTITY_MAX = 1_000_000_000_000
+
+/** A quantity in an answer. */
 export const QuantityView = z.int().min(0).max(QUANTITY_MAX)
 
-/** A level on the wire, as the SQL function `level_json` makes it. */
+/** A level in an answer, as the SQL function `level_json` makes it. */
 export const LevelView = z
   .object({
     productId: z.int().min(1),
@@ -12,17 +14,19 @@ export const LevelView = z
     onHand: QuantityView,
     reserved: QuantityView,
     available: QuantityView,
-    updatedAt: z.iso.datetime().nullable().meta({ description: 'null where there was never any' }),
+    updatedAt: z.iso.datetime().nullable().meta({ description: 'null for a level that never had stock' }),
   })
   .meta({ id: 'Level' })
 
 export type Level = z.infer<typeof LevelView>
 
-/** What there is of a product: the sums over all locations, and each of them. */
+/** The stock of a product: the sums over all locations, and the level of each. */
 export const ProductStockView = z
   .object({
     productId: z.int().min(1),
-    ...{ onHand: z.int().min(0), reserved: z.int().min(0), available: z.int().min(0) },
+    onHand: z.int().min(0),
+    reserved: z.int().min(0),
+    available: z.int().min(0),
     locations: z.array(LevelView),
   })
   .meta({ id: 'ProductStock' })

@@ -1,6 +1,7 @@
-import type { HttpError, HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
+import type { ErrorFactory, HttpError } from '@trestle/common/errors/define-error.ts'
 import {
   insufficientStock,
+  insufficientStockForLine,
   keyMismatch,
   keyRunning,
   locationInactive,
@@ -8,6 +9,7 @@ import {
   productNotFound,
   quantityAboveLimit,
   staleQuantity,
+  staleQuantityForLine,
 } from '../errors.ts'
 import type { KeyRefusal, Refused } from '../idempotency/answer.ts'
 
@@ -23,41 +25,40 @@ export type MoveRefusal =
 /** Why stock cannot be reserved. */
 export type ReserveRefusal = Extract<MoveRefusal, 'product-not-found' | 'location-not-found' | 'insufficient-stock'>
 
-interface Refusal {
-  readonly error: (options?: HttpErrorOptions) => HttpError
-  /** The member of the error that tells the quantity. */
-  readonly quantity?: string
-  /** What is said where lines before it would have changed the quantity. */
-  readonly laterLine?: string
+interface RefusalErrors {
+  readonly error: ErrorFactory
+  /** The member of the error that holds the quantity. */
+  readonly quantityMember?: string
+  /** In place of `error` for a later line, because the lines before it may have changed the quantity. */
+  readonly laterLineError?: ErrorFactory
 }
 
-const refusals: Readonly<Record<MoveRefusal | KeyRefusal, Refusal>> = {
+const refusals: Readonly<Record<MoveRefusal | KeyRefusal, RefusalErrors>> = {
   'product-not-found': { error: productNotFound },
   'location-not-found': { error: locationNotFound },
   'location-inactive': { error: locationInactive },
   'insufficient-stock': {
     error: insufficientStock,
-    quantity: 'available',
-    laterLine: 'There is not enough stock available for this line, after the lines before it.',
+    quantityMember: 'available',
+    laterLineError: insufficientStockForLine,
   },
-  'stale-quantity': {
-    error: staleQuantity,
-    quantity: 'current',
-    laterLine: 'The quantity on hand, after the lines before this one, is not the expected one.',
-  },
+  'stale-quantity': { error: staleQuantity, quantityMember: 'current', laterLineError: staleQuantityForLine },
   'above-limit': { error: quantityAboveLimit },
   'key-mismatch': { error: keyMismatch },
   'key-running': { error: keyRunning },
 }
 
 /**
- * The error of a request that was refused; `line` is told where there are several.
- * Nothing was done, so the quantity is the one before the first of them.
+ * The error of a refused request. `line` is null unless the request has several lines. Nothing was done, so `quantity` is the
+ * quantity before the first line.
  */
 export function stockRefusal({ verdict, quantity, line }: Refused<MoveRefusal>): HttpError {
-  const { error, quantity: member, laterLine } = refusals[verdict]
-  return error({
-    ...(line && laterLine !== undefined ? { message: laterLine } : {}),
-    details: { ...(member === undefined ? {} : { [member]: quantity }), ...(line === null ? {} : { line }) },
+  const { error, quantityMember, laterLineError = error } = refusals[verdict]
+  const create = line ? laterLineError : error
+  return create({
+    details: {
+      ...(quantityMember === undefined ? {} : { [quantityMember]: quantity }),
+      ...(line === null ? {} : { line }),
+    },
   })
 }

@@ -1,26 +1,24 @@
 import type { InventoryDeps } from '../deps.ts'
-import { invalid } from '../error-vocabulary.ts'
-import { duplicateSku, preconditionFailed, productNotFound } from '../errors.ts'
+import { duplicateSku, productChanged, productNotFound, validationError } from '../errors.ts'
 import type { JsonText } from '../json/json-object.ts'
-import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX } from '../products/attributes.ts'
-import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-changes.ts'
-import { storableAttributes } from '../products/storable-attributes.ts'
+import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
+import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-repository.ts'
 
 export interface ChangeProductInput {
   readonly id: number
-  /** Of which the product must have one; undefined takes any. */
+  /** The versions that the change may be based on; undefined accepts any version. */
   readonly versions: readonly number[] | undefined
   readonly sku?: string | undefined
   readonly attributes?: string | JsonText | undefined
-  /** Whether attributes take the place of those that are there, or are a merge patch on them. */
+  /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
   readonly mode: 'replace' | 'merge'
-  /** Who takes turns with others. */
+  /** Whose turn it is. */
   readonly client: string
 }
 
 /**
- * Changes a product in one statement. What changes nothing leaves its version.
- * @throws validationError, productNotFound, preconditionFailed, duplicateSku
+ * Changes a product in one statement. A change that alters nothing keeps the version.
+ * @throws validationError, productNotFound, productChanged, duplicateSku
  */
 export async function changeProduct(
   { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,
@@ -38,14 +36,14 @@ export async function changeProduct(
 
 const refusals: Readonly<Record<Exclude<ChangeProductResult['verdict'], 'done'>, (bytesMax: number) => Error>> = {
   'not-found': () => productNotFound(),
-  stale: () => preconditionFailed(),
+  stale: () => productChanged(),
   'duplicate-sku': () => duplicateSku(),
-  'attributes-null': () => patchTo('must not be null'),
-  'attributes-bytes': (bytesMax) => patchTo(`must stay at most ${bytesMax} bytes of JSON`),
-  'attributes-depth': () => patchTo(`must stay nested at most ${ATTRIBUTES_DEPTH_MAX} levels deep`),
-  'attributes-keys': () => patchTo(`must stay at most ${ATTRIBUTES_KEYS_MAX} keys in all`),
+  'attributes-null': () => mergedAttributes('must not be null'),
+  'attributes-bytes': (bytesMax) => mergedAttributes(`must stay at most ${bytesMax} bytes of JSON`),
+  'attributes-depth': () => mergedAttributes(`must stay nested at most ${ATTRIBUTES_DEPTH_MAX} levels deep`),
+  'attributes-keys': () => mergedAttributes(`must stay at most ${ATTRIBUTES_KEYS_MAX} keys in all`),
 }
 
-function patchTo(message: string): Error {
-  return invalid([{ path: 'attributes', message }])
+function mergedAttributes(message: string): Error {
+  return validationError([{ path: 'attributes', message }])
 }

@@ -1,13 +1,18 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { aboveRemaining, reservationNotFound, reservationOver } from '../errors.ts'
-import type { Answered, KeyRefusal } from '../idempotency/answer.ts'
+import {
+  aboveRemaining,
+  reservationCommitted,
+  reservationExpired,
+  reservationNotFound,
+  reservationReleased,
+} from '../errors.ts'
+import { type Answered, type KeyRefusal, keyRefusals } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { keyRefusals } from '../idempotency/key-refusals.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
-/** Ships `quantity` of a reservation, or all that remains. A due reservation never commits (reference: Reservation states). */
+/** Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation states). */
 export async function commitReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   caller: Caller,
@@ -25,8 +30,8 @@ export async function commitReservation(
 const refusals: Readonly<Record<CommitRefusal | KeyRefusal, (quantity: number | null) => HttpError>> = {
   'not-found': () => reservationNotFound(),
   'above-remaining': (remaining) => aboveRemaining({ details: { remaining } }),
-  committed: () => reservationOver({ message: 'The reservation is committed.' }),
-  released: () => reservationOver({ message: 'The reservation is released.' }),
-  expired: () => reservationOver({ message: 'The reservation has expired.' }),
+  committed: () => reservationCommitted(),
+  released: () => reservationReleased(),
+  expired: () => reservationExpired(),
   ...keyRefusals,
 }

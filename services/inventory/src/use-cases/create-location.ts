@@ -1,13 +1,13 @@
 import type { InventoryDeps } from '../deps.ts'
 import { duplicateCode } from '../errors.ts'
-import type { Answered } from '../idempotency/answer.ts'
+import { type Answered, keyRefusals } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { keyRefusals } from '../idempotency/key-refusals.ts'
-import { insertLocation, type NewLocation } from '../locations/location-repository.ts'
+import type { NewLocation } from '../locations/location.ts'
+import { insertLocation } from '../locations/location-repository.ts'
 
 /**
  * Adds a location.
- * @throws duplicateCode when another has the code
+ * @throws duplicateCode, keyMismatch, keyRunning
  */
 export async function createLocation(
   deps: Pick<InventoryDeps, 'db' | 'names'>,

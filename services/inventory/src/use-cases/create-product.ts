@@ -1,24 +1,22 @@
 import type { InventoryDeps } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
-import type { Answered } from '../idempotency/answer.ts'
+import { type Answered, keyRefusals } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { keyRefusals } from '../idempotency/key-refusals.ts'
 import type { JsonText } from '../json/json-object.ts'
+import { storableAttributes } from '../products/attributes.ts'
 import { type InsertedProduct, insertProduct, insertProductOnce } from '../products/product-repository.ts'
-import { storableAttributes } from '../products/storable-attributes.ts'
 
 export interface CreateProductInput {
   readonly sku: string
-  /** JSON as text (the specified form), or an object or array. */
+  /** JSON as text, or an object or array. */
   readonly attributes: string | JsonText
-  /** Who takes turns with others. */
+  /** Whose turn it is. */
   readonly client: string
 }
 
 /**
- * Adds a product; with an Idempotency-Key, once however often it is asked for.
- * @throws validationError for attributes that cannot be stored, duplicateSku when a live product has the sku, keyMismatch,
- * keyRunning
+ * Adds a product; with an Idempotency-Key once, however often the request comes.
+ * @throws validationError, duplicateSku, keyMismatch, keyRunning
  */
 export async function createProduct(
   deps: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config' | 'productWrites'>,

@@ -1,18 +1,18 @@
 import type { InventoryDeps } from '../deps.ts'
-import { preconditionFailed, productInStock, productNotFound } from '../errors.ts'
-import { callDeleteProduct } from '../products/product-changes.ts'
+import { productChanged, productInStock, productNotFound } from '../errors.ts'
+import { callDeleteProduct } from '../products/product-repository.ts'
 
 export interface DeleteProductInput {
   readonly id: number
-  /** Of which the product must have one; undefined takes any. */
+  /** The versions that the deletion may be based on; undefined accepts any version. */
   readonly versions: readonly number[] | undefined
-  /** Who takes turns with others. */
+  /** Whose turn it is. */
   readonly client: string
 }
 
 /**
- * Takes a product out of the API; its row stays for what points at it.
- * @throws productNotFound, preconditionFailed, productInStock
+ * Deletes a product. Its row stays, because the ledger refers to it.
+ * @throws productNotFound, productChanged, productInStock
  */
 export async function deleteProduct(
   { lanes, names, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'productWrites'>,
@@ -20,6 +20,6 @@ export async function deleteProduct(
 ): Promise<void> {
   const verdict = await productWrites.run(() => callDeleteProduct(lanes, names, product), { client })
   if (verdict === 'not-found') throw productNotFound()
-  if (verdict === 'stale') throw preconditionFailed()
+  if (verdict === 'stale') throw productChanged()
   if (verdict === 'in-stock') throw productInStock()
 }

@@ -3,7 +3,7 @@ import type { InventoryDeps } from '../deps.ts'
 import type { ExportForm } from '../exports/export-form.ts'
 import { readExport } from '../exports/export-repository.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
-import type { ProductSelection } from '../products/product-list.ts'
+import type { ProductSelection } from '../products/product-list-repository.ts'
 
 export interface ExportInput {
   readonly selection: ProductSelection
@@ -11,7 +11,7 @@ export interface ExportInput {
   readonly form: ExportForm
 }
 
-/** The products of a selection as the bytes of a file, a piece at a time; the next one is made when it is asked for. */
+/** Writes the products of a selection as a file. Each piece is made when it is asked for. */
 export async function* exportProducts(
   { db }: Pick<InventoryDeps, 'db'>,
   { selection, flatten, form }: ExportInput,

@@ -1,27 +1,27 @@
+import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { TransferDatabase } from '../deps.ts'
 import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
 import { StagedImport } from '../imports/staged-import.ts'
-import { storeOneByOneWhenRefused } from '../imports/store-one-by-one.ts'
 
-/** What to do with a product whose sku is taken. */
+/** What happens to a product whose sku is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
 export type ImportMode = (typeof IMPORT_MODES)[number]
 
 export interface ImportInput {
-  /** As many at a time as have come. */
+  /** As many at a time as have arrived. */
   readonly records: AsyncIterable<readonly ImportRecord[]>
   readonly mode: ImportMode
-  /** `batches` stay as they are stored; `all-or-nothing` is one transaction; `nothing` tells what would become of them. */
+  /** `batches`: each batch is stored when it has arrived. `all-or-nothing`: an atomic import. `nothing`: a dry run. */
   readonly storing: 'batches' | 'all-or-nothing' | 'nothing'
-  /** Who takes turns with others. */
+  /** Whose turn it is. */
   readonly client: string
-  /** Aborted when nobody waits for the outcome any more: what has not been committed then never is. */
+  /** Aborted when the client leaves. Nothing is committed after that. */
   readonly signal: AbortSignal | undefined
 }
 
-/** What happens on the way. */
+/** What an import reports on the way. */
 export type ImportEvent =
   | { readonly type: 'progress'; readonly received: number }
   | {
@@ -31,22 +31,22 @@ export type ImportEvent =
       readonly error: Pick<RecordFault, 'type' | 'description'>
     }
 
-/** The end of an import. `taken-back`: all or nothing was asked for, and a record failed. */
+/** The end of an import. `taken-back`: a record of an atomic import failed, so nothing was stored. */
 export interface ImportOutcome {
   readonly verdict: 'stored' | 'tried' | 'taken-back'
   readonly report: ImportReport
 }
 
 const BATCH_ROWS = 500
-/** Characters of attributes; large ones make smaller batches. */
+/** Characters of attributes in a batch. Long attributes make small batches. */
 const BATCH_LENGTH = 4_194_304
-/** A file that comes slowly is stored, and told of, as often as this. */
+/** A batch of a slow file is stored, and reported, after this time. */
 const BATCH_MS = 1_000
 
 /**
- * Stores the products of a file in batches; no more than one batch is in memory. A batch that was stored stays whatever
- * happens later, so an import that broke off is continued by starting it again with `skip` or `upsert`. Where all or nothing is
- * to be stored, the batches wait in a table of their own until the file has ended: nobody waits for its client.
+ * Stores the products of a file in batches (reference: Import). At most one batch is in memory. A stored batch stays whatever
+ * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
+ * other request waits for the client.
  */
 export async function* importProducts(
   database: TransferDatabase,
@@ -76,7 +76,7 @@ async function* importStaged(
     tally,
     storeInTurn(database, input, (products) => staged.add(products)),
   )
-  // One that waits for its turn keeps no connection. What stores nothing need not wait for what stores a file as a whole.
+  // A dry run need not wait for atomic imports. Neither does an import with a failed record, which stores nothing.
   const isTrial = storing === 'nothing' || tally.failed > 0
   const finish = () => (isTrial ? staged.judge(mode) : staged.apply(mode))
   const end = await (isTrial ? batches : wholeImports).run(() => until(signal, finish), { client })
@@ -84,24 +84,48 @@ async function* importStaged(
   tally.count('updated', end.updated)
   tally.count('skipped', end.skipped)
   const isRefused = tally.failed > 0 || end.taken > 0
-  for await (const rows of staged.listTaken(end)) yield* tell(rows.map(takenFault), tally)
+  for await (const rows of staged.listTaken(end)) yield* reportFaults(rows.map(takenFault), tally)
   const verdict = storing === 'nothing' ? 'tried' : isRefused ? 'taken-back' : 'stored'
   return { verdict, report: tally.report() }
 }
 
-/** `staged`: it is decided later what becomes of it. `refused`: the database cannot hold it. */
-type Stored = ImportVerdict | 'staged' | 'refused'
-type Store = (products: readonly ReadProduct[]) => Promise<readonly Stored[]>
+/** `staged`: the product waits for the end of the file. `unstorable`: PostgreSQL refuses its values. */
+type BatchVerdict = ImportVerdict | 'staged' | 'unstorable'
+type StoreBatch = (products: readonly ReadProduct[]) => Promise<readonly BatchVerdict[]>
 
-/** A client that leaves leaves no batch behind that waits for others, and one with many imports keeps no other client waiting. */
-function storeInTurn({ batches, until }: TransferDatabase, { client, signal }: ImportInput, store: Store): Store {
-  return storeOneByOneWhenRefused((products) => batches.run(() => until(signal, () => store(products)), { client }))
+/** Stores a batch in the turn of its client, unless the client has left. A batch that waits for its turn holds no connection. */
+function storeInTurn(
+  { batches, until }: TransferDatabase,
+  { client, signal }: ImportInput,
+  store: StoreBatch,
+): StoreBatch {
+  return retryOneByOne((products) => batches.run(() => until(signal, () => store(products)), { client }))
+}
+
+/** When PostgreSQL refuses a batch because of a value, stores its products one by one, so that only the bad one fails. */
+function retryOneByOne(store: StoreBatch): StoreBatch {
+  return async (products) => {
+    try {
+      return await store(products)
+    } catch (error) {
+      if (!isRefusedValue(error)) throw error
+    }
+    const verdicts: BatchVerdict[] = []
+    for (const product of products) {
+      const alone = store([product]).catch((error: unknown) => {
+        if (!isRefusedValue(error)) throw error
+        return ['unstorable'] as const
+      })
+      verdicts.push(...(await alone))
+    }
+    return verdicts
+  }
 }
 
 async function* storeRecords(
   { records, mode }: ImportInput,
   tally: ImportTally,
-  store: Store,
+  store: StoreBatch,
 ): AsyncGenerator<ImportEvent, void> {
   let batch: ReadProduct[] = []
   let length = 0
@@ -110,7 +134,7 @@ async function* storeRecords(
   const storeAll = async (): Promise<void> => {
     const verdicts = batch.length === 0 ? [] : await store(batch)
     for (const [at, product] of batch.entries()) {
-      const fault = settle(product, verdicts[at] ?? 'refused', { mode, tally })
+      const fault = countVerdict(product, verdicts[at] ?? 'unstorable', { mode, tally })
       if (fault !== undefined) faults.push(fault)
     }
     batch = []
@@ -128,17 +152,17 @@ async function* storeRecords(
       }
       if (batch.length + faults.length < BATCH_ROWS && length < BATCH_LENGTH) continue
       await storeAll()
-      yield* tell(faults.splice(0), tally)
+      yield* reportFaults(faults.splice(0), tally)
     }
     if (batch.length + faults.length === 0 || performance.now() - storedAt < BATCH_MS) continue
     await storeAll()
-    yield* tell(faults.splice(0), tally)
+    yield* reportFaults(faults.splice(0), tally)
   }
   await storeAll()
-  yield* tell(faults.splice(0), tally)
+  yield* reportFaults(faults.splice(0), tally)
 }
 
-function* tell(faults: readonly RecordFault[], tally: ImportTally): Generator<ImportEvent> {
+function* reportFaults(faults: readonly RecordFault[], tally: ImportTally): Generator<ImportEvent> {
   for (const fault of faults) {
     tally.fail(fault)
     const { line, sku, type, description } = fault
@@ -147,14 +171,14 @@ function* tell(faults: readonly RecordFault[], tally: ImportTally): Generator<Im
   yield { type: 'progress', received: tally.received }
 }
 
-/** Counts what became of a product, or says why nothing did. */
-function settle(
+/** Counts a product by its verdict. Returns the fault of a product that failed. */
+function countVerdict(
   product: ReadProduct,
-  verdict: Stored,
+  verdict: BatchVerdict,
   { mode, tally }: { readonly mode: ImportMode; readonly tally: ImportTally },
 ): RecordFault | undefined {
   const { line, sku } = product
-  if (verdict === 'refused') {
+  if (verdict === 'unstorable') {
     return { line, sku, type: 'SERVER_ERROR', description: 'The product could not be stored.' }
   }
   if (verdict === 'staged') return undefined

@@ -1,74 +1,156 @@
 import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
 import type { InventoryDeps } from '../deps.ts'
-import type { Position } from '../paging/cursor.ts'
-import { positionById } from '../paging/page-query.ts'
+import type { Position } from '../pagination/cursor.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { positionById, readPage } from '../pagination/page-query.ts'
 import { rowsThatFit } from '../products/product.ts'
 import {
+  countProducts,
+  listPlaces,
+  listProductsByIds,
+  listProducts as listProductsOf,
   type ProductPage,
   type ProductSelection,
-  selectProducts,
-  selectProductsById,
-} from '../products/product-list.ts'
+  positionFormsOf,
+} from '../products/product-list-repository.ts'
+import { nameOfSelection, type ProductListKeywords, readSelection } from '../products/product-query.ts'
 import { listProductsById } from '../products/product-repository.ts'
 import { type Include, productDetailsJson, productJson } from '../products/product-view.ts'
 
-/** Rows of a page that is read at once: a product may have 64 KiB. */
-export const SHORT_ROWS = 51
-/** Characters of a piece of a longer page, roughly; rows of the first one, and at most. */
+/** A page of at most 50 rows, and the row that says whether there is a next page. Longer pages are read in pieces. */
+const SHORT_ROWS = 51
+/** Characters of a piece of a long page, roughly. A product may have 64 KiB. */
 const PIECE_LENGTH = 65_536
+/** Rows of the first piece, and of a piece at most. */
 const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
-/** A product of a list as it is sent, and its place there. */
-export interface ListedProductJson {
-  readonly json: string
-  readonly position: Position
-}
+type ListDeps = Pick<InventoryDeps, 'lanes' | 'readLagging' | 'listTurns' | 'longPages' | 'config'>
 
-/** What of the products of a page is shown, and until when somebody waits for it. */
-export interface ShownProducts {
-  readonly includes: readonly Include[]
+export interface ListProductsInput {
+  /** Of the list, for its links and cursors. */
+  readonly path: string
+  readonly keywords: ProductListKeywords
+  /** Parameters of the request; the links repeat them. */
+  readonly query: Readonly<Record<string, unknown>>
+  /** Whose turn it is. */
+  readonly client: string
+  /** Aborted when the client leaves. */
   readonly signal: AbortSignal
 }
 
-type ListDeps = Pick<InventoryDeps, 'lanes' | 'readLagging'>
+/** A page of products. A short page is read at once, a long page as its client takes it. */
+export type ListedProducts = {
+  /** The header `Link`. */
+  readonly link: string
+  /** How many products match, if the request asks for it. */
+  readonly total: number | undefined
+} & (
+  | { readonly kind: 'short'; readonly records: readonly string[] }
+  /** `slot` is to be disposed of when the answer is over. */
+  | { readonly kind: 'long'; readonly pieces: AsyncIterable<Uint8Array>; readonly slot: Disposable }
+)
 
-/** Whether the read lane has the page, among the reads of single products: it is short, and its plan is known. */
-export function isPlainPage(selection: ProductSelection, { includes }: ShownProducts, { limit }: ProductPage): boolean {
-  return limit <= SHORT_ROWS && selection.filters.length === 0 && selection.sort === 'id' && includes.length === 0
+/** What a request asks for, checked. */
+interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
+  readonly selection: ProductSelection
+  readonly page: ProductPage
+  readonly includes: readonly Include[]
+  readonly cut: <T extends { readonly position: Position }>(
+    found: readonly T[],
+  ) => { readonly rows: readonly T[]; readonly link: string }
 }
 
-/** Products of a plain page; undefined when they are too long to be read at once. */
-export async function listPlainProducts(
-  { lanes }: ListDeps,
-  page: ProductPage,
-): Promise<ListedProductJson[] | undefined> {
-  const products = await listProductsById(lanes, Number(page.after?.[0] ?? 0), page.limit)
-  return products?.map((product) => ({ json: productJson(product), position: positionById(product) }))
+/**
+ * Lists products (reference: Product filters, Long pages).
+ * @throws validationError, serviceUnavailable when no turn comes in time, serverBusy for too many long pages
+ */
+export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
+  const request = readRequest(deps, input)
+  const { selection, page, signal } = request
+  const total =
+    input.keywords.count === undefined
+      ? undefined
+      : await readInTurn(deps, request, () => deps.readLagging((db) => countProducts(db, selection.filters), signal))
+  const found = page.limit <= SHORT_ROWS ? await findShortPage(deps, request) : undefined
+  if (found === undefined) return { total, ...(await openLongPage(deps, request)) }
+  const { rows, link } = request.cut(found)
+  return { kind: 'short', total, link, records: rows.map(({ json }) => json) }
 }
 
-/** Products of a short page, planned for the values of its selection. */
-export async function listProducts(
-  { readLagging }: ListDeps,
-  { selection, shown }: { readonly selection: ProductSelection; readonly shown: ShownProducts },
-  page: ProductPage,
-): Promise<ListedProductJson[]> {
-  const products = await readLagging((db) => selectProducts(db, selection, page), shown.signal)
-  return products.map((product) => ({ json: productDetailsJson(product, shown.includes), position: product.position }))
+function readRequest({ config }: ListDeps, input: ListProductsInput): ListRequest {
+  const { path, keywords, query, client, signal } = input
+  const { limit: _limit, cursor: _cursor, include: includes = [], count: _count, ...chosen } = keywords
+  const selection = readSelection(chosen)
+  const listing = {
+    path,
+    selection: nameOfSelection(chosen),
+    positionForms: positionFormsOf(selection.sort),
+  }
+  const { limit, after } = readPage(listing, config, keywords)
+  return {
+    selection,
+    page: { limit: limit + 1, after },
+    includes,
+    client,
+    signal,
+    cut: (found) => cutPage(listing, { limit, query }, found, ({ position }) => position),
+  }
 }
 
-/** Some products as they are sent, with commas between them, and how many more make a piece of the same size. */
+/** Lists of one client wait for each other, and not for the lists of other clients. */
+function readInTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: () => Promise<T>): Promise<T> {
+  return listTurns.run(read, { client })
+}
+
+/**
+ * The products of a short page. A plain page (by id, without filters and `include`) is a prepared statement on the read lane, among
+ * the reads of single products; it is undefined when it is too long for that. Any other page is planned for its values.
+ */
+async function findShortPage(
+  deps: ListDeps,
+  request: ListRequest,
+): Promise<readonly { readonly json: string; readonly position: Position }[] | undefined> {
+  const { selection, page, includes, signal } = request
+  if (selection.filters.length === 0 && selection.sort === 'id' && includes.length === 0) {
+    const plain = await listProductsById(deps.lanes, Number(page.after?.[0] ?? 0), page.limit)
+    return plain?.map((product) => ({ json: productJson(product), position: positionById(product) }))
+  }
+  const products = await readInTurn(deps, request, () =>
+    deps.readLagging((db) => listProductsOf(db, selection, page), signal),
+  )
+  return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
+}
+
+/** Decides the rows of a long page at once. Their products are read in pieces, each when it is asked for. */
+async function openLongPage(deps: ListDeps, request: ListRequest) {
+  const { selection, page, client, signal } = request
+  const slot = deps.longPages.take(client)
+  try {
+    const places = await readInTurn(deps, request, () =>
+      deps.readLagging((db) => listPlaces(db, selection, page), signal),
+    )
+    const { rows, link } = request.cut(places)
+    const ids = rows.map(({ id }) => id)
+    const readNext = (some: readonly number[]) => readInTurn(deps, request, () => readPiece(deps, some, request))
+    return { kind: 'long', link, slot, pieces: readPieces(ids, readNext) } as const
+  } catch (error) {
+    slot[Symbol.dispose]()
+    throw error
+  }
+}
+
+/** Products as they are sent, with commas between them, and how many more products make a piece of the same size. */
 interface Piece {
   readonly bytes: Uint8Array
   readonly nextCount: number
 }
 
-/** Products of a long page, a piece at a time: the next one is read when it is asked for. */
-export async function* readPieces(
+async function* readPieces(
   ids: readonly number[],
-  read: (ids: readonly number[]) => Promise<Piece>,
+  readNext: (ids: readonly number[]) => Promise<Piece>,
 ): AsyncGenerator<Uint8Array, void> {
   for (let at = 0, count = FIRST_ROWS; at < ids.length; ) {
-    const { bytes, nextCount } = await read(ids.slice(at, at + count))
+    const { bytes, nextCount } = await readNext(ids.slice(at, at + count))
     at += count
     count = nextCount
     if (bytes.byteLength > 0) yield bytes
@@ -76,15 +158,15 @@ export async function* readPieces(
 }
 
 /**
- * Those of the products that were not deleted meanwhile. To be called when the turn has come: what waits for long is old to V8,
- * and would keep rows that it is given until the next full collection.
+ * Reads the products that were not deleted meanwhile. Called when the turn has come: V8 moves an object that waits long to the old
+ * generation, and would keep the rows in it until the next full collection.
  */
-export async function readPiece(
+async function readPiece(
   { readLagging }: ListDeps,
   ids: readonly number[],
-  { includes, signal }: ShownProducts,
+  { includes, signal }: ListRequest,
 ): Promise<Piece> {
-  const products = await readLagging((db) => selectProductsById(db, ids), signal)
+  const products = await readLagging((db) => listProductsByIds(db, ids), signal)
   const nextCount = rowsThatFit(products, { characters: PIECE_LENGTH, max: PIECE_ROWS })
   return {
     nextCount,

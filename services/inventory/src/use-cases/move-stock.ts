@@ -1,22 +1,23 @@
 import type { InventoryDeps } from '../deps.ts'
 import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { callMoveStock, type MovedStock } from '../movements/move-repository.ts'
 import { effectOf, type MovementLine } from '../movements/movement.ts'
-import { withDueStock } from '../reservations/with-due-stock.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import type { MovedStock } from '../movements/movement-view.ts'
+import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import { findLevel } from '../stock/level-repository.ts'
 import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
 
 /**
- * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot both take the same stock: the
- * database judges each line under the lock of its level.
+ * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
+ * PostgreSQL checks each line under the lock of its level.
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   caller: Caller,
   lines: readonly MovementLine[],
 ): Promise<Answered<MovedStock>> {
-  const answer = await withDueStock({ lanes, stockMetrics }, () => callMoveStock(lanes, caller, lines))
+  const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callMoveStock(lanes, caller, lines))
   if (answer.body === null) {
     const line = lines.length > 1 ? answer.line : null
     const quantity = line ? await quantityNow(lanes, lines[line], answer) : answer.quantity
@@ -27,8 +28,8 @@ export async function moveStock(
 }
 
 /**
- * The quantity that a refusal of a later line tells. The database refused it after the lines before it, which are undone: what
- * it saw then is not what there is.
+ * The quantity for the refusal of a later line. PostgreSQL refused the line after the lines before it, which are undone by now, so
+ * the quantity that it saw does not exist.
  */
 async function quantityNow(
   lanes: InventoryDeps['lanes'],

@@ -4,7 +4,7 @@ import type { Caller } from '../idempotency/caller.ts'
 import type { NewReservation } from '../reservations/reservation.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
-import { withDueStock } from '../reservations/with-due-stock.ts'
+import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import { stockRefusal } from '../stock/stock-refusals.ts'
 
 /** Reserves available stock. No unit is reserved twice (reference: Reserve stock). */
@@ -13,7 +13,7 @@ export async function reserveStock(
   caller: Caller,
   reservation: NewReservation,
 ): Promise<Answered<Reservation>> {
-  const answer = await withDueStock({ lanes, stockMetrics }, () => callReserve(lanes, caller, reservation))
+  const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callReserve(lanes, caller, reservation))
   if (answer.body === null) throw stockRefusal(answer)
   if (answer.verdict === 'done') stockMetrics.countReservation(answer.body.status)
   return answer

@@ -3,7 +3,7 @@ import { productNotFound } from '../errors.ts'
 import { findProduct, findProductDetails } from '../products/product-repository.ts'
 import { type Include, productDetailsJson, productJson } from '../products/product-view.ts'
 
-/** A product as it is sent, and its version. */
+/** The JSON of a product, and its version. */
 export interface ShownProduct {
   readonly json: string
   readonly version: number

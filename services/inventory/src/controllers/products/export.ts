@@ -1,9 +1,7 @@
 import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { invalid } from '../../error-vocabulary.ts'
-import { notAcceptable } from '../../errors.ts'
-import { readColumnPaths } from '../../exports/column-paths.ts'
-import { csvForm, jsonLines } from '../../exports/export-form.ts'
+import { notAcceptable, validationError } from '../../errors.ts'
+import { csvForm, jsonLines, readColumnPaths } from '../../exports/export-form.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
 import { outage } from '../../http/responses.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
@@ -36,7 +34,7 @@ export class Default extends InventoryController {
     const format = asked ?? this.#acceptedFormat()
     const selection = readSelection(chosen)
     const flatten = readFlatten(paths ?? [])
-    if (flatten.length > 0 && format !== 'csv') throw invalid([{ path: 'flatten', message: 'is for CSV' }])
+    if (flatten.length > 0 && format !== 'csv') throw validationError([{ path: 'flatten', message: 'is for CSV' }])
     const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe }) : jsonLines
     const day = this.application.context.now().toISOString().slice(0, 10).replaceAll('-', '')
     this.response.type = TYPES[format]
@@ -45,7 +43,7 @@ export class Default extends InventoryController {
     return this.#export({ selection, flatten, form })
   }
 
-  /** A place among the exports is taken when the first bytes are asked for. */
+  /** Takes a slot when the first bytes are asked for. */
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
     const { context } = this.application
     const { exports, exportReading, transferDatabase } = context
@@ -68,9 +66,9 @@ export class Default extends InventoryController {
   }
 }
 
-/** @throws validationError for paths that a file with these columns could not have */
+/** @throws validationError for paths that cannot be columns of one file */
 function readFlatten(texts: readonly string[]): readonly AttributePath[] {
   const paths = readColumnPaths(texts)
-  if ('problem' in paths) throw invalid([{ path: 'flatten', message: paths.problem }])
+  if ('problem' in paths) throw validationError([{ path: 'flatten', message: paths.problem }])
   return paths.paths
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
 import { SCOPES } from '../../access/scopes.ts'
-import { Slots } from '../../http/slots.ts'
+import { Slots } from '../../turns.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

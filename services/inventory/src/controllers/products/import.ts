@@ -1,11 +1,10 @@
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { importRefused, payloadTooLarge, unsupportedMediaType } from '../../errors.ts'
-import { requestBytes } from '../../http/request-bytes.ts'
+import { bodyEndedEarly, importRefused, payloadTooLarge, requestTimeout, unsupportedFileType } from '../../errors.ts'
+import { recordBody, recordEnvelope } from '../../http/envelope.ts'
 import { outage } from '../../http/responses.ts'
-import { type ImportReport, ImportReportView } from '../../imports/import-report.ts'
+import { ImportReportView } from '../../imports/import-report.ts'
 import { type ImportFormat, readRecords } from '../../imports/read-records.ts'
-import { recordBody, recordEnvelope } from '../../list-envelope.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
 import {
   IMPORT_MODES,
@@ -17,9 +16,9 @@ import {
 
 const LINES_TYPE = 'application/x-ndjson'
 const DESCRIPTION =
-  `The body is text/csv (a header; columns sku and attributes, or sku and attributes.PATH) or application/x-ndjson
-(a product a line). Batches are stored as they come, unless atomic or dryRun. With Accept: application/x-ndjson the answer tells of
-the progress, a line each; its last line is of the type summary or fatal.`.replaceAll('\n', ' ')
+  `The body is text/csv (a header with the columns sku and attributes, or sku and attributes.PATH) or application/x-ndjson
+(a product in each line). Without atomic and dryRun, each batch is stored when it has arrived. With Accept: application/x-ndjson
+the answer reports the progress in lines. The type of its last line is summary or fatal.`.replaceAll('\n', ' ')
 
 /** /products/import */
 export class Default extends InventoryController {
@@ -32,7 +31,7 @@ export class Default extends InventoryController {
     body: 'raw',
     returns: recordEnvelope(ImportReportView, 200),
     types: [LINES_TYPE],
-    responses: { 408: 'Nothing came for 30 s', ...outage },
+    responses: { 408: 'Nothing arrived for 30 s', ...outage },
     summary: 'Import products',
     description: DESCRIPTION,
   })
@@ -54,8 +53,8 @@ export class Default extends InventoryController {
   }
 
   /**
-   * The import, with its line in the log and its count in the metrics, however it ends. It takes its place among the
-   * imports when it begins: one whose client has gone by then never does, and would keep it for ever.
+   * Imports, and logs and counts the outcome. The slot is taken when the generator begins: an import whose client has left before
+   * never begins, and would keep its slot for ever.
    */
   async *#import(
     open: () => ImportInput['records'],
@@ -70,11 +69,11 @@ export class Default extends InventoryController {
     return outcome
   }
 
-  /** A line for each event, and one for the end, which is the only way to tell of a fault once the answer has begun. */
+  /** A line for each event, and a last line for the outcome. Once the answer has begun, a fault can only be told in a line. */
   async *#answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
     let hasBegun = false
     try {
-      // By a loop that ends the import when the client goes away between two lines.
+      // The loop ends the generator, and so the import, when the client leaves between two lines.
       for await (const line of linesOf(run)) {
         yield toLine(line)
         hasBegun = true
@@ -88,9 +87,9 @@ export class Default extends InventoryController {
 }
 
 /**
- * Bytes of another charset or of a compressed file would be refused as broken UTF-8, or be stored as other letters, so what the
- * headers say is believed.
- * @throws unsupportedMediaType
+ * The format by the headers of the request. Other charsets and compressed files are refused: their bytes would be read as broken
+ * UTF-8, or stored as other letters.
+ * @throws unsupportedFileType
  */
 function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
   const [, type, charset] = CONTENT_TYPE.exec(contentType.trim().toLowerCase()) ?? []
@@ -99,16 +98,14 @@ function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
     if (type === 'text/csv') return 'csv'
     if (type === LINES_TYPE) return 'ndjson'
   }
-  throw unsupportedMediaType({
-    message: 'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
-  })
+  throw unsupportedFileType()
 }
 
-/** The type, and the charset where one is named among the parameters. */
+/** A media type, with the charset if the parameters name one. */
 const CONTENT_TYPE = /^([^;\s]+)\s*(?:;(?:[^;]*;)*?\s*charset\s*=\s*"?([^";\s]*)"?.*|;.*)?$/s
 const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
 
-/** @throws importRefused when nothing was stored because a record failed */
+/** @throws importRefused when a record of an atomic import failed */
 async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Promise<RawJson> {
   for (let step = await run.next(); ; step = await run.next()) {
     if (!step.done) continue
@@ -122,12 +119,47 @@ async function* linesOf(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncG
   yield lastLine(yield* run)
 }
 
-function lastLine({ verdict, report }: ImportOutcome): { readonly type: string } & ImportReport {
+function lastLine({ verdict, report }: ImportOutcome): object {
   if (verdict !== 'taken-back') return { type: 'summary', ...report }
   const { code: type, message: description } = importRefused()
-  return { type: 'fatal', ...{ error: { type, description } }, ...report }
+  return { type: 'fatal', error: { type, description }, ...report }
 }
 
 function toLine(line: object): RawJson {
   return new RawJson(JSON.stringify(line))
+}
+
+const SILENCE_MS = 30_000
+
+/**
+ * The body of a request while it arrives.
+ * @throws requestTimeout when nothing arrives for 30 s, bodyEndedEarly when the client leaves
+ */
+async function* requestBytes(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await untilSilence(reader.read())
+      if (done) return
+      yield value
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+function untilSilence<T>(reading: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(requestTimeout()), SILENCE_MS)
+    reading.then(
+      (piece) => {
+        clearTimeout(timer)
+        resolve(piece)
+      },
+      (cause: unknown) => {
+        clearTimeout(timer)
+        reject(bodyEndedEarly({ cause }))
+      },
+    )
+  })
 }

@@ -6,16 +6,7 @@ import { z } from 'zod'
 import * as errors from './errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
 
-const ISSUES_MAX = 20
-
-/** One value that a request has wrong. */
-export interface Issue {
-  /** Keys joined with dots; empty for the whole. */
-  readonly path: string
-  readonly message: string
-}
-
-/** The envelope of every error. */
+/** The body of every error. */
 export const ErrorView = z
   .object({
     statusCode: z.int().min(400).max(599),
@@ -32,47 +23,15 @@ export const ErrorView = z
   })
   .meta({ id: 'Error' })
 
-/** The body of an error. */
-export function errorEnvelope({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
+/** The body of one error. */
+export function errorBody({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
   return { statusCode: status, error: { type: code, description: message, ...details } }
-}
-
-/** 400 VALIDATION_ERROR over at least one issue; its description names the first. Values are never echoed. */
-export function invalid(issues: readonly [Issue, ...Issue[]]): HttpError {
-  const [{ path, message }] = issues
-  return errors.validationError({
-    message: `${path === '' ? 'The request' : path}: ${message}`,
-    details: { issues: issues.slice(0, ISSUES_MAX) },
-  })
-}
-
-/** What the framework refuses, by status. */
-const refusals: Readonly<Record<number, ErrorFactory>> = {
-  403: errors.originNotAllowed,
-  404: errors.notFound,
-  405: errors.methodNotAllowed,
-  413: errors.payloadTooLarge,
-  414: errors.uriTooLong,
-  415: errors.unsupportedMediaType,
-  501: errors.notImplemented,
-}
-
-/** An error of the framework, in the words of this service. */
-export function fromCallError(error: CallError): HttpError {
-  const { status, message, headers } = error
-  const [first, ...others] = error instanceof ValidationError ? error.issues : []
-  if (first !== undefined) return invalid([first, ...others])
-  const refusal = refusals[status]
-  if (refusal !== undefined) return refusal({ headers, cause: error })
-  return status === 400
-    ? errors.badRequest({ message: `${message}.`, cause: error })
-    : errors.serverError({ cause: error })
 }
 
 /** What the shared error handler says in this service. */
 export const errorVocabulary: ErrorVocabulary = {
-  envelope: errorEnvelope,
-  invalid: ({ issues }) => invalid(toIssues(issues)),
+  envelope: errorBody,
+  invalid: ({ issues }) => errors.validationError(toIssues(issues)),
   malformed,
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),
   uriTooLong: (cause) => errors.uriTooLong({ cause }),
@@ -84,11 +43,31 @@ export const errorVocabulary: ErrorVocabulary = {
   timedOut: (cause) => errors.serviceUnavailable({ cause }),
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),
-  // Away, too slow or too contended: all of them pass.
+  // The database is away, too slow or too contended. Each of these passes.
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
-/** What the router or Node itself refuses arrives here too, known by its code. */
+/** An error of the framework, in the words of this service. */
+export function fromCallError(error: CallError): HttpError {
+  const { status, message, headers } = error
+  const [first, ...others] = error instanceof ValidationError ? error.issues : []
+  if (first !== undefined) return errors.validationError([first, ...others])
+  const factory = errorsByStatus[status]
+  if (factory !== undefined) return factory({ headers, cause: error })
+  return status === 400 ? errors.malformedRequest(message, error) : errors.serverError({ cause: error })
+}
+
+const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {
+  403: errors.originNotAllowed,
+  404: errors.notFound,
+  405: errors.methodNotAllowed,
+  413: errors.payloadTooLarge,
+  414: errors.uriTooLong,
+  415: errors.unsupportedMediaType,
+  501: errors.notImplemented,
+}
+
+/** Errors of the router and of Node.js arrive here too. Their codes tell them apart. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_MAX_PARAM_LENGTH') return errors.uriTooLong({ cause })
@@ -97,7 +76,7 @@ function malformed(cause: unknown): HttpError {
   return errors.badRequest({ cause })
 }
 
-function toIssues(issues: InvalidInput['issues']): readonly [Issue, ...Issue[]] {
+function toIssues(issues: InvalidInput['issues']): readonly [errors.Issue, ...errors.Issue[]] {
   const [first = { path: '', message: 'is not valid' }, ...others] = issues.map(({ path, message }) => ({
     path: path.join('.'),
     message,

@@ -1,27 +1,26 @@
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
-import type { Position } from '../paging/cursor.ts'
-import { ID_FORM, type PositionForm } from '../paging/page-query.ts'
-import { conditionOf } from './filter-condition.ts'
+import type { Position } from '../pagination/cursor.ts'
+import { ID_FORM, type PositionForm } from '../pagination/page-query.ts'
 import type { ProductDetails } from './product.ts'
 import type { ProductFilter } from './product-filter.ts'
 
-/** The orders that a list can have; each begins with one of these and ends with the id. */
+/** The orders of a list. Ties are ordered by id. */
 export const PRODUCT_SORTS = ['id', '-id', 'sku', '-sku', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt'] as const
 export type ProductSort = (typeof PRODUCT_SORTS)[number]
 
-/** What a list of products is to show. */
+/** Which products a list shows, and in which order. */
 export interface ProductSelection {
   readonly filters: readonly ProductFilter[]
   readonly sort: ProductSort
 }
 
-/** A product in a list, with its place there. */
+/** A product with its position in a list. */
 export interface ListedProduct extends ProductDetails {
   readonly position: Position
 }
 
-/** A value that lists are ordered by: as the database compares it, and as a cursor holds it. */
+/** A value that lists are ordered by: the column that PostgreSQL compares, and the text in a cursor. */
 interface SortKey {
   readonly column: RawBuilder<unknown>
   readonly text: RawBuilder<string>
@@ -35,28 +34,28 @@ const idKey: SortKey = {
   form: ID_FORM,
   type: sql`bigint`,
 }
-/** Text without U+0000, which PostgreSQL cannot compare with. */
+/** A text without U+0000, because PostgreSQL refuses to compare with that. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is the character to refuse
 const skuKey: SortKey = { column: sql`sku`, text: sql`sku`, form: /^[^\u0000]+$/, type: sql`text` }
 
 function timeKey(column: RawBuilder<unknown>): SortKey {
   return {
     column,
-    // With its microseconds, which a Date would drop.
+    // With microseconds, which a Date would drop.
     text: sql`to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
     form: { test: isTime },
     type: sql`timestamptz`,
   }
 }
 
-/** Whether a text is a time with microseconds, and not one such as February 30, which the database refuses. */
+/** Whether a text is a time with microseconds. PostgreSQL refuses dates such as February 30. */
 function isTime(text: string): boolean {
   if (!/^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/.test(text)) return false
   const time = new Date(text)
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, -1) === text.slice(0, -4)
 }
 
-/** Skus of live products are unique: they need no id behind them. */
+/** Skus of live products are unique, so a list by sku needs no id for ties. */
 const sortKeys: Readonly<Record<string, readonly SortKey[]>> = {
   id: [idKey],
   sku: [skuKey],
@@ -68,18 +67,18 @@ function keysOf(sort: ProductSort): readonly SortKey[] {
   return sortKeys[sort.replace('-', '')] ?? []
 }
 
-/** What the values of a position look like in this order. */
+/** The form of each value of a position in this order. */
 export function positionFormsOf(sort: ProductSort): readonly PositionForm[] {
   return keysOf(sort).map(({ form }) => form)
 }
 
-/** Sums over the locations, as JSON. */
+/** The stock of a product, summed over its locations, as JSON. */
 export const stockJson = sql<string>`(
   SELECT json_build_object('onHand', coalesce(sum(on_hand), 0), 'reserved', coalesce(sum(reserved), 0),
     'available', coalesce(sum(on_hand - reserved), 0))::text
   FROM ${sql.table('stock_levels')} WHERE product_id = id)`
 
-/** A page of a list: at most `limit` rows behind a position. */
+/** A page of a list: at most `limit` rows that come after a position. */
 export interface ProductPage {
   readonly limit: number
   readonly after: Position | undefined
@@ -87,7 +86,7 @@ export interface ProductPage {
 
 type ProductRow = Omit<ListedProduct, 'id'> & { readonly id: bigint }
 
-/** The statement of a page. Its values are part of the plan: how many rows a filter leaves decides which index serves it. */
+/** The statement of a page. It is planned for its values, because the best index depends on how many rows a filter leaves. */
 export function pageStatement(selection: ProductSelection, page: ProductPage): RawBuilder<ProductRow> {
   return sql`SELECT ${detailColumns}, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`
 }
@@ -103,9 +102,9 @@ function rowsOf({ filters, sort }: ProductSelection, { limit, after }: ProductPa
   const keys = keysOf(sort)
   const conditions = [matchingCondition(filters)]
   if (after !== undefined) {
-    const behind = isDescending(sort) ? sql`<` : sql`>`
+    const comesAfter = isDescending(sort) ? sql`<` : sql`>`
     const bounds = keys.map(({ type }, at) => sql`${after[at]}::${type}`)
-    conditions.push(sql`(${sql.join(keys.map(({ column }) => column))}) ${behind} (${sql.join(bounds)})`)
+    conditions.push(sql`(${sql.join(keys.map(({ column }) => column))}) ${comesAfter} (${sql.join(bounds)})`)
   }
   return sql`FROM ${sql.table('products')} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY ${orderOf(sort)} LIMIT ${limit}`
 }
@@ -115,6 +114,45 @@ export function matchingCondition(filters: readonly ProductFilter[]): RawBuilder
   return sql`${sql.join([sql`deleted_at IS NULL`, ...filters.map(conditionOf)], sql` AND `)}`
 }
 
+/** A filter as a condition on a row of `products`. Whatever the client sent is a bound value. */
+function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
+  switch (filter.kind) {
+    case 'sku':
+      return sql`sku = ANY(${filter.values}::text[])`
+    case 'sku-prefix':
+      return sql`sku ^@ ${filter.prefix}`
+    case 'contains': {
+      // The GIN index over attributes answers this form.
+      const found = sql<SqlBool>`attributes @> ANY(${filter.values}::jsonb[])`
+      return filter.negated ? sql`NOT (${found})` : found
+    }
+    case 'one-of':
+      // Both conditions say the same. The GIN index answers the second one. When PostgreSQL looks at rows one by one, the first one
+      // extracts the value once and looks it up in a hash table, instead of comparing the attributes with every value.
+      return sql`(jsonb_path_query_first(attributes, ${filter.jsonPath}::jsonpath, '{}', true) = ANY(${filter.literals}::jsonb[])
+        AND attributes @> ANY(${filter.nested}::jsonb[]))`
+    case 'predicate':
+      return sql`attributes @@ ${filter.jsonPath}::jsonpath`
+    case 'exists':
+      // A missing key on the way is an error in strict mode, and the result is null.
+      return sql`coalesce(attributes @? ${filter.jsonPath}::jsonpath, false) = ${filter.wanted}`
+    case 'search':
+      return searchCondition(filter.text)
+  }
+}
+
+/** Every word occurs in the sku or in values, the last one as the beginning of a word; or the sku begins with the text. */
+function searchCondition(text: string): RawBuilder<SqlBool> {
+  const words = text.split(/\s+/)
+  const last = words.pop() ?? ''
+  const prefix = `'${last.replaceAll(/['\\]/g, '$&$&')}':*`
+  const pattern = `${text.replaceAll(/[\\%_]/g, '\\$&')}%`
+  return sql`(
+    search @@ (plainto_tsquery('pg_catalog.simple', ${words.join(' ')}) && to_tsquery('pg_catalog.simple', ${prefix}))
+    OR lower(sku COLLATE "default") LIKE lower(${pattern}::text COLLATE "default"))`
+}
+
+/** The columns of a sort, for ORDER BY. */
 export function orderOf(sort: ProductSort): RawBuilder<unknown> {
   const direction = isDescending(sort) ? sql`DESC` : sql`ASC`
   return sql.join(keysOf(sort).map(({ column }) => sql`${column} ${direction}`))
@@ -124,8 +162,8 @@ function isDescending(sort: ProductSort): boolean {
   return sort.startsWith('-')
 }
 
-/** Live products that meet all filters, in the order of the selection. */
-export async function selectProducts(
+/** A page of the live products that meet all filters, in the order of the selection. */
+export async function listProducts(
   db: Kysely<InventoryTables>,
   selection: ProductSelection,
   page: ProductPage,
@@ -134,14 +172,14 @@ export async function selectProducts(
   return rows.map((row) => ({ ...row, id: Number(row.id) }))
 }
 
-/** A product's place in a list. */
+/** A product in a list, by its id alone. */
 export interface ProductPlace {
   readonly id: number
   readonly position: Position
 }
 
-/** The same products as `selectProducts`, without what they hold. */
-export async function selectPlaces(
+/** The same products as `listProducts` reads, by their ids alone. */
+export async function listPlaces(
   db: Kysely<InventoryTables>,
   selection: ProductSelection,
   page: ProductPage,
@@ -151,8 +189,8 @@ export async function selectPlaces(
   return rows.map(({ id, position }) => ({ id: Number(id), position }))
 }
 
-/** Those of these products that live, in the order of the ids. */
-export async function selectProductsById(
+/** The products that are still live, in the order of `ids`. */
+export async function listProductsByIds(
   db: Kysely<InventoryTables>,
   ids: readonly number[],
 ): Promise<ProductDetails[]> {
@@ -167,7 +205,7 @@ export async function selectProductsById(
   })
 }
 
-/** How many live products meet all filters. */
+/** Counts the live products that meet all filters. */
 export async function countProducts(db: Kysely<InventoryTables>, filters: readonly ProductFilter[]): Promise<number> {
   const { rows } = await sql<{ count: bigint }>`
     SELECT count(*) FROM ${sql.table('products')} WHERE ${matchingCondition(filters)}`.execute(db)

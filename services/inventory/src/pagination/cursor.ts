@@ -1,31 +1,31 @@
 import { createHash } from 'node:crypto'
 
-/** Where a page ended: the values that the list is ordered by, as text, in their order. */
+/** The place of a row in a list: the values that the list is ordered by, as texts, in their order. */
 export type Position = readonly string[]
 
 const CHECKSUM_LENGTH = 8
 
 /**
- * A page's end as an opaque text: the position of its last row, behind a checksum over it and the listing (its path, sort and
- * filters), so that a damaged cursor, or one of another listing, is told from a valid one. It is no secret and guards nothing.
+ * Writes the position of a page's last row as an opaque text. A checksum over the position and the listing (path, sort and
+ * filters) tells damaged cursors and cursors of other lists from valid ones. The checksum is no secret and protects nothing.
  */
 export function encodeCursor(listing: string, position: Position): string {
   const text = JSON.stringify(position)
   return Buffer.from(checksum(listing, text) + text).toString('base64url')
 }
 
-/** The position that a cursor holds, or undefined when it is not one of this listing. */
+/** Reads the position from a cursor. Undefined for a cursor of another listing, and for any other text. */
 export function decodeCursor(listing: string, cursor: string): Position | undefined {
   const content = Buffer.from(cursor, 'base64url').toString()
   const text = content.slice(CHECKSUM_LENGTH)
   if (content.slice(0, CHECKSUM_LENGTH) !== checksum(listing, text)) return undefined
   const position = parse(text)
   if (!Array.isArray(position) || !position.every((value) => typeof value === 'string')) return undefined
-  // Base64 has several spellings of the same bytes; only the one that was given out counts.
+  // Base64 has several spellings of the same bytes. Only the spelling of `encodeCursor` is accepted.
   return encodeCursor(listing, position) === cursor ? position : undefined
 }
 
-/** Whoever knows the checksum can put it before anything. */
+/** Anyone can compute the checksum, so the text behind it may not be JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,22 +1,21 @@
-/** The most that a level can have on hand. */
-export const QUANTITY_MAX = 1_000_000_000_000
+import { QUANTITY_MAX } from './level-view.ts'
 
-/** How much of a product is at a location, and how much of that is reserved. */
+/** The quantities of a level. */
 export interface Quantities {
   readonly onHand: number
   readonly reserved: number
 }
 
-export type Booking =
+export type AppliedMovement =
   | { readonly verdict: 'done'; readonly quantities: Quantities }
   | { readonly verdict: 'insufficient-stock'; readonly available: number }
   | { readonly verdict: 'above-limit' }
 
 /**
- * Changes a level by a movement. One rule prevents overselling: the available quantity never falls below zero.
- * The SQL function `book` is the rule that runs (reference: Stock invariants).
+ * The model of the SQL function `apply_movement`, which changes a level (reference: Stock invariants). One rule prevents
+ * overselling: the available quantity never falls below zero.
  */
-export function book({ onHand, reserved }: Quantities, deltas: Quantities): Booking {
+export function applyMovement({ onHand, reserved }: Quantities, deltas: Quantities): AppliedMovement {
   const after = { onHand: onHand + deltas.onHand, reserved: reserved + deltas.reserved }
   if (after.onHand > QUANTITY_MAX) return { verdict: 'above-limit' }
   if (after.onHand < after.reserved) return { verdict: 'insufficient-stock', available: onHand - reserved }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import type { InventoryTables } from '../database.ts'
 import { readFilter } from './product-filter.ts'
-import { type ProductSort, pageStatement } from './product-list.ts'
+import { type ProductSort, pageStatement } from './product-list-repository.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import type { InventoryTables } from '../database.ts'
-import { makeOnce } from './once.ts'
+import { makeOnce } from './key-repository.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

@@ -1,24 +1,24 @@
 import { RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 
-/** The schema of `{ statusCode, data: […] }`, for documents; bodies are written by `listBody`. */
+/** The schema of `{ statusCode, data: […] }`, for the OpenAPI document. `listBody` writes such bodies. */
 export function listEnvelope<T extends z.ZodType>(record: T) {
   return z.object({ statusCode: z.literal(200), data: z.array(record) })
 }
 
-/** The schema of `{ statusCode, data: {…} }`. */
+/** The schema of `{ statusCode, data: {…} }`. `recordBody` writes such bodies. */
 export function recordEnvelope<T extends z.ZodType, const Status extends number>(record: T, status: Status) {
   return z.object({ statusCode: z.literal(status), data: record })
 }
 
-/** The body of a list, from records that are JSON text already. */
+/** The body of a list, from the JSON texts of its records. */
 export function listBody(records: readonly string[]): RawJson {
   return new RawJson(`{"statusCode":200,"data":[${records.join(',')}]}`)
 }
 
 /**
- * The same, as its client takes it.
- * @param pieces records with commas between them; none is empty
+ * The body of a list that is read as its client takes it.
+ * @param pieces records with commas between them; no piece is empty
  */
 export function listStream(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   return ReadableStream.from(writeList(pieces))

@@ -1,7 +1,7 @@
-/** A JSON value whose numbers are no matter here. */
+/** A JSON value. The digits of its numbers do not matter in the model. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json }
 
-/** What a merge patch makes of a value: the model of the function `merge_patch`. @see RFC 7396, section 2 */
+/** Applies a merge patch (RFC 7396, section 2): the model of the SQL function `merge_patch`. */
 export function mergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return patch
   const merged = new Map(isObject(target) ? Object.entries(target) : [])

@@ -1,0 +1,43 @@
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { MOVEMENT_TYPES, type MovementType } from './movements/movement.ts'
+import { RESERVATION_STATUSES, type ReservationStatus } from './reservations/reservation.ts'
+import { findOverdueSeconds } from './reservations/reservation-repository.ts'
+
+/** Counts what happens to stock. */
+export type StockMetrics = ReturnType<typeof createStockMetrics>
+
+export function createStockMetrics(meter: Metrics['meter']) {
+  const movements = startAtZero(
+    meter.createCounter('inventory_movements_total', { description: 'Movements of stock by type' }),
+    MOVEMENT_TYPES.map((type) => ({ type })),
+  )
+  const reservations = startAtZero(
+    meter.createCounter('inventory_reservations_total', { description: 'Reservations by what they have become' }),
+    RESERVATION_STATUSES.map((status) => ({ status })),
+  )
+  return {
+    countMovement: (type: MovementType): void => movements.add(1, { type }),
+    /** @param status that the reservations have now */
+    countReservation: (status: ReservationStatus, count = 1): void => reservations.add(count, { status }),
+  }
+}
+
+/** Returns a function that counts the records of an import as `inventory_import_rows_total{outcome}`. */
+export function createImportCounter(meter: Metrics['meter']): (counts: Readonly<Record<string, number>>) => void {
+  const rows = meter.createCounter('inventory_import_rows_total', {
+    description: 'Rows of imports by what became of them',
+  })
+  return ({ received: _, ...counts }) => {
+    for (const [outcome, count] of Object.entries(counts)) if (count > 0) rows.add(count, { outcome })
+  }
+}
+
+/** Reports as `inventory_reservation_overdue_seconds` how long the most overdue reservation has been due. */
+export function observeOverdue(meter: Metrics['meter'], lanes: Lanes): void {
+  const gauge = meter.createObservableGauge('inventory_reservation_overdue_seconds', {
+    description: 'How long the most overdue reservation has kept its stock beyond its end',
+  })
+  gauge.addCallback(async (result) => result.observe(await findOverdueSeconds(lanes)))
+}

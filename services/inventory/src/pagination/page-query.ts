@@ -1,0 +1,72 @@
+import { p } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { validationError } from '../errors.ts'
+import { decodeCursor, type Position } from './cursor.ts'
+
+export interface PageLimits {
+  /** Rows of a page when the request names no limit. */
+  readonly defaultLimit: number
+  readonly maxLimit: number
+}
+
+/** The keywords of every list. */
+export const PageKeywords = z.object({
+  limit: p.int({ min: 1 }).optional().meta({ description: 'Rows of a page' }),
+  cursor: z
+    .string({ error: 'must be given once' })
+    .optional()
+    .meta({ description: 'Where the page begins, from the Link header of the page before' }),
+})
+export type PageKeywords = z.output<typeof PageKeywords>
+
+/** Tells whether a text can be a value of a position. A regular expression is one. */
+export interface PositionForm {
+  test(value: string): boolean
+}
+
+/** A list as a request asks for it. */
+export interface Listing {
+  readonly path: string
+  /** Sort and filters, as one text. */
+  readonly selection?: string
+  /** The form of each value of a position. Anyone can make up a cursor, so its values are checked. */
+  readonly positionForms: readonly PositionForm[]
+}
+
+/** A list that is ordered by id. */
+export function listingById(path: string): Listing {
+  return { path, positionForms: [ID_FORM] }
+}
+
+/** An id, as a value of a position. */
+export const ID_FORM = /^[1-9]\d{0,15}$/
+
+/** The position of a row in a list by id. */
+export function positionById({ id }: { readonly id: number }): Position {
+  return [String(id)]
+}
+
+/** The rows that a request asks for. */
+export interface PageQuery {
+  readonly limit: number
+  /** The position that the page comes after; undefined on the first page. */
+  readonly after: Position | undefined
+}
+
+/** @throws validationError for too many rows, and for a cursor of another list */
+export function readPage(listing: Listing, limits: PageLimits, keywords: PageKeywords): PageQuery {
+  const { limit = limits.defaultLimit, cursor } = keywords
+  if (limit > limits.maxLimit) throw validationError([{ path: 'limit', message: `must be at most ${limits.maxLimit}` }])
+  if (cursor === undefined) return { limit, after: undefined }
+  const after = decodeCursor(nameOfListing(listing), cursor)
+  const { positionForms } = listing
+  if (after?.length === positionForms.length && positionForms.every((form, at) => form.test(after[at] ?? ''))) {
+    return { limit, after }
+  }
+  throw validationError([{ path: 'cursor', message: 'must come from the Link header of a page of this list' }])
+}
+
+/** A text that tells a list from other lists. Cursors are bound to it. */
+export function nameOfListing({ path, selection }: Listing): string {
+  return selection === undefined ? path : `${path}?${selection}`
+}

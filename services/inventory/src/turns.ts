@@ -1,0 +1,106 @@
+import { FairGate } from '@trestle/common/server/fair-gate.ts'
+import { serverBusy, serviceUnavailable } from './errors.ts'
+import { type ReadingAhead, SpoolSpace } from './exports/read-ahead.ts'
+
+// The bounds of this file are those of the reference: Turns.
+
+/** How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as long for its turn. */
+export const KEY_WAIT_MS = 5_000
+/** A batch of an import waits this long for its turn, and for locks that other imports hold. */
+export const TRANSFER_WAIT_MS = 60_000
+/** The share of the connections for writes that products get, and the share of either kind that one client gets. */
+const WRITE_SHARE = 0.75
+/** Requests that wait for slow clients, in all and of one client. */
+const LONG_PAGES = { all: 32, each: 16 } as const
+const IMPORTS = { all: 16, each: 8 } as const
+const EXPORTS = { all: 32, each: 16 } as const
+/** Statements that run at a time, in all and for one client. */
+export const LISTS = { places: 4, each: 2 } as const
+const EXPORT_READS = { places: 3, each: 1 } as const
+const IMPORT_BATCHES = { places: 4, each: 2 } as const
+/** One more connection stores an atomic import as a whole. */
+export const TRANSFER_CONNECTIONS = EXPORT_READS.places + IMPORT_BATCHES.places + 1
+const READ_WAIT_MS = 10_000
+/** How long an export waits for its client in all, once the space for reading ahead is used up. */
+const SLOW_CLIENT_MS = 60_000
+
+/** Turns of clients, and bounds of what they may have open. */
+export interface Turns {
+  /** Changes of products. They may wait for an import, so they leave connections to stock. */
+  readonly productWrites: FairGate
+  /** Changes of stock and locations. One client leaves connections to others. */
+  readonly stockWrites: FairGate
+  /** Reads of lists: as many as there are connections for lists. */
+  readonly listTurns: FairGate
+  /** Open long pages. Each may have a piece in memory. */
+  readonly longPages: Slots
+  /** Open imports. Each may have a batch in memory. */
+  readonly imports: Slots
+  /** Open exports. */
+  readonly exports: Slots
+  /** Exports that read the database, and the space for what they read ahead of their clients. */
+  readonly exportReading: ReadingAhead
+}
+
+/** Turns of imports. */
+export interface ImportTurns {
+  /** Storing or staging a batch, or judging a dry run. */
+  readonly batches: FairGate
+  /** Storing an atomic import as a whole. */
+  readonly wholeImports: FairGate
+}
+
+export function openTurns(config: {
+  readonly databasePoolSize: number
+  readonly exportSpoolMaxBytes: number
+}): Turns & ImportTurns {
+  const { databasePoolSize, exportSpoolMaxBytes } = config
+  return {
+    productWrites: openWrites(Math.ceil(databasePoolSize * WRITE_SHARE)),
+    stockWrites: openWrites(databasePoolSize),
+    listTurns: new FairGate({ ...LISTS, patienceMs: READ_WAIT_MS, refuse: serviceUnavailable }),
+    longPages: new Slots(LONG_PAGES),
+    imports: new Slots(IMPORTS),
+    exports: new Slots(EXPORTS),
+    exportReading: {
+      space: new SpoolSpace({ bytes: exportSpoolMaxBytes, patienceMs: SLOW_CLIENT_MS }),
+      turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: () => serverBusy() }),
+    },
+    batches: new FairGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS, refuse: serviceUnavailable }),
+    wholeImports: new FairGate({ places: 1, patienceMs: TRANSFER_WAIT_MS, refuse: serviceUnavailable }),
+  }
+}
+
+/** All writes of one client may wait for the same product or level, so the client leaves places to others. */
+function openWrites(places: number): FairGate {
+  const each = Math.ceil(places * WRITE_SHARE)
+  return new FairGate({ places, each, patienceMs: KEY_WAIT_MS, refuse: serviceUnavailable })
+}
+
+/** Bounds how many requests of a kind are open at a time, in all and of one client. A request beyond that is refused at once. */
+export class Slots {
+  #free: number
+  readonly #each: number
+  readonly #taken = new Map<string, number>()
+
+  constructor({ all, each }: { readonly all: number; readonly each: number }) {
+    this.#free = all
+    this.#each = each
+  }
+
+  /** Takes a slot until it is disposed of. @throws serverBusy when no slot is free, or the client has its share */
+  take(client: string): Disposable {
+    const taken = this.#taken.get(client) ?? 0
+    if (this.#free === 0 || taken === this.#each) throw serverBusy()
+    this.#free--
+    this.#taken.set(client, taken + 1)
+    return {
+      [Symbol.dispose]: () => {
+        this.#free++
+        const left = (this.#taken.get(client) ?? 1) - 1
+        if (left > 0) this.#taken.set(client, left)
+        else this.#taken.delete(client)
+      },
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { z } from 'zod'
+import type { InventoryTables, UserTable } from './database.ts'
+
+/** A user in an answer (reference: Users). */
+export const UserView = z
+  .object({
+    id: z.int().min(1),
+    username: z.string(),
+    firstName: z.string(),
+    lastName: z.string(),
+  })
+  .meta({ id: 'User' })
+
+export type User = z.infer<typeof UserView>
+
+/** There are few users, so a page of them is always large. */
+export const USER_PAGES = { defaultLimit: 500, maxLimit: 500 } as const
+
+/** The JSON of a user. */
+export function userJson({ id, username, firstName, lastName }: User): string {
+  return JSON.stringify({ id, username, firstName, lastName })
+}
+
+// Each column is named: a prepared `*` fails once a migration adds a column.
+const COLUMNS = ['id', 'username', 'first_name', 'last_name'] as const
+
+const findQuery = prepare('find_user', (p: { id: number }, db: Kysely<InventoryTables>) =>
+  db.selectFrom('users').select(COLUMNS).where('id', '=', sql<bigint>`${p.id}`),
+)
+
+const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, db: Kysely<InventoryTables>) =>
+  db
+    .selectFrom('users')
+    .select(COLUMNS)
+    .where('id', '>', sql<bigint>`${p.afterId}`)
+    .orderBy('id')
+    .limit(sql<number>`${p.limit}`),
+)
+
+/** A user, or undefined. Users are never deleted. */
+export async function findUser(lanes: Lanes, id: number): Promise<User | undefined> {
+  const row = await lanes.read.first(findQuery, { id })
+  return row && toUser(row)
+}
+
+/** Users with an id above `afterId`, by id, at most `limit`. */
+export async function listUsers(
+  lanes: Lanes,
+  { afterId, limit }: { readonly afterId: number; readonly limit: number },
+): Promise<User[]> {
+  const rows = await lanes.lagging.all(listQuery, { afterId, limit })
+  return rows.map(toUser)
+}
+
+function toUser({ id, username, first_name, last_name }: Selectable<UserTable>): User {
+  return { id: Number(id), username, firstName: first_name, lastName: last_name }
+}
