@@ -35,7 +35,10 @@ export function buildOperation(call: DocumentedCall, components: SchemaComponent
     ...(deprecated === undefined ? {} : { deprecated }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === undefined ? {} : { requestBody }),
-    responses: buildResponses(route, components, call.verb !== 'GET'),
+    responses: buildResponses(route, components, {
+      readsBody: call.verb !== 'GET',
+      hasPositionals: call.places.length > 0,
+    }),
     ...(security === undefined ? {} : { security: [security] }),
   }
 }

@@ -4,22 +4,26 @@ import type { JsonSchema, SchemaComponents } from './schemas.ts'
 const refusals: Readonly<Record<number, string>> = {
   400: 'Malformed or invalid',
   404: 'There is nothing at this URL',
-  405: 'The URL does not take this method',
   406: 'The version is not one of those that are served',
   413: 'The body is too large',
   415: 'The media type of the body is not supported',
   500: 'Unexpected error',
 }
 
-/** What a handler may answer: its own, then what its guards and the framework refuse with. */
-export function buildResponses(route: Route, components: SchemaComponents, readsBody: boolean): JsonSchema {
+/** The statuses of an operation: those of its handler, of its guards, and of the framework. */
+export function buildResponses(
+  route: Route,
+  components: SchemaComponents,
+  { readsBody, hasPositionals }: { readonly readsBody: boolean; readonly hasPositionals: boolean },
+): JsonSchema {
   const errors = new Map<number, string>()
   const refuse = (...statuses: readonly number[]): void => {
     for (const status of statuses) errors.set(status, refusals[status] ?? '')
   }
-  // 400 always: a query may hold what nobody binds, and names that nobody may use.
-  refuse(400, 404, 405, 500)
-  // Even of DELETE, which takes none: what comes is read and refused.
+  // Every operation may answer 400, because a query may hold unknown names.
+  refuse(400, 500)
+  if (hasPositionals) refuse(404)
+  // DELETE takes no body, but reads one and refuses it.
   if (readsBody) refuse(413, 415)
   if (route.versions !== undefined) refuse(406)
   const told = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
