@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import cors from '@fastify/cors'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { API_VERSION, isVersioned } from '../error-envelope.ts'
+import { API_VERSION, isVersioned } from '../error-body.ts'
 
 const ALLOWED = [
   'Accept',

@@ -3,15 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-envelope.ts'
-import { vocabulary } from '../error-vocabulary.ts'
+import { errorSchema, errorVocabulary } from '../error-body.ts'
 import type { AuthorizationFlow } from '../flow-states/authorization-flow-repository.ts'
 import { readContext } from '../plugins/request-context.ts'
-import {
-  callbackFailureRedirect,
-  externalSessionRedirect,
-  unknownFlowRedirect,
-} from '../redirects/callback-redirect.ts'
+import { callbackFailureRedirect, externalSessionRedirect, unknownFlowRedirect } from '../redirects/callback-redirect.ts'
 import { resolveRedirect } from '../redirects/redirect-allow-list.ts'
 import { codeRedirect } from '../redirects/verify-redirect.ts'
 import { finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
@@ -118,7 +113,7 @@ function targetOf({ config }: AuthDeps, { redirectTo }: AuthorizationFlow): stri
 
 /** The error that the redirect tells, after the log has been told what it may not. */
 function note(request: FastifyRequest, thrown: unknown) {
-  const error = toHttpError(vocabulary, thrown, request)
+  const error = toHttpError(errorVocabulary, thrown, request)
   request.errorCode = error.code
   if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
   return error

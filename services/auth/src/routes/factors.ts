@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 import { validationFailed } from '../errors.ts'
 import { enrolledFactorSchema, toEnrolledFactorView } from '../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'

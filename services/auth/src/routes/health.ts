@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 import { VERSION } from '../version.ts'
 
 const healthSchema = z.object({ version: z.string(), name: z.string(), description: z.string() })

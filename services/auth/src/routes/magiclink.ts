@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 import { emailLoginsDisabled, magicLinkWithoutEmail } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import { readContext } from '../plugins/request-context.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 import { validationFailed } from '../errors.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { passkeySchema, toPasskeyView } from '../passkeys/passkey-view.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flow-states/pkce.ts'
 import type { MessagePurpose } from '../message-requests/message-request.ts'

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { PROVIDERS } from '../config/external.ts'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 
 const settingsSchema = z.object({
   external: z.object(Object.fromEntries(PROVIDERS.map((provider) => [provider, z.boolean()]))),

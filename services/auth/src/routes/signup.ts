@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-envelope.ts'
+import { errorSchema } from '../error-body.ts'
 import {
   anonymousDisabled,
   emailSignupsDisabled,

@@ -3,11 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-envelope.ts'
-import { vocabulary } from '../error-vocabulary.ts'
+import { errorSchema, errorVocabulary } from '../error-body.ts'
 import { linkFetchedAhead, pkceRequired } from '../errors.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
-import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { type VerifyFields, parseLink, parseVerifyBody, requireLinkType } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { confirmationPage } from '../redirects/confirmation-page.ts'
@@ -143,7 +142,7 @@ async function followLink(
     const session = await signNewSession(deps, used.session)
     return go(sessionRedirect(context.redirectTo, session, used.type ?? type))
   } catch (thrown) {
-    const error = toHttpError(vocabulary, thrown, request)
+    const error = toHttpError(errorVocabulary, thrown, request)
     request.errorCode = error.code
     if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
     return go(failureRedirect(context.redirectTo, error, flow))

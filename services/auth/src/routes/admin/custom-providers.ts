@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { customProviderChanges, newCustomProvider } from '../../custom-providers/custom-provider.ts'
 import { listCustomProviders } from '../../custom-providers/custom-provider-repository.ts'
 import { customProviderView, toCustomProviderView } from '../../custom-providers/custom-provider-view.ts'
-import { errorSchema } from '../../error-envelope.ts'
+import { errorSchema } from '../../error-body.ts'
 import { customProvidersDisabled, validationFailed } from '../../errors.ts'
 import {
   changeCustomProvider,

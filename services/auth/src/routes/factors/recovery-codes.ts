@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-envelope.ts'
+import { errorSchema } from '../../error-body.ts'
 import { recoveryCodesSchema, toRecoveryCodesView } from '../../factors/recovery-codes-view.ts'
 import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'

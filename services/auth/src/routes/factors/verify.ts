@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-envelope.ts'
+import { errorSchema } from '../../error-body.ts'
 import { validationFailed } from '../../errors.ts'
 import { challengeNotFound } from '../../factor-errors.ts'
 import type { FactorAnswer } from '../../factors/proof.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-envelope.ts'
+import { errorSchema } from '../../error-body.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../../sessions/key-set.ts'
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-envelope.ts'
+import { errorSchema } from '../../../error-body.ts'
 import { userNotFound } from '../../../errors.ts'
 import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'

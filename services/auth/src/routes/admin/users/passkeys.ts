@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-envelope.ts'
+import { errorSchema } from '../../../error-body.ts'
 import { userNotFound } from '../../../errors.ts'
 import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
 import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'

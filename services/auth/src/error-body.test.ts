@@ -1,26 +1,33 @@
-import { describe, expect, it } from 'vitest'
-import { isVersioned, oauthName, toEnvelope } from './error-envelope.ts'
+import { sql } from 'kysely'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../test/auth-app.ts'
+import { createSignedUp } from '../test/signed-up.ts'
+import { errorVocabulary, isVersioned, oauthName, toErrorBody } from './error-body.ts'
 import { serviceUnavailable, userBanned, weakPassword } from './errors.ts'
+import { lockUserById } from './users/user-repository.ts'
+
+const { deps, close } = await openTestApp()
+afterAll(close)
 
 const context = { apiVersion: undefined, isTokenRequest: false, requestId: 'r1' }
 const text = (body: object) => JSON.stringify(body)
 
-describe('toEnvelope', () => {
+describe('toErrorBody', () => {
   it('has the documented members, in their order', () => {
-    expect(text(toEnvelope(userBanned(), context))).toBe(
+    expect(text(toErrorBody(userBanned(), context))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned"}',
     )
-    expect(text(toEnvelope(userBanned(), { ...context, apiVersion: '2024-01-01' }))).toBe(
+    expect(text(toErrorBody(userBanned(), { ...context, apiVersion: '2024-01-01' }))).toBe(
       '{"code":"user_banned","message":"User is banned"}',
     )
-    expect(text(toEnvelope(serviceUnavailable({ message: 'm' }), context))).toBe(
+    expect(text(toErrorBody(serviceUnavailable({ message: 'm' }), context))).toBe(
       '{"code":503,"error_code":"service_unavailable","msg":"m","error_id":"r1"}',
     )
-    expect(text(toEnvelope(userBanned(), { ...context, isTokenRequest: true }))).toBe(
+    expect(text(toErrorBody(userBanned(), { ...context, isTokenRequest: true }))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned","error":"invalid_grant","error_description":"User is banned"}',
     )
     const weak = weakPassword({ message: 'm', details: { weak_password: { reasons: ['length'] } } })
-    expect(text(toEnvelope(weak, { ...context, apiVersion: '2025-06-30' }))).toBe(
+    expect(text(toErrorBody(weak, { ...context, apiVersion: '2025-06-30' }))).toBe(
       '{"code":"weak_password","message":"m","weak_password":{"reasons":["length"]}}',
     )
   })
@@ -59,5 +66,24 @@ describe('oauthName', () => {
     [503, 'server_busy', '', 'server_error'],
   ])('%s %s: %s', (status, code, message, expected) => {
     expect(oauthName({ status, code, message })).toBe(expected)
+  })
+})
+
+describe('errorVocabulary', () => {
+  it('503: a lock that was not had in time', async () => {
+    const { user } = await createSignedUp(deps)
+    const error = await deps.db.transaction().execute(async (holder) => {
+      await lockUserById(holder, user.id)
+      return deps.db
+        .transaction()
+        .execute(async (trx) => {
+          await sql`SET LOCAL lock_timeout = '1ms'`.execute(trx)
+          await lockUserById(trx, user.id)
+        })
+        .catch((thrown: unknown) => thrown)
+    })
+    expect(error).toMatchObject({ code: '55P03' })
+    expect(errorVocabulary.isUnavailable(error)).toBe(true)
+    expect(errorVocabulary.unavailable(error)).toMatchObject({ status: 503, code: 'service_unavailable' })
   })
 })

@@ -1,0 +1,131 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-handler.ts'
+import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { badJson, methodNotAllowed, notFound, requestTimeout, requestTooLarge, serverBusy, serviceUnavailable, unexpectedFailure, validationFailed } from './errors.ts'
+
+/** What the form of an error body depends on. */
+export interface ErrorBodyContext {
+  /** The header X-Supabase-Api-Version, as sent. */
+  readonly apiVersion: string | undefined
+  /** Failures of `POST /token` also carry the names of RFC 6749. */
+  readonly isTokenRequest: boolean
+  readonly requestId: string
+}
+
+/** The version from which errors carry their code as a string. Also what the answer's header says. */
+export const API_VERSION = '2024-01-01'
+
+const date = z.iso.date()
+
+/** What some errors say besides. */
+const more = {
+  error_id: z.string().optional().meta({ description: 'of a 5xx: the id of the request' }),
+  weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
+  error: z.string().optional().meta({ description: 'of /token: the name in RFC 6749' }),
+  error_description: z.string().optional(),
+}
+
+/** An error body of either version. */
+const ErrorView = z
+  .union([
+    z.object({
+      code: z.int().meta({ description: 'the status' }),
+      error_code: z.string(),
+      msg: z.string(),
+      ...more,
+    }),
+    z.object({ code: z.string().meta({ description: 'the error code' }), message: z.string(), ...more }),
+  ])
+  .meta({ id: 'AuthError' })
+
+/** An answer that tells an error, for the API document. */
+export const errorSchema = {
+  description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`',
+  content: { 'application/json': { schema: ErrorView } },
+} as const
+
+/** Whether a client has asked for the newer error bodies. A date that no calendar has is none. */
+export function isVersioned(apiVersion: string | undefined): boolean {
+  return date.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
+}
+
+/** The body of an error, its members in the documented order (reference: Error bodies). */
+export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
+  const { status, code, message, details } = error
+  const body = isVersioned(context.apiVersion)
+    ? { code, message, ...details }
+    : {
+        code: status,
+        error_code: code,
+        msg: message,
+        ...(status >= 500 ? { error_id: context.requestId } : {}),
+        ...details,
+      }
+  return context.isTokenRequest ? { ...body, error: oauthName(error), error_description: message } : body
+}
+
+/** The name of an error in RFC 6749, section 5.2 (reference: OAuth error names). */
+export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
+  if (status >= 500) return 'server_error'
+  if (status === 429) return 'slow_down'
+  if (message === 'unsupported_grant_type') return 'unsupported_grant_type'
+  if (/(^|_)provider_disabled$/.test(code) || code === 'signup_disabled') return 'unauthorized_client'
+  return /^(invalid_credentials|user_banned|(email|phone)_not_confirmed|refresh_token_.*|session_.*|flow_state_.*|bad_code_verifier)$/.test(
+    code,
+  )
+    ? 'invalid_grant'
+    : 'invalid_request'
+}
+
+/** What this service says when something goes wrong before or beside its routes. */
+export const errorVocabulary: ErrorVocabulary = {
+  envelope: (error, request) =>
+    toErrorBody(error, {
+      apiVersion: headerOf(request, 'x-supabase-api-version') ?? headerOf(request, 'x-auth-api-version'),
+      isTokenRequest: Boolean(request?.routeOptions.config.oauthNames),
+      requestId: request?.id ?? '',
+    }),
+  invalid: toInvalid,
+  malformed: (cause) => validationFailed({ message: 'Malformed request', cause }),
+  tooLarge: (cause, { routeOptions }) =>
+    requestTooLarge({ message: `Request body too large (max ${routeOptions.bodyLimit} bytes)`, cause }),
+  unsupportedMediaType: (cause) => validationFailed({ message: 'Unsupported content type', cause }),
+  notFound: () => notFound(),
+  methodNotAllowed: toMethodNotAllowed,
+  unavailable: (cause) => serviceUnavailable({ cause }),
+  busy: () => serverBusy(),
+  timedOut: (cause) => requestTimeout({ cause }),
+  unexpected: (cause) => unexpectedFailure({ cause }),
+  isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
+}
+
+/** OPTIONS is answered at every path, known or not, for CORS; it makes no path a known one. */
+function toMethodNotAllowed(allow: readonly string[]): HttpError {
+  const methods = allow.filter((method) => method !== 'OPTIONS')
+  return methods.length === 0 ? notFound() : methodNotAllowed({ headers: { allow: methods.join(', ') } })
+}
+
+/** A body whose known fields have another type is answered like one that is no JSON; anything else names the place. */
+function toInvalid({ context, issues }: InvalidInput): HttpError {
+  const [issue] = issues
+  const place = issue?.path.join('.') ?? ''
+  const message = issue?.message ?? 'not valid'
+  if (context !== 'body') return validationFailed({ message: place === '' ? message : `${place}: ${message}` })
+  // What has been parsed is an object: only a missing body is refused as a whole.
+  const reason = place === '' ? 'the body is empty' : `${place}: ${message}`
+  return badJson({ message: `Could not parse request body as JSON: ${reason}` })
+}
+
+function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {
+  const value = request?.headers[name]
+  return typeof value === 'string' ? value : undefined
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether errors of the route also carry the names of RFC 6749 (reference: OAuth error names). */
+    oauthNames?: boolean
+  }
+}
