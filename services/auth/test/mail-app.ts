@@ -2,7 +2,7 @@ import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { tasks } from '../src/migrations.ts'
-import { startWorkers } from '../src/workers.ts'
+import { startWork } from '../src/work.ts'
 import { openTestApp, type TestApp, type TestAppOptions } from './auth-app.ts'
 import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
@@ -42,7 +42,7 @@ export async function openMailApp(
   })
   const { app, deps } = testApp
   await deps.jobs.open()
-  await startWorkers(deps)
+  await startWork(deps)
   return {
     ...testApp,
     sms,

@@ -14,7 +14,7 @@ import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { VERSION } from '../version.ts'
-import { startWorkers } from '../workers.ts'
+import { startWork } from '../work.ts'
 
 /** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000
@@ -93,7 +93,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
 }
 
 async function startJobs(deps: AuthDeps): Promise<void> {
-  await startWorkers(deps)
+  await startWork(deps)
   if (!deps.config.database.cleanupEnabled) return
   await deps.jobs.work(cleanUpTask, createCleanUp(deps, createCleanUpCounter(deps)))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)

@@ -5,7 +5,7 @@ import { workOnSms } from './sms/sms-job.ts'
 import { workOnMessageRequests } from './use-cases/answer-message-request.ts'
 
 /** Begins to work on what requests leave behind: the outbox, requests for messages, mails and SMS. */
-export async function startWorkers(deps: AuthDeps): Promise<void> {
+export async function startWork(deps: AuthDeps): Promise<void> {
   deps.outbox.start()
   await workOnMessageRequests(deps)
   await workOnMails(deps)
