@@ -2,7 +2,7 @@ import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { describe, expect, it } from 'vitest'
 import { settings } from './config/settings.ts'
 import { loadAuthConfig } from './config.ts'
-import { parseTemplate } from './mail/mail-template.ts'
+import { parseTemplate } from './messages/mail-template.ts'
 
 const required = {
   AUTH_SITE_URL: 'https://app.example.com',

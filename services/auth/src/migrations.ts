@@ -9,9 +9,9 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/database.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
-import { mailTask } from './mail/mail-job.ts'
-import { messageRequestTask } from './message-requests/message-request.ts'
-import { smsTask } from './sms/sms-job.ts'
+import { mailTask } from './messages/mail-job.ts'
+import { messageRequestTask } from './messages/message-request.ts'
+import { smsTask } from './messages/sms-job.ts'
 import { VERSION } from './version.ts'
 
 /** Every kind of background work of the service. */

@@ -4,9 +4,9 @@ import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
-import { mailTask, queueMail } from '../src/mail/mail-job.ts'
+import { mailTask, queueMail } from '../src/messages/mail-job.ts'
 import { tasks } from '../src/migrations.ts'
-import { smsTask } from '../src/sms/sms-job.ts'
+import { smsTask } from '../src/messages/sms-job.ts'
 import { openMailApp } from './mail-app.ts'
 
 const metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource: {} })

@@ -6,7 +6,7 @@ import { type Check, checkSettings, runChecks } from '@trestle/service/run-check
 import { sql } from 'kysely'
 import type { LoadedConfig } from '../config.ts'
 import { createDeps, type OpenDeps } from '../deps.ts'
-import { checkTemplates } from '../mail/template-loader.ts'
+import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 
 const CLOCK_DRIFT_MAX_MS = 5_000

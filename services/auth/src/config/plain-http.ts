@@ -1,6 +1,6 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
-import { MAIL_KINDS } from '../mail/default-templates.ts'
+import { MAIL_KINDS } from '../messages/default-templates.ts'
 import { type externalSettings, PROVIDERS } from './external.ts'
 import type { mailSettings } from './mail.ts'
 import type { securitySettings } from './security.ts'

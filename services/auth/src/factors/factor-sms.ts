@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { renderText } from '../mail/mail-template.ts'
+import { renderText } from '../messages/mail-template.ts'
 import { codeMatches, hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
-import type { SmsChannel } from '../sms/gateway-protocol.ts'
-import type { SmsJob } from '../sms/sms-job.ts'
-import { findTestCode } from '../sms/test-code.ts'
+import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import type { SmsJob } from '../messages/sms-job.ts'
+import { findTestCode } from '../messages/test-code.ts'
 
 export interface FactorSms {
   readonly userId: string

@@ -1,9 +1,9 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { AuthDeps } from '../deps.ts'
 import { hookRejected } from '../hook-errors.ts'
-import type { MailJob } from '../mail/mail-job.ts'
-import { SmsRefused } from '../sms/sms-gateway.ts'
-import type { SmsJob } from '../sms/sms-job.ts'
+import type { MailJob } from '../messages/mail-job.ts'
+import { SmsRefused } from '../messages/sms-gateway.ts'
+import type { SmsJob } from '../messages/sms-job.ts'
 import { findOwner } from '../users/user-profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'
 

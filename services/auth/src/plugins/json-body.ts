@@ -2,7 +2,7 @@ import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { badJson } from '../errors.ts'
-import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../json/parse-json.ts'
+import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../parse-json.ts'
 
 /** Of people who are no admins. Routes that take metadata, of up to 64 KiB in its shortest spelling, say more. */
 export const SMALL_BODY_BYTES = 65_536

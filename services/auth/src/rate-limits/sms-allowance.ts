@@ -1,6 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import { smsProviderMissing } from '../errors.ts'
-import { findTestCode } from '../sms/test-code.ts'
+import { findTestCode } from '../messages/test-code.ts'
 import { type Allowance, NOTHING_TAKEN } from './rate-limits.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'rateLimits' | 'sms'>

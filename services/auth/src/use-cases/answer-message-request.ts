@@ -8,8 +8,8 @@ import {
   type MessageRequest,
   mediumOf,
   messageRequestTask,
-} from '../message-requests/message-request.ts'
-import { findTestCode } from '../sms/test-code.ts'
+} from '../messages/message-request.ts'
+import { findTestCode } from '../messages/test-code.ts'
 import { resendEmailChange, resendPhoneChange } from './resend-change.ts'
 import { resendConfirmation } from './resend-confirmation.ts'
 import { sendMagicLink } from './send-magic-link.ts'

@@ -4,9 +4,9 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type FlowMethod, insertMailFlow } from '../flow-states/flow-state-repository.ts'
 import type { PkceChallenge } from '../flow-states/pkce.ts'
-import { confirmationUrl } from '../mail/confirmation-url.ts'
-import type { MailKind } from '../mail/default-templates.ts'
-import { type MailJob, queueMail } from '../mail/mail-job.ts'
+import { confirmationUrl } from '../messages/confirmation-url.ts'
+import type { MailKind } from '../messages/default-templates.ts'
+import { type MailJob, queueMail } from '../messages/mail-job.ts'
 import {
   hashCode,
   hashLinkToken,

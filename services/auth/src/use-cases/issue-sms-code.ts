@@ -1,12 +1,12 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { renderText } from '../mail/mail-template.ts'
+import { renderText } from '../messages/mail-template.ts'
 import { hashCode, makeCode, makeSalt, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
-import type { SmsChannel } from '../sms/gateway-protocol.ts'
-import type { SmsJob } from '../sms/sms-job.ts'
-import { findTestCode } from '../sms/test-code.ts'
+import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import type { SmsJob } from '../messages/sms-job.ts'
+import { findTestCode } from '../messages/test-code.ts'
 import type { User } from '../users/user.ts'
 
 /** An SMS with a code. */

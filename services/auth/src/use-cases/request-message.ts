@@ -6,13 +6,13 @@ import {
   type MessageRequest,
   mediumOf,
   messageRequestTask,
-} from '../message-requests/message-request.ts'
+} from '../messages/message-request.ts'
 import type { Allowance } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import { countSms } from '../rate-limits/sms-allowance.ts'
 import { takeAll } from '../rate-limits/take-all.ts'
-import { findTestCode } from '../sms/test-code.ts'
+import { findTestCode } from '../messages/test-code.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import { sendRequested } from './answer-message-request.ts'
 import type { RequestContext } from './request-context.ts'

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import type { MessageRequest } from '../message-requests/message-request.ts'
+import type { MessageRequest } from '../messages/message-request.ts'
 import { touchInterval } from '../rate-limits/send-interval.ts'
 import { findChangeAskedAt } from '../users/pending-change-repository.ts'
 import type { User } from '../users/user.ts'

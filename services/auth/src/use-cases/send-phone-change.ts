@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { queueSms } from '../sms/sms-job.ts'
+import { queueSms } from '../messages/sms-job.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
 import { issueSmsCode, type SmsCode } from './issue-sms-code.ts'

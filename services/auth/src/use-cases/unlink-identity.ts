@@ -6,7 +6,7 @@ import { emailConflict, foreignAudience, identityNotFound, manualLinkingDisabled
 import { emailCandidates, isVerified } from '../identities/adopted-email.ts'
 import type { Identity } from '../identities/identity.ts'
 import { deleteIdentity, listIdentities } from '../identities/identity-repository.ts'
-import { notify } from '../mail/notification.ts'
+import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { recordAddressChange } from '../users/address-change-repository.ts'

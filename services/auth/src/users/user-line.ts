@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Identity } from '../identities/identity.ts'
-import { parseJson } from '../json/parse-json.ts'
+import { parseJson } from '../parse-json.ts'
 import type { UserWithIdentities } from './export-repository.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -1,4 +1,4 @@
-import { badJson, validationFailed } from '../errors.ts'
+import { badJson, validationFailed } from './errors.ts'
 
 const DEPTH_MAX = 64
 /** Of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */

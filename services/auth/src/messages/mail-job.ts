@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { sendMailByHook } from '../hooks/message-hooks.ts'
-import { logUndelivered } from '../messages/undelivered.ts'
+import { logUndelivered } from './undelivered.ts'
 import { isHeld } from '../users/user-repository.ts'
 import type { Mail } from './mailer.ts'
 
