@@ -1,5 +1,5 @@
-import type { AnyConfiguredProvider } from '../oauth/configured-provider.ts'
-import type { ExternalProfile, ListedEmail } from '../oauth/provider.ts'
+import type { AnyConfiguredProvider } from '../providers/configured-provider.ts'
+import type { ExternalProfile, ListedEmail } from '../providers/provider.ts'
 import { emailProblem, normaliseEmail } from '../users/email-address.ts'
 
 /** An address that an external account has, normalised. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
-import { authorizeQuery, readAuthorizeQuery } from '../oauth/authorize-query.ts'
+import { authorizeQuery, readAuthorizeQuery } from '../providers/authorize-query.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
 

@@ -1,9 +1,9 @@
-import { CUSTOM_PREFIX } from '../custom-providers/custom-provider.ts'
-import { findCustomProvider } from '../custom-providers/custom-provider-repository.ts'
-import { defineCustomProvider } from '../custom-providers/define-custom-provider.ts'
+import { CUSTOM_PREFIX } from '../providers/custom-provider.ts'
+import { findCustomProvider } from '../providers/custom-provider-repository.ts'
+import { defineCustomProvider } from '../providers/define-custom-provider.ts'
 import type { AuthDeps } from '../deps.ts'
-import { builtInProviders } from '../oauth/built-in-providers.ts'
-import type { AnyConfiguredProvider } from '../oauth/configured-provider.ts'
+import { builtInProviders } from '../providers/built-in-providers.ts'
+import type { AnyConfiguredProvider } from '../providers/configured-provider.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys'>

@@ -9,7 +9,7 @@ import {
   matchesAccessToken,
   matchesNonce,
   verifyIdToken,
-} from '../oauth/id-token.ts'
+} from '../providers/id-token.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { SessionView } from '../sessions/session-view.ts'

@@ -5,7 +5,7 @@ import {
   type customProviderChanges,
   customProviderSettings,
   type newCustomProvider,
-} from '../custom-providers/custom-provider.ts'
+} from '../providers/custom-provider.ts'
 import {
   type CustomProvider,
   countLockedProviders,
@@ -13,7 +13,7 @@ import {
   findCustomProvider,
   insertCustomProvider,
   updateCustomProvider,
-} from '../custom-providers/custom-provider-repository.ts'
+} from '../providers/custom-provider-repository.ts'
 import type { AuthDeps } from '../deps.ts'
 import { validationFailed } from '../errors.ts'
 import {
@@ -22,8 +22,8 @@ import {
   customProviderNotFound,
   tooManyCustomProviders,
 } from '../external-errors.ts'
-import { describeFailure } from '../oauth/describe-failure.ts'
-import { discoverMetadata } from '../oauth/discovery.ts'
+import { describeFailure } from '../providers/describe-failure.ts'
+import { discoverMetadata } from '../providers/discovery.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
 const NONCE_BYTES = 12

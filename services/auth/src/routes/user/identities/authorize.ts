@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-body.ts'
-import { authorizeQuery, readAuthorizeQuery } from '../../../oauth/authorize-query.ts'
+import { authorizeQuery, readAuthorizeQuery } from '../../../providers/authorize-query.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readContext } from '../../../plugins/request-context.ts'

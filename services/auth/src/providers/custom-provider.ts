@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { issuerMetadataSchema } from '../oauth/discovery.ts'
+import { issuerMetadataSchema } from './discovery.ts'
 
 /** What the service makes of a claim. */
 const ATTRIBUTES = [
