@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
-import type { RelyingParty } from '../webauthn/ceremony.ts'
+import type { RelyingParty } from '../passkeys/ceremony.ts'
 
 const factorSettings = group('Second factors', {
   MFA_WEBAUTHN_ENROLL_ENABLED: flag()

@@ -2,7 +2,7 @@ import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql, ty
 import type { AuthDatabase } from '../database.ts'
 import type { MfaFactorsTable, UserFactorsView } from '../factor-tables.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { StoredCredential } from '../webauthn/credential.ts'
+import type { StoredCredential } from '../passkeys/credential.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 
 type Database = Kysely<AuthDatabase>

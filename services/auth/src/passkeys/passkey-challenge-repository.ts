@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { CredentialRequest } from '../webauthn/ceremony.ts'
-import type { CredentialOptions } from '../webauthn/credential.ts'
+import type { CredentialRequest } from './ceremony.ts'
+import type { CredentialOptions } from './credential.ts'
 
 type Database = Kysely<AuthDatabase>
 

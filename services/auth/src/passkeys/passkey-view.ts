@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { credentialOptionsSchema } from '../webauthn/credential.ts'
+import { credentialOptionsSchema } from './credential.ts'
 import type { Passkey } from './passkey.ts'
 import type { PasskeyQuestion } from './passkey-challenge-repository.ts'
 

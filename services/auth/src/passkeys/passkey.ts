@@ -1,5 +1,5 @@
 import type { Timestamp } from '../users/timestamp.ts'
-import type { StoredCredential } from '../webauthn/credential.ts'
+import type { StoredCredential } from './credential.ts'
 
 /** A credential that a user signs in with. */
 export interface Passkey {

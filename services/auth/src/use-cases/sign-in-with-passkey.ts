@@ -9,8 +9,8 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SessionOrigin } from '../sessions/session-repository.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
-import { askForAssertion, namesUser, verifyAssertion } from '../webauthn/ceremony.ts'
-import type { Assertion } from '../webauthn/credential.ts'
+import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
+import type { Assertion } from '../passkeys/credential.ts'
 import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
 /** Asks anybody for a passkey (reference: Passkeys). The answer names no account, so it tells nobody who has one. */

@@ -6,7 +6,7 @@ import { noStore } from '../../plugins/headers.ts'
 import { requireChannel } from '../../messages/require-channel.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 import { requireId } from '../../users/require-id.ts'
-import { credentialOptionsSchema } from '../../webauthn/credential.ts'
+import { credentialOptionsSchema } from '../../passkeys/credential.ts'
 
 const ChallengeBody = z
   .object({ channel: z.string().optional().meta({ description: 'phone: sms or whatsapp' }) })

@@ -10,7 +10,7 @@ import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { sessionViewSchema } from '../../sessions/session-view.ts'
 import { verifyFactor } from '../../use-cases/verify-factor.ts'
 import { parseId, requireId } from '../../users/require-id.ts'
-import { assertionSchema, registrationSchema } from '../../webauthn/credential.ts'
+import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
 
 const VerifyBody = z.object({
   challenge_id: z.string().optional(),

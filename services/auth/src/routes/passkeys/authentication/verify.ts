@@ -7,7 +7,7 @@ import { readSessionOrigin } from '../../../plugins/session-origin.ts'
 import { sessionViewSchema } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 import { signNewSession } from '../../../use-cases/sign-new-session.ts'
-import { assertionSchema } from '../../../webauthn/credential.ts'
+import { assertionSchema } from '../../../passkeys/credential.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: assertionSchema })
 

@@ -6,7 +6,7 @@ import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { registerPasskey } from '../../../use-cases/register-passkey.ts'
-import { registrationSchema } from '../../../webauthn/credential.ts'
+import { registrationSchema } from '../../../passkeys/credential.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: registrationSchema })
 
