@@ -1,5 +1,5 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { PkceChallenge } from '../flow-states/pkce.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { pkceRequired } from '../errors.ts'
-import { type PkceChallenge, type PkceRule, parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { type PkceChallenge, type PkceRule, parsePkce, pkceFields } from '../flows/pkce.ts'
 
 /** The query by which a sign-in at a provider begins. What it does not name is the provider's. */
 export const authorizeQuery = z

@@ -10,7 +10,7 @@ import {
   signupDisabled,
   validationFailed,
 } from '../errors.ts'
-import { type PkceChallenge, parsePkce, pkceFields } from '../flow-states/pkce.ts'
+import { type PkceChallenge, parsePkce, pkceFields } from '../flows/pkce.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { readContext } from '../plugins/request-context.ts'

@@ -16,8 +16,8 @@ import {
   type AuthorizationFlow,
   claimAuthorizationFlow,
   finishAuthorizationFlow,
-} from '../flow-states/authorization-flow-repository.ts'
-import { hashAuthCode } from '../flow-states/flow-state-repository.ts'
+} from '../flows/authorization-flow-repository.ts'
+import { hashAuthCode } from '../flows/flow-state-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'

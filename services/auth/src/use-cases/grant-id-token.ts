@@ -1,6 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import { manualLinkingDisabled, serviceUnavailable, validationFailed } from '../errors.ts'
-import type { LinkingTarget } from '../flow-states/authorization-flow-repository.ts'
+import type { LinkingTarget } from '../flows/authorization-flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import {
   ForeignAudience,

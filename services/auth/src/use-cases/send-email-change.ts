@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import type { PkceChallenge } from '../flow-states/pkce.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import { needsBoth } from '../users/email-change.ts'
 import type { User } from '../users/user.ts'

@@ -6,8 +6,8 @@ import {
   insertAuthorizationFlow,
   type LinkingTarget,
   type NewAuthorizationFlow,
-} from '../flow-states/authorization-flow-repository.ts'
-import type { PkceChallenge } from '../flow-states/pkce.ts'
+} from '../flows/authorization-flow-repository.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
 import { authorizationUrl } from '../providers/authorization-url.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
 import { describeFailure } from '../providers/describe-failure.ts'
