@@ -1,8 +1,11 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Outbound, OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { verifyCaptcha } from '../captcha/verify-captcha.ts'
+import { z } from 'zod'
+import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
+import { captchaFailed, captchaUnreachable } from '../errors.ts'
 import { findBearer } from '../sessions/find-bearer.ts'
 import { admitAdmin } from '../use-cases/admit-admin.ts'
 
@@ -53,5 +56,55 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether the route asks for a captcha where the setting is on. */
     captcha?: boolean
+  }
+}
+
+const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
+
+/**
+ * Asks the provider whether a token is good (reference: Captcha). A provider accepts a token once, so nothing is tried
+ * again.
+ * @param address the client's address
+ * @throws captchaFailed, captchaUnreachable
+ */
+export async function verifyCaptcha(
+  outbound: Outbound,
+  config: CaptchaConfig,
+  token: string | undefined,
+  address: string,
+): Promise<void> {
+  if (!token) throw captchaFailed()
+  const answer = parseAnswer(await askProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }))
+  if (answer.success) return
+  const codes = answer['error-codes']?.join(', ') ?? ''
+  throw captchaFailed({ message: `captcha protection: request disallowed (${codes})` })
+}
+
+async function askProvider(
+  outbound: Outbound,
+  { url, timeoutMs }: CaptchaConfig,
+  form: Readonly<Record<string, string>>,
+): Promise<OutboundAnswer> {
+  try {
+    return await outbound.send({
+      method: 'POST',
+      url,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(form).toString(),
+      timeoutMs,
+      origin: 'operator',
+    })
+  } catch (cause) {
+    throw captchaUnreachable({ cause })
+  }
+}
+
+/** A provider refuses with 200 or 400; other statuses are not its verdict, whatever the body says. */
+function parseAnswer({ status, body }: OutboundAnswer): z.output<typeof answerSchema> {
+  try {
+    if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)
+    return answerSchema.parse(JSON.parse(body))
+  } catch (cause) {
+    throw captchaUnreachable({ cause })
   }
 }

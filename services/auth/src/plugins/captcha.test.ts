@@ -2,7 +2,7 @@ import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
-import { verifyCaptcha } from './verify-captcha.ts'
+import { verifyCaptcha } from './captcha.ts'
 
 let answer: StubAnswer | undefined
 const provider = await startStubProvider(() => answer)
