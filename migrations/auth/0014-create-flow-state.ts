@@ -36,7 +36,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       auth_code_hash bytea,
       auth_code_issued_at timestamptz,
       credential_since timestamptz,
-      referrer text,
+      redirect_to text,
       invite_token_hash bytea,
       linking_target_id uuid,
       linking_session_id uuid,

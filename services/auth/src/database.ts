@@ -147,7 +147,8 @@ export interface FlowStateTable {
   code_challenge_method: string | null
   auth_code_hash: Buffer | null
   auth_code_issued_at: Timestamp | null
-  referrer: string | null
+  /** Where the browser ends, as the redirect rules permitted it. */
+  redirect_to: string | null
   invite_token_hash: Buffer | null
   linking_target_id: string | null
   provider_pkce_verifier: SealedSecret | null

@@ -93,6 +93,13 @@ export function noteError(error: HttpError, request: FastifyRequest): void {
   request.errorCode = error.code
 }
 
+/** Notes a thrown value on its request, where the answer is no plain error body. @returns the error that it means to a client */
+export function noteThrown(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
+  const error = toHttpError(vocabulary, thrown, request)
+  noteError(error, request)
+  return error
+}
+
 /** Writes an error in the service's envelope. */
 export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
   noteError(error, reply.request)

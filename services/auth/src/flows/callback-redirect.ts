@@ -11,8 +11,8 @@ export interface ExternalSession {
 }
 
 /** Where a sign-in at a provider ends (reference: Callback redirects). */
-export function externalSessionRedirect(target: string, { session, provider, tokens }: ExternalSession): string {
-  return withFragment(target, {
+export function externalSessionRedirect(redirectTo: string, { session, provider, tokens }: ExternalSession): string {
+  return withFragment(redirectTo, {
     access_token: session.access_token,
     refresh_token: session.refresh_token,
     provider_token: tokens.access,
@@ -25,16 +25,16 @@ export function externalSessionRedirect(target: string, { session, provider, tok
   })
 }
 
-/** What a person may have to do something about: not a failure of the request. */
+/** Errors that the user has to resolve: the request itself did not fail. */
 const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.code, externalEmailUnverified.code])
 
-/** Where a failed sign-in ends (reference: Error redirects). A server reads the query, a page the fragment. */
-export function callbackFailureRedirect(target: string, error: HttpError): string {
+/** Where a failed sign-in ends (reference: Error redirects). Servers read the query, pages the fragment. */
+export function callbackFailureRedirect(redirectTo: string, error: HttpError): string {
   const parameters = failureParameters(error)
-  return withFormFragment(withQuery(target, parameters), { ...parameters, sb: '' })
+  return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
 }
 
-/** Where a browser goes that comes back to no flow: where the flow wanted to end is not known. */
+/** Where a browser goes whose flow is unknown, and with it the redirect of the flow. */
 export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
   return withQuery(siteUrl, failureParameters(error))
 }
@@ -42,7 +42,7 @@ export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
 function failureParameters({ status, code, message, details }: HttpError): RedirectParameters {
   const name = DENIALS.has(code) ? 'access_denied' : (oauthErrorName(status) ?? 'server_error')
   return {
-    // The provider's own, where it was the one that refused.
+    // Where the provider refused, the name that it gave.
     error: typeof details.error === 'string' ? details.error : name,
     error_code: code,
     error_description: message,

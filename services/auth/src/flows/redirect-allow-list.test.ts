@@ -222,32 +222,32 @@ describe('resolveRedirect', () => {
   const resolve = (header?: string, query?: string, referer?: string) =>
     resolveRedirect(
       [
-        { source: 'header', target: header },
-        { source: 'query', target: query },
-        { source: 'referer', target: referer },
+        { source: 'header', redirectTo: header },
+        { source: 'query', redirectTo: query },
+        { source: 'referer', redirectTo: referer },
       ],
       site,
     )
 
   it('takes the first permitted candidate, else SITE_URL', () => {
     const [a, b] = ['https://app.example.com/a', 'https://app.example.com/b']
-    expect(resolve(undefined, a, b)).toEqual({ target: a, refused: undefined })
-    expect(resolve('', '', b)).toEqual({ target: b, refused: undefined })
-    expect(resolve()).toEqual({ target: 'https://app.example.com/start', refused: undefined })
+    expect(resolve(undefined, a, b)).toEqual({ redirectTo: a, refused: undefined })
+    expect(resolve('', '', b)).toEqual({ redirectTo: b, refused: undefined })
+    expect(resolve()).toEqual({ redirectTo: 'https://app.example.com/start', refused: undefined })
   })
 
   it('tells of the first that was refused, unless nobody has asked for it', () => {
     const refused = { source: 'header', rule: 'not-listed', host: 'evil.test:8080' }
     expect(resolve('https://evil.test:8080/x?token=1', 'javascript:x', 'https://app.example.com/b')).toEqual({
-      target: 'https://app.example.com/b',
+      redirectTo: 'https://app.example.com/b',
       refused,
     })
     expect(resolve(undefined, 'javascript:x')).toEqual({
-      target: 'https://app.example.com/start',
+      redirectTo: 'https://app.example.com/start',
       refused: { source: 'query', rule: 'forbidden-scheme', host: undefined },
     })
     expect(resolve(undefined, undefined, 'https://evil.test')).toEqual({
-      target: 'https://app.example.com/start',
+      redirectTo: 'https://app.example.com/start',
       refused: undefined,
     })
   })

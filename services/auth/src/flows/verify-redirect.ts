@@ -9,9 +9,9 @@ export interface RedirectSession {
   readonly refresh_token: string
 }
 
-/** Where a link ends that signed its user in (reference: Verification redirects). */
-export function sessionRedirect(target: string, session: RedirectSession, type: string): string {
-  return withFragment(target, {
+/** Where a link ends that has signed its user in (reference: Verification redirects). */
+export function sessionRedirect(redirectTo: string, session: RedirectSession, type: string): string {
+  return withFragment(redirectTo, {
     access_token: session.access_token,
     token_type: session.token_type,
     expires_in: String(session.expires_in),
@@ -22,14 +22,14 @@ export function sessionRedirect(target: string, session: RedirectSession, type: 
   })
 }
 
-/** Where a link of a PKCE flow ends. The code is worth nothing without the verifier. */
-export function codeRedirect(target: string, code: string): string {
-  return withQuery(target, { code })
+/** Where a link of a PKCE flow ends. The code is useless without the verifier. */
+export function codeRedirect(redirectTo: string, code: string): string {
+  return withQuery(redirectTo, { code })
 }
 
-/** Where a link ends that was accepted and signs nobody in yet. */
-export function messageRedirect(target: string, message: string, flow: 'implicit' | 'pkce'): string {
-  const base = flow === 'pkce' ? withQuery(target, { message }) : target
+/** Where a link ends that was accepted but signs nobody in yet. */
+export function messageRedirect(redirectTo: string, message: string, flow: 'implicit' | 'pkce'): string {
+  const base = flow === 'pkce' ? withQuery(redirectTo, { message }) : redirectTo
   return withFormFragment(base, { message, sb: '' })
 }
 
@@ -47,22 +47,22 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'temporarily_unavailable',
 }
 
-/** What RFC 6749 calls an error of a status, where it has a name for it. */
+/** The name in RFC 6749 of an error with this status, where it has one. */
 export function oauthErrorName(status: number): string | undefined {
   return NAMES[status]
 }
 
 /**
- * Where a failed link ends (reference: Error redirects). In a PKCE flow the query tells it too: a server reads no
- * fragment.
+ * Where a failed link ends (reference: Error redirects). In a PKCE flow the query carries the error too, because a server does not
+ * see the fragment.
  */
-export function failureRedirect(target: string, failure: RedirectFailure, flow: 'implicit' | 'pkce'): string {
+export function failureRedirect(redirectTo: string, failure: RedirectFailure, flow: 'implicit' | 'pkce'): string {
   const name = oauthErrorName(failure.status)
   const parameters = {
     ...(name === undefined ? {} : { error: name }),
     error_code: failure.code,
     error_description: failure.message,
   }
-  const base = flow === 'pkce' ? withQuery(target, parameters) : target
+  const base = flow === 'pkce' ? withQuery(redirectTo, parameters) : redirectTo
   return withFormFragment(base, { ...parameters, sb: '' })
 }

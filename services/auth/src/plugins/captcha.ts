@@ -74,7 +74,9 @@ export async function verifyCaptcha(
   address: string,
 ): Promise<void> {
   if (!token) throw captchaFailed()
-  const answer = parseAnswer(await askProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }))
+  const answer = parseAnswer(
+    await askProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }),
+  )
   if (answer.success) return
   const codes = answer['error-codes']?.join(', ') ?? ''
   throw captchaFailed({ message: `captcha protection: request disallowed (${codes})` })

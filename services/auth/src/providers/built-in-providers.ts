@@ -1,6 +1,4 @@
 import type { ExternalConfig, ProviderConfig, ProviderName } from '../config/external.ts'
-import type { AnyConfiguredProvider } from './configured-provider.ts'
-import type { DefineProvider, OAuth1Provider } from './provider.ts'
 import { apple } from './built-in/apple.ts'
 import { azure } from './built-in/azure.ts'
 import { bitbucket } from './built-in/bitbucket.ts'
@@ -19,6 +17,8 @@ import { spotify } from './built-in/spotify.ts'
 import { twitch } from './built-in/twitch.ts'
 import { twitter } from './built-in/twitter.ts'
 import { workos } from './built-in/workos.ts'
+import type { AnyConfiguredProvider } from './configured-provider.ts'
+import type { DefineProvider, OAuth1Provider } from './provider.ts'
 
 const DEFINITIONS: Readonly<Record<ProviderName, DefineProvider | DefineProvider<OAuth1Provider>>> = {
   apple,

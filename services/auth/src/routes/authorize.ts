@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
-import { authorizeQuery, readAuthorizeQuery } from '../providers/authorize-query.ts'
+import { authorizeQuery, readAuthorizeQuery } from '../flows/authorize-query.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
 
@@ -26,13 +26,9 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { redirectTo } = await readContext(deps, request, reply)
       const inviteToken = request.query.invite_token
-      const wish = {
-        ...readAuthorizeQuery(request.query, deps.config.signup.pkce),
-        redirectTo,
-        inviteToken,
-        linking: null,
-      }
-      return reply.header('referrer-policy', 'no-referrer').redirect(await startAuthorization(deps, wish), 302)
+      const asked = readAuthorizeQuery(request.query, deps.config.signup.pkce)
+      const url = await startAuthorization(deps, { ...asked, redirectTo, inviteToken, linking: null })
+      return reply.header('referrer-policy', 'no-referrer').redirect(url, 302)
     },
   )
 }

@@ -1,18 +1,16 @@
-import { toHttpError } from '@trestle/common/errors/error-handler.ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { noteThrown } from '@trestle/common/errors/error-handler.ts'
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorSchema, errorVocabulary } from '../error-body.ts'
-import type { AuthorizationFlow } from '../flows/authorization-flow-repository.ts'
-import { readContext } from '../plugins/request-context.ts'
 import { callbackFailureRedirect, externalSessionRedirect, unknownFlowRedirect } from '../flows/callback-redirect.ts'
-import { resolveRedirect } from '../flows/redirect-allow-list.ts'
 import { codeRedirect } from '../flows/verify-redirect.ts'
-import { finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
+import { readClient } from '../plugins/request-context.ts'
+import { type FinishAuthorization, finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
 import { signNewSession } from '../use-cases/sign-new-session.ts'
 
-/** Of a form, twice what the URL of a GET may have. */
+/** A form may be twice as long as the URL of a GET. */
 const FORM_BYTES = 16_384
 
 const answerSchema = z.object({
@@ -30,7 +28,7 @@ type CallbackAnswer = z.output<typeof answerSchema>
 
 const response = { 302: z.undefined(), 303: z.undefined(), '4xx': errorSchema, '5xx': errorSchema } as const
 
-/** `GET /callback`, `POST /callback`: a browser comes back from a provider; what can be read is answered by a redirect. */
+/** `GET /callback`, `POST /callback`: a browser returns from a provider. Errors are answered by a redirect too. */
 export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
@@ -47,7 +45,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { address, status } = await comeBack(deps, request, reply, request.query)
+      const { address, status } = await endFlow(deps, request, request.query)
       return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
     },
   )
@@ -64,57 +62,38 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { address, status } = await comeBack(deps, request, reply, request.body)
+      const { address, status } = await endFlow(deps, request, request.body)
       return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
     },
   )
 }
 
-async function comeBack(
+/** Takes the flow of an answer and signs in. @returns where the browser goes next */
+async function endFlow(
   deps: AuthDeps,
   request: FastifyRequest,
-  reply: FastifyReply,
   answer: CallbackAnswer,
 ): Promise<{ readonly address: string; readonly status: 302 | 303 }> {
-  const { siteUrl } = deps.config.signup.redirects
   try {
     const flow = await takeAuthorization(deps, answer.state)
-    return { address: await finish(deps, request, reply, { flow, answer }), status: 302 }
+    const context = { ...(await readClient(deps, request)), redirectTo: flow.redirectTo }
+    return { address: await signIn(deps, request, { flow, answer, context }), status: 302 }
   } catch (thrown) {
-    return { address: unknownFlowRedirect(siteUrl, note(request, thrown)), status: 303 }
+    // Without its flow, nothing says where the browser wanted to go.
+    const error = noteThrown(errorVocabulary, thrown, request)
+    return { address: unknownFlowRedirect(deps.config.signup.redirects.siteUrl, error), status: 303 }
   }
 }
 
-/** Where a flow ends: with who has signed in, or with what went wrong. */
-async function finish(
-  deps: AuthDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { flow, answer }: { readonly flow: AuthorizationFlow; readonly answer: CallbackAnswer },
-): Promise<string> {
-  const target = targetOf(deps, flow)
-  const context = { ...(await readContext(deps, request, reply)), redirectTo: target }
+/** The address where a flow ends, with the session or with the error. */
+async function signIn(deps: AuthDeps, request: FastifyRequest, input: FinishAuthorization): Promise<string> {
+  const { redirectTo, provider } = input.flow
   try {
-    const finished = await finishAuthorization(deps, { flow, answer, context })
-    if (finished.verdict === 'auth-code') return codeRedirect(target, finished.code)
+    const finished = await finishAuthorization(deps, input)
+    if (finished.verdict === 'auth-code') return codeRedirect(redirectTo, finished.code)
     const session = await signNewSession(deps, finished.session)
-    return externalSessionRedirect(target, { session, provider: flow.provider, tokens: finished.tokens })
+    return externalSessionRedirect(redirectTo, { session, provider, tokens: finished.tokens })
   } catch (thrown) {
-    return callbackFailureRedirect(target, note(request, thrown))
+    return callbackFailureRedirect(redirectTo, noteThrown(errorVocabulary, thrown, request))
   }
-}
-
-/** What was permitted when the flow began has to be permitted now: the list may have changed meanwhile. */
-function targetOf({ config }: AuthDeps, { redirectTo }: AuthorizationFlow): string {
-  const { external, signup } = config
-  if (external.redirectUrl !== undefined) return external.redirectUrl
-  return resolveRedirect([{ source: 'query', target: redirectTo }], signup.redirects).target
-}
-
-/** The error that the redirect tells, after the log has been told what it may not. */
-function note(request: FastifyRequest, thrown: unknown) {
-  const error = toHttpError(errorVocabulary, thrown, request)
-  request.errorCode = error.code
-  if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
-  return error
 }

@@ -1,20 +1,21 @@
-import { toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { noteThrown } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorSchema, errorVocabulary } from '../error-body.ts'
 import { linkFetchedAhead, pkceRequired } from '../errors.ts'
-import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
-import { type VerifyFields, parseLink, parseVerifyBody, requireLinkType } from '../one-time-tokens/verify-request.ts'
-import { isForm } from '../plugins/json-body.ts'
-import { readContext } from '../plugins/request-context.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { isPrefetch } from '../flows/prefetch.ts'
+import { redirectQuery } from '../flows/redirect-allow-list.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/verify-redirect.ts'
+import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
+import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { isForm } from '../plugins/json-body.ts'
+import { readContext } from '../plugins/request-context.ts'
+import type { RequestContext } from '../request-context.ts'
 import { sessionViewSchema } from '../sessions/session-view.ts'
 import type { Redeemed } from '../use-cases/redeem-token.ts'
-import type { RequestContext } from '../use-cases/request-context.ts'
 import { signNewSession } from '../use-cases/sign-new-session.ts'
 import { verifyCode, verifyLink } from '../use-cases/verify-token.ts'
 
@@ -22,7 +23,7 @@ const verifyQuery = z.object({
   type: z.string().optional(),
   token: z.string().optional(),
   token_hash: z.string().optional(),
-  redirect_to: z.string().optional(),
+  ...redirectQuery.shape,
 })
 const verifyBody = z.looseObject({
   ...verifyQuery.shape,
@@ -142,9 +143,6 @@ async function followLink(
     const session = await signNewSession(deps, used.session)
     return go(sessionRedirect(context.redirectTo, session, used.type ?? type))
   } catch (thrown) {
-    const error = toHttpError(errorVocabulary, thrown, request)
-    request.errorCode = error.code
-    if (error.status >= 500) request.log.error({ err: error.cause ?? error }, error.message)
-    return go(failureRedirect(context.redirectTo, error, flow))
+    return go(failureRedirect(context.redirectTo, noteThrown(errorVocabulary, thrown, request), flow))
   }
 }

@@ -1,66 +1,81 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { validationFailed } from '../errors.ts'
-import { exchangeFailed, inviteUnknown } from '../external-errors.ts'
-import {
-  insertAuthorizationFlow,
-  type LinkingTarget,
-  type NewAuthorizationFlow,
-} from '../flows/authorization-flow-repository.ts'
+import { manualLinkingDisabled, validationFailed } from '../errors.ts'
+import { inviteUnknown } from '../external-errors.ts'
+import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow } from '../flows/flow-repository.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import { authorizationUrl } from '../providers/authorization-url.ts'
-import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
-import { describeFailure } from '../providers/describe-failure.ts'
-import { requestToken } from '../providers/oauth1-client.ts'
-import type { OAuth1Provider } from '../providers/provider.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
+import { beginSignIn } from '../providers/begin-sign-in.ts'
+import { findProvider } from '../providers/find-provider.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
-import { lockLinkingUser } from './find-caller.ts'
-import { findProvider } from './find-provider.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { findCaller, lockLinkingUser } from './find-caller.ts'
+import { requireIdentityOwner } from './require-identity-owner.ts'
 
-/** A wish to sign in at a provider. */
+type Deps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'randomBytes'>
+
 export interface StartAuthorization {
   readonly provider: string
-  /** Beside those that the provider is always asked for; comma or space separated. */
+  /** Scopes beside those that the service always asks for, separated by commas or spaces. */
   readonly scopes: string
-  /** A permitted target. */
+  /** Permitted by the redirect rules. */
   readonly redirectTo: string
   readonly pkce: PkceChallenge | undefined
-  /** Of a mail's link; undefined: nobody accepts an invitation. */
+  /** The token of the invitation that is accepted; undefined: none is. */
   readonly inviteToken: string | undefined
-  /** The whole query of the request: what is not ours is passed on. */
+  /** The whole query of the request. */
   readonly query: Readonly<Record<string, string>>
-  /** Whose account the identity will be for; null signs in whoever comes back. */
+  /** The account that the identity is linked to; null: the flow signs in. */
   readonly linking: LinkingTarget | null
 }
 
-const VERIFIER_BYTES = 32
-const NONCE_BYTES = 12
-
 /**
- * Begins a sign-in at a provider: stores the flow and answers where the browser has to go (reference: GET /authorize).
- * @throws validationFailed, inviteUnknown, exchangeFailed
+ * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
+ * @returns the URL that the browser goes to @throws validationFailed, inviteUnknown, exchangeFailed
  */
-export async function startAuthorization(deps: AuthDeps, wish: StartAuthorization): Promise<string> {
-  const { provider: name, redirectTo, pkce, linking } = wish
-  const configured = await findProvider(deps, name)
-  if (!configured) throw validationFailed({ message: unsupported(name) })
+export async function startAuthorization(deps: Deps, request: StartAuthorization): Promise<string> {
+  const { provider, scopes, query, pkce, linking } = request
+  const configured = await findProvider(deps, provider)
+  if (!configured) throw validationFailed({ message: unsupported(provider) })
   const id = randomUUID()
-  const inviteTokenHash = await findInvitation(deps, wish.inviteToken)
-  const begun = await begin(deps, configured, { ...wish, id })
-  const seal = (secret: string | undefined) =>
-    secret === undefined ? null : sealSecret(deps.encryptionKeys, id, secret, deps.randomBytes(NONCE_BYTES))
-  await remember(deps, {
-    ...{ id, provider: name, redirectTo, pkce, linking, inviteTokenHash, at: deps.now() },
-    codeVerifier: seal(begun.codeVerifier),
-    requestToken: seal(begun.requestToken),
+  const inviteTokenHash = await findInvitation(deps, request.inviteToken)
+  const begun = await beginSignIn(deps, configured, { state: id, scopes, query })
+  await storeFlow(deps, {
+    id,
+    provider,
+    // EXTERNAL_REDIRECT_URL is the end of every flow.
+    redirectTo: deps.config.external.redirectUrl ?? request.redirectTo,
+    pkce,
+    inviteTokenHash,
+    linking,
+    codeVerifier: seal(deps, id, begun.codeVerifier),
+    requestToken: seal(deps, id, begun.requestToken),
+    at: deps.now(),
   })
   return begun.url
 }
 
-/** One that links is of a session, which may have ended meanwhile. @throws what lockLinkingUser throws */
-async function remember(deps: AuthDeps, flow: NewAuthorizationFlow): Promise<void> {
+export interface StartLinking {
+  readonly caller: Caller
+  readonly request: Omit<StartAuthorization, 'inviteToken' | 'linking'>
+}
+
+/**
+ * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
+ * @throws manualLinkingDisabled, identitiesNeedSecondFactor, and what `startAuthorization` throws
+ */
+export async function startLinking(deps: Deps, { caller, request }: StartLinking): Promise<string> {
+  if (!deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
+  const active = await findCaller(deps, caller)
+  await requireIdentityOwner(deps.db, deps, active)
+  const { user, session } = active
+  const linking = { userId: user.id, sessionId: session?.id ?? null, aal: session?.aal ?? 'aal1' } as const
+  return startAuthorization(deps, { ...request, inviteToken: undefined, linking })
+}
+
+/** A linking flow belongs to a session. Checks again, under its lock, that the session is alive. */
+async function storeFlow(deps: Pick<Deps, 'config' | 'db' | 'now'>, flow: NewAuthorizationFlow): Promise<void> {
   const { linking } = flow
   if (linking === null) return insertAuthorizationFlow(deps.db, flow)
   await deps.db.transaction().execute(async (trx) => {
@@ -69,44 +84,14 @@ async function remember(deps: AuthDeps, flow: NewAuthorizationFlow): Promise<voi
   })
 }
 
-/** Where the browser goes, and what has to be known when it comes back. */
-interface Begun {
-  readonly url: string
-  readonly codeVerifier?: string
-  /** JSON of an `OAuth1Token`. */
-  readonly requestToken?: string
+const NONCE_BYTES = 12
+
+function seal({ encryptionKeys, randomBytes }: Deps, flowId: string, secret: string | undefined) {
+  return secret === undefined ? null : sealSecret(encryptionKeys, flowId, secret, randomBytes(NONCE_BYTES))
 }
 
-function begin(
-  deps: AuthDeps,
-  configured: AnyConfiguredProvider,
-  wish: StartAuthorization & { readonly id: string },
-): Begun | Promise<Begun> {
-  if (isOAuth1(configured)) return beginOAuth1(deps, configured, wish.id)
-  const { id: state, scopes, query } = wish
-  if (!configured.provider.usesPkce) return { url: authorizationUrl(configured, { state, scopes, query }) }
-  const codeVerifier = deps.randomBytes(VERIFIER_BYTES).toString('base64url')
-  return { url: authorizationUrl(configured, { state, scopes, query, codeVerifier }), codeVerifier }
-}
-
-/** The provider gives a token first, which stands for the whole request. The state is a part of where it returns to. */
-async function beginOAuth1(
-  deps: AuthDeps,
-  configured: ConfiguredProvider<OAuth1Provider>,
-  state: string,
-): Promise<Begun> {
-  const callback = new URL(configured.account.redirectUri)
-  callback.searchParams.set('state', state)
-  const token = await requestToken(deps, configured, callback.href).catch((error) => {
-    throw exchangeFailed({ cause: describeFailure(error) })
-  })
-  const url = new URL(configured.provider.authorizeUrl)
-  url.searchParams.set('oauth_token', token.token)
-  return { url: url.href, requestToken: JSON.stringify(token) }
-}
-
-/** The hash of the token of an invitation that still holds. @throws inviteUnknown */
-async function findInvitation({ db, now }: AuthDeps, token: string | undefined): Promise<Buffer | null> {
+/** The hash of the token of an invitation that is still valid. @throws inviteUnknown */
+async function findInvitation({ db, now }: Deps, token: string | undefined): Promise<Buffer | null> {
   if (token === undefined) return null
   const hash = hashLinkToken(token)
   const found = await findTokenByLink(db, hash, ['confirmation'])

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { errorSchema } from '../../error-body.ts'
+import { customProvidersDisabled, validationFailed } from '../../errors.ts'
 import { customProviderChanges, newCustomProvider } from '../../providers/custom-provider.ts'
 import { listCustomProviders } from '../../providers/custom-provider-repository.ts'
 import { customProviderView, toCustomProviderView } from '../../providers/custom-provider-view.ts'
-import { errorSchema } from '../../error-body.ts'
-import { customProvidersDisabled, validationFailed } from '../../errors.ts'
 import {
   changeCustomProvider,
   createCustomProvider,

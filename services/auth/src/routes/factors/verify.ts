@@ -4,13 +4,13 @@ import { errorSchema } from '../../error-body.ts'
 import { validationFailed } from '../../errors.ts'
 import { challengeNotFound } from '../../factor-errors.ts'
 import type { FactorAnswer } from '../../factors/proof.ts'
+import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { sessionViewSchema } from '../../sessions/session-view.ts'
 import { verifyFactor } from '../../use-cases/verify-factor.ts'
 import { parseId, requireId } from '../../users/require-id.ts'
-import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
 
 const VerifyBody = z.object({
   challenge_id: z.string().optional(),

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-body.ts'
+import { assertionSchema } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
 import { sessionViewSchema } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 import { signNewSession } from '../../../use-cases/sign-new-session.ts'
-import { assertionSchema } from '../../../passkeys/credential.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: assertionSchema })
 

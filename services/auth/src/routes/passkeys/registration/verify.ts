@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-body.ts'
+import { registrationSchema } from '../../../passkeys/credential.ts'
 import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { registerPasskey } from '../../../use-cases/register-passkey.ts'
-import { registrationSchema } from '../../../passkeys/credential.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: registrationSchema })
 

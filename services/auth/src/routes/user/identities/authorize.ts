@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-body.ts'
-import { authorizeQuery, readAuthorizeQuery } from '../../../providers/authorize-query.ts'
+import { authorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-query.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readContext } from '../../../plugins/request-context.ts'
-import { startLinking } from '../../../use-cases/start-linking.ts'
+import { startLinking } from '../../../use-cases/start-authorization.ts'
 
-/** `GET /user/identities/authorize`: sends a browser to a provider, to add the account there to the own one. */
+/** `GET /user/identities/authorize`: sends a browser to a provider, to link the identity there to the caller's account. */
 export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)
@@ -29,8 +29,8 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { redirectTo } = await readContext(deps, request, reply)
       const { caller, query } = request
-      const wish = { ...readAuthorizeQuery(query, deps.config.signup.pkce), redirectTo }
-      const url = await startLinking(deps, { caller, wish })
+      const asked = readAuthorizeQuery(query, deps.config.signup.pkce)
+      const url = await startLinking(deps, { caller, request: { ...asked, redirectTo } })
       if (query.skip_http_redirect === 'true') return { url }
       return reply.header('referrer-policy', 'no-referrer').redirect(url, 302)
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { oauth1Header } from './oauth1-signature.ts'
+import { oauth1Header } from './oauth1-client.ts'
 
 /** The example of Twitter's document "Creating a signature", in its two versions; what it posts stands in the query here. */
 const EXAMPLE = {

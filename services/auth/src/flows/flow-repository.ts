@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto'
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
+import type { AuthDatabase, FlowStateTable } from '../database.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
+import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { Timestamp } from '../users/timestamp.ts'
+import type { PkceChallenge } from './pkce.ts'
+
+/** A sign-in at an external provider, from the moment when the browser is sent there. */
+export interface AuthorizationFlow {
+  /** The parameter `state`. */
+  readonly id: string
+  readonly provider: string
+  /** Where the browser ends. The redirect rules permitted it when the flow began. */
+  readonly redirectTo: string
+  /** Undefined for the implicit flow. */
+  readonly pkce: PkceChallenge | undefined
+  /** The hash of the token of the invitation that the flow accepts. */
+  readonly inviteTokenHash: Buffer | null
+  /** The account that the identity is linked to; null where the flow signs in. */
+  readonly linking: LinkingTarget | null
+  /** The verifier for the provider, sealed for the flow's id. */
+  readonly codeVerifier: SealedSecret | null
+  /** The request token of OAuth 1.0a and its secret, sealed for the flow's id. */
+  readonly requestToken: SealedSecret | null
+}
+
+/** The account that an identity is linked to, and the session that began it. */
+export interface LinkingTarget {
+  readonly userId: string
+  /** Null for a token without a session. */
+  readonly sessionId: string | null
+  /** The assurance level of the token that began it. */
+  readonly aal: 'aal1' | 'aal2'
+}
+
+/** The tokens of the provider, sealed for the flow's id. */
+interface SealedProviderTokens {
+  readonly access: SealedSecret | null
+  readonly refresh: SealedSecret | null
+}
+
+/** A flow that begins. */
+export type NewAuthorizationFlow = AuthorizationFlow & { readonly at: Date }
+
+/** Stores a flow while its browser is at the provider. */
+export async function insertAuthorizationFlow(db: Kysely<AuthDatabase>, flow: NewAuthorizationFlow): Promise<void> {
+  await db
+    .insertInto('flow_state')
+    .values({
+      id: flow.id,
+      provider_type: flow.provider,
+      authentication_method: 'oauth',
+      code_challenge: flow.pkce?.challenge ?? null,
+      code_challenge_method: flow.pkce?.method ?? null,
+      redirect_to: flow.redirectTo,
+      invite_token_hash: flow.inviteTokenHash,
+      linking_target_id: flow.linking?.userId ?? null,
+      linking_session_id: flow.linking?.sessionId ?? null,
+      linking_aal: flow.linking?.aal ?? null,
+      provider_pkce_verifier: flow.codeVerifier,
+      oauth1_secret: flow.requestToken,
+      created_at: flow.at,
+    })
+    .execute()
+}
+
+export type ClaimedFlow =
+  | { readonly verdict: 'claimed'; readonly flow: AuthorizationFlow & { readonly startedAt: Timestamp } }
+  | { readonly verdict: 'used' | 'unknown' }
+
+/**
+ * Claims a flow for the answer of its provider. Of concurrent requests one succeeds. Deletes an implicit flow, which ends here;
+ * a PKCE flow stays for the exchange of its auth code.
+ */
+export async function claimAuthorizationFlow(db: Kysely<AuthDatabase>, id: string, at: Date): Promise<ClaimedFlow> {
+  const { rows } = await sql<Selectable<FlowStateTable>>`
+    WITH implicit AS (
+      DELETE FROM ${sql.table('flow_state')}
+      WHERE id = ${id} AND authentication_method = 'oauth' AND code_challenge IS NULL RETURNING *
+    ), pkce AS (
+      UPDATE ${sql.table('flow_state')} SET claimed_at = ${at}
+      WHERE id = ${id} AND authentication_method = 'oauth' AND code_challenge IS NOT NULL AND claimed_at IS NULL
+      RETURNING *
+    )
+    SELECT * FROM implicit UNION ALL SELECT * FROM pkce`.execute(db)
+  const [row] = rows
+  if (row) return { verdict: 'claimed', flow: { ...toFlow(row), startedAt: row.created_at } }
+  const used = db.selectFrom('flow_state').select('id').where('id', '=', id).where('claimed_at', 'is not', null)
+  return { verdict: (await used.executeTakeFirst()) ? 'used' : 'unknown' }
+}
+
+interface FlowEnd {
+  readonly userId: string
+  readonly codeHash: Buffer
+  readonly tokens: SealedProviderTokens
+  /** Since when the identity is a way into the account; null: since the account exists. */
+  readonly credentialSince: Timestamp | Date | null
+  /** The external account that the exchange links; null: the exchange links none. */
+  readonly linkedAccount: ExternalAccount | null
+  readonly at: Date
+}
+
+/** Stores the auth code that ends a flow, and what its exchange needs. False when the flow has been cleaned up. */
+export async function finishAuthorizationFlow(
+  trx: Transaction<AuthDatabase>,
+  id: string,
+  end: FlowEnd,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('flow_state')
+    .set({
+      user_id: end.userId,
+      auth_code_hash: end.codeHash,
+      auth_code_issued_at: end.at,
+      provider_access_token: end.tokens.access,
+      provider_refresh_token: end.tokens.refresh,
+      credential_since: end.credentialSince,
+      linked_account: end.linkedAccount,
+      // The provider has answered, so both secrets are spent.
+      provider_pkce_verifier: null,
+      oauth1_secret: null,
+    })
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+function toFlow(row: Selectable<FlowStateTable>): AuthorizationFlow {
+  const { linking_target_id: userId } = row
+  return {
+    id: row.id,
+    provider: row.provider_type,
+    redirectTo: row.redirect_to ?? '',
+    pkce: toPkce(row),
+    inviteTokenHash: row.invite_token_hash,
+    linking: userId === null ? null : toTarget(userId, row),
+    codeVerifier: row.provider_pkce_verifier,
+    requestToken: row.oauth1_secret,
+  }
+}
+
+/** The `amr` method of the session that the exchange of the code opens (reference: Use of a secret). */
+export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'oauth'
+
+/** Stores the challenge of a mail's PKCE flow. @returns the id of its row */
+export async function insertMailFlow(
+  trx: Transaction<AuthDatabase>,
+  userId: string,
+  method: FlowMethod,
+  { challenge, method: challengeMethod }: PkceChallenge,
+): Promise<string> {
+  const values = { user_id: userId, provider_type: 'email', authentication_method: method }
+  const { id } = await trx
+    .insertInto('flow_state')
+    .values({ ...values, code_challenge: challenge, code_challenge_method: challengeMethod })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+/** Stores the auth code of a flow whose mail was confirmed. False when the flow has been cleaned up. */
+export async function issueAuthCode(
+  trx: Transaction<AuthDatabase>,
+  flowStateId: string,
+  { code, now }: { readonly code: string; readonly now: Date },
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('flow_state')
+    .set({ auth_code_hash: hashAuthCode(code), auth_code_issued_at: now })
+    .where('id', '=', flowStateId)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** A flow whose auth code waits for its exchange. */
+export interface FinishedFlow {
+  readonly id: string
+  readonly codeHash: Buffer
+  readonly codeIssuedAt: Timestamp
+  readonly userId: string
+  /** `email`, or the name of an external provider. */
+  readonly provider: string
+  readonly method: FlowMethod
+  readonly pkce: PkceChallenge
+  /** Of a sign-in at a provider: since when its identity is a way into the account; null: since the account exists. */
+  readonly credentialSince: Timestamp | null
+  /** The session that began to link an identity; null: the flow signs in. */
+  readonly linkingSessionId: string | null
+  readonly providerTokens: SealedProviderTokens
+  /** The external account that the exchange links, and to which account; null: the exchange signs in. */
+  readonly link: { readonly account: ExternalAccount; readonly target: LinkingTarget } | null
+  /** Where the browser ended. The redirect rules permitted it when the flow began. */
+  readonly redirectTo: string
+}
+
+/** Finds the flow of an auth code. */
+export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Promise<FinishedFlow | undefined> {
+  const query = db.selectFrom('flow_state').selectAll().where('auth_code_hash', '=', hashAuthCode(code))
+  const row = await query.executeTakeFirst()
+  if (!row) return undefined
+  const { auth_code_hash: codeHash, auth_code_issued_at: codeIssuedAt, user_id: userId } = row
+  const pkce = toPkce(row)
+  if (codeHash === null || codeIssuedAt === null || userId === null || !pkce) return undefined
+  return {
+    id: row.id,
+    codeHash,
+    codeIssuedAt,
+    userId,
+    provider: row.provider_type,
+    // Only this file writes the column.
+    method: row.authentication_method as FlowMethod,
+    pkce,
+    credentialSince: row.credential_since,
+    linkingSessionId: row.linking_session_id,
+    providerTokens: { access: row.provider_access_token, refresh: row.provider_refresh_token },
+    link: row.linked_account && { account: row.linked_account, target: toTarget(userId, row) },
+    redirectTo: row.redirect_to ?? '',
+  }
+}
+
+function toPkce(row: Selectable<FlowStateTable>): PkceChallenge | undefined {
+  const { code_challenge: challenge, code_challenge_method: method } = row
+  // The table's check allows no other method beside a challenge.
+  return challenge === null ? undefined : { challenge, method: method as PkceChallenge['method'] }
+}
+
+/** A row of an older version has no assurance level; `aal1` proves the least. */
+function toTarget(userId: string, row: Selectable<FlowStateTable>): LinkingTarget {
+  return { userId, sessionId: row.linking_session_id, aal: row.linking_aal === 'aal2' ? 'aal2' : 'aal1' }
+}
+
+/** Deletes a flow. False when another request was first, or the flow has a newer code. */
+export async function deleteFlow(
+  trx: Transaction<AuthDatabase>,
+  { id, codeHash }: Pick<FinishedFlow, 'id' | 'codeHash'>,
+): Promise<boolean> {
+  const query = trx.deleteFrom('flow_state').where('id', '=', id).where('auth_code_hash', '=', codeHash)
+  return (await query.executeTakeFirst()).numDeletedRows > 0n
+}
+
+/** Deletes the flows of a user whose code waits for its exchange: each would open a session. */
+export async function deleteFinishedFlows(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+  await trx.deleteFrom('flow_state').where('user_id', '=', userId).where('auth_code_hash', 'is not', null).execute()
+}
+
+/** The hash of an auth code as its row holds it. */
+export function hashAuthCode(code: string): Buffer {
+  return createHash('sha256').update(code).digest()
+}

@@ -1,0 +1,31 @@
+import type { Kysely } from 'kysely'
+import type { AuthConfig } from '../config.ts'
+import type { AuthDatabase } from '../database.ts'
+import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
+import { builtInProviders } from './built-in-providers.ts'
+import type { AnyConfiguredProvider } from './configured-provider.ts'
+import { CUSTOM_PREFIX } from './custom-provider.ts'
+import { findCustomProvider } from './custom-provider-repository.ts'
+import { defineCustomProvider } from './define-custom-provider.ts'
+
+interface Deps {
+  readonly config: Pick<AuthConfig, 'external' | 'server'>
+  readonly db: Kysely<AuthDatabase>
+  readonly encryptionKeys: EncryptionKeys
+}
+
+/** Finds a provider by name: a fixed provider that the settings switch on, or a custom provider that is enabled. */
+export async function findProvider(deps: Deps, name: string): Promise<AnyConfiguredProvider | undefined> {
+  const { external, server } = deps.config
+  if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)
+  const found = external.custom.enabled ? await findCustomProvider(deps.db, name) : undefined
+  if (!found?.settings.enabled) return undefined
+  const { id, identifier, settings } = found
+  const redirectUri = `${server.externalUrl.replace(/\/$/, '')}/callback`
+  return defineCustomProvider({
+    identifier,
+    settings,
+    secret: openSecret(deps.encryptionKeys, id, found.secret),
+    redirectUri,
+  })
+}

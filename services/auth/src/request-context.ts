@@ -1,0 +1,18 @@
+/** What a use case knows about the request that it serves. */
+export interface RequestContext {
+  /** The audience of new users, and among whom users are looked up. */
+  readonly audience: string
+  /** The client's address, for the audit log. */
+  readonly ip: string
+  /** The client's address, for limits. */
+  readonly address: string
+  /** The key of the limits for each client; undefined: the client is not limited. */
+  readonly limitKey: string | undefined
+  /** The client's network, by which a user may be recognised; undefined where all clients may share it. */
+  readonly network: string | undefined
+  readonly userAgent: string
+  /** Where the flow ends. Permitted by the redirect rules, and not checked again. */
+  readonly redirectTo: string
+  /** The base of the links in mails. */
+  readonly linkBase: string
+}
