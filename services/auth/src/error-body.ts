@@ -3,7 +3,17 @@ import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { badJson, methodNotAllowed, notFound, requestTimeout, requestTooLarge, serverBusy, serviceUnavailable, unexpectedFailure, validationFailed } from './errors.ts'
+import {
+  badJson,
+  methodNotAllowed,
+  notFound,
+  requestTimeout,
+  requestTooLarge,
+  serverBusy,
+  serviceUnavailable,
+  unexpectedFailure,
+  validationFailed,
+} from './errors.ts'
 
 /** What the form of an error body depends on. */
 export interface ErrorBodyContext {

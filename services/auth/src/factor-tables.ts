@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Factor, FactorType } from './factors/factor.ts'
-import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { StoredCredential } from './passkeys/credential.ts'
+import type { SealedSecret } from './secrets/sealed-secret.ts'
 
 // Second factors and passkeys. The types of times are those of database.ts.
 type Timestamp = ColumnType<string, string | Date, string | Date>

@@ -5,8 +5,8 @@ import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { mailTask, queueMail } from '../src/messages/mail-job.ts'
-import { tasks } from '../src/migrations.ts'
 import { smsTask } from '../src/messages/sms-job.ts'
+import { tasks } from '../src/migrations.ts'
 import { openMailApp } from './mail-app.ts'
 
 const metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource: {} })

@@ -1,6 +1,7 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Kysely } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { auditName, type User } from '../users/user.ts'
 
 /** Who does what is recorded: a user, or an admin whose token may name none. */
@@ -40,6 +41,12 @@ const LOG_TYPES = {
 
 export type AuditAction = keyof typeof LOG_TYPES
 
+export interface AuditDeps {
+  readonly config: Pick<AuthConfig, 'database'>
+  readonly logger: ServiceLogger['logger']
+  readonly now: () => Date
+}
+
 export interface AuditEvent {
   readonly action: AuditAction
   /** Who did it; for sign-in flows the user. */
@@ -53,11 +60,7 @@ export interface AuditEvent {
 }
 
 /** Writes one event in the transaction of what happened; to the log alone where AUDIT_LOG_DISABLE_POSTGRES is set. */
-export async function recordAudit(
-  trx: Kysely<AuthDatabase>,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
-  event: AuditEvent,
-): Promise<void> {
+export async function recordAudit(trx: Kysely<AuthDatabase>, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
   if (!deps.config.database.auditInPostgres) {

@@ -1,5 +1,4 @@
-import type { AuthDeps } from '../deps.ts'
-import type { AuditAction } from './audit-log.ts'
+import type { AuditAction, AuditDeps } from './audit-log.ts'
 
 /** An event that a function of the database records, for where that is switched off. */
 export interface LoggedEvent {
@@ -9,7 +8,7 @@ export interface LoggedEvent {
 }
 
 /** Tells the log about an event where AUDIT_LOG_DISABLE_POSTGRES keeps it out of the database. */
-export function auditToLog(deps: Pick<AuthDeps, 'config' | 'logger'>, { action, actorId, ip }: LoggedEvent): void {
+export function auditToLog(deps: Omit<AuditDeps, 'now'>, { action, actorId, ip }: LoggedEvent): void {
   if (deps.config.database.auditInPostgres) return
   deps.logger.info({ auth_event: { actor_id: actorId, action, ip_address: ip } }, 'audit')
 }

@@ -1,7 +1,7 @@
 import { integer, parseDuration, parsed } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
-import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
+import { parseTemplate, type Template } from '../messages/mail-template.ts'
 
 /** How many messages may go out: `points` in each window of `windowMs`. `points` 0 lets none out. */
 export interface Rate {

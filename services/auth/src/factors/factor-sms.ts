@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { renderText } from '../messages/mail-template.ts'
-import { codeMatches, hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { renderText } from '../messages/mail-template.ts'
 import type { SmsJob } from '../messages/sms-job.ts'
 import { findTestCode } from '../messages/test-code.ts'
+import { codeMatches, hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
 
 export interface FactorSms {
   readonly userId: string

@@ -1,10 +1,17 @@
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
 import { hookFailed } from '../hook-errors.ts'
-import type { AccessTokenClaims } from '../sessions/access-token.ts'
-import { requireHookAnswer } from './hooks.ts'
+import { requireHookAnswer } from './hook-answer.ts'
+import type { Hooks } from './hooks.ts'
 
-/** Claims that a token must still have after the hook (reference: Hooks). */
+/** The claims that a hook cannot change, and when the token expires. */
+interface TokenClaims {
+  readonly sub: string
+  readonly session_id: string
+  /** Epoch seconds. */
+  readonly exp: number
+}
+
+/** The claims that a token must still have after the hook (reference: Hooks). */
 const claimsSchema = z.looseObject({
   aud: z.union([z.string(), z.array(z.string())]),
   exp: z.int(),
@@ -20,19 +27,19 @@ const claimsSchema = z.looseObject({
 const answerSchema = z.object({ claims: claimsSchema })
 
 /**
- * The claims of an access token, as the hook CUSTOM_ACCESS_TOKEN wants them where it is on.
- * @param method how the token was come by: a method of `amr`, or `token_refresh`
- * @throws what the hook refuses with, hookFailed
+ * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
+ * @param method how the client got the token: a method of `amr`, or `token_refresh`
+ * @throws hookFailed, or the error with which the hook refuses
  */
 export async function customiseClaims(
-  { hooks }: Pick<AuthDeps, 'hooks'>,
-  claims: AccessTokenClaims,
+  { hooks }: { readonly hooks: Hooks },
+  claims: TokenClaims,
   method: string,
 ): Promise<{ readonly exp: number }> {
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
   const { claims: wanted } = requireHookAnswer(answerSchema, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
-  // What a token may do is the operator's to say; whose it is, is not: a mistake there would sign people in as others.
+  // The operator decides what a token permits, but not whose it is: a mistake there would sign people in as others.
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     throw hookFailed({ cause: new Error('the hook names another user or session') })
   }

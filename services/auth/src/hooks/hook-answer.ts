@@ -3,21 +3,21 @@ import type { OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
 import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../hook-errors.ts'
 
-/** What a hook may answer at most. */
+/** The longest answer that is read. */
 export const ANSWER_BYTES_MAX = 200 * 1_024
 
 export type HookAnswer = Readonly<Record<string, unknown>>
 
 const errorSchema = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
 
-/** Whether a hook has asked to be asked again. */
+/** Whether a hook asks for another attempt. */
 export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
   return status === 429 || status === 503
 }
 
 /**
  * Reads the answer of a hook (reference: Hooks). An empty body is an empty object.
- * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed; and what the hook itself wants to be said
+ * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed, or the error with which the hook refuses
  */
 export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
   if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()
@@ -35,15 +35,25 @@ function parse(body: string, contentType: string): HookAnswer {
   try {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(body))
   } catch {
-    // The parser's own words quote the body.
+    // The parser's own message quotes the body, which must not reach the log.
     throw hookFailed({ cause: new Error('the hook answers no JSON object') })
   }
 }
 
-/** A hook refuses with a status of its own; one that is no client's error is a fault of the hook. */
+/** The error of a hook that refuses with a client error. Any other status is a failure of the hook itself. */
 function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
   if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
-  // Every 429 tells clients when to come again (reference: Response headers).
+  // Every 429 says when to try again (reference: Response headers).
   const headers: Record<string, string> = status === 429 ? { 'retry-after': '60' } : {}
   return new HttpError(status, hookRejected.code, { message, headers })
+}
+
+/** Checks the form of an answer. @throws hookFailed */
+export function requireHookAnswer<Output>(
+  schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
+  answer: HookAnswer,
+): Output {
+  const parsed = schema.safeParse(answer)
+  if (parsed.success) return parsed.data
+  throw hookFailed({ cause: parsed.error })
 }

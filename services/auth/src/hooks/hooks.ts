@@ -1,20 +1,19 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { AddressRefused, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
-import type { AuthDeps } from '../deps.ts'
 import { hookFailed, hookTimeout, hookTimeoutAfterRetry } from '../hook-errors.ts'
 import { ANSWER_BYTES_MAX, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
-import { signatureHeaders } from './signature.ts'
 
-/** The operator's own server, asked over HTTP (reference: Hooks). */
+/** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
   /**
-   * Asks a hook that is on. No connection of the database is held meanwhile.
-   * @throws what the hook refuses with, or an error that says how it could not be asked
+   * Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds.
+   * @throws what the hook refuses with, or an error that says why the call failed
    */
   call(name: HookName, payload: object): Promise<HookAnswer>
 }
@@ -22,10 +21,10 @@ export interface Hooks {
 interface HookDeps {
   readonly outbound: Pick<Outbound, 'send'>
   readonly now: () => Date
-  readonly logger: AuthDeps['logger']
+  readonly logger: ServiceLogger['logger']
 }
 
-/** For one call, whatever it takes. */
+/** The time of one call, all its attempts together. */
 const TOTAL_MS = 5_000
 const ATTEMPTS = 3
 const PAUSE_MS = 200
@@ -46,13 +45,13 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
   }
 }
 
-/** A hook's own words may name the user: they are for the client, and stay out of the log. */
+/** Logs codes and causes, never the hook's own message: it is for the client, and may name the user. */
 function logRefusal({ logger }: HookDeps, hook: HookName, error: unknown): void {
   const { code, cause } = error instanceof HttpError ? error : { code: 'failed', cause: error }
   logger.warn({ hook, code, reason: cause instanceof Error ? cause.message : undefined }, 'hook refused or failed')
 }
 
-/** Three tries in five seconds. All have one id, so that a hook can tell that it has seen the message. */
+/** Tries three times within five seconds. All attempts have one id, so that a hook can recognise a repeated message. */
 async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string): Promise<OutboundAnswer> {
   const timestamp = Math.floor(deps.now().getTime() / 1_000)
   const headers = {
@@ -63,7 +62,7 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
   const tooLate = once(end, 'abort').then(() => {
     throw hookTimeout()
   })
-  // What is not waited for any more must not end the process.
+  // Nothing may await this promise when it rejects. An unhandled rejection would end the process.
   tooLate.catch(() => {})
   for (let attempt = 1; ; attempt += 1) {
     const sent = deps.outbound.send({
@@ -86,12 +85,19 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
   }
 }
 
-/** What a hook has answered, in the form that its caller wants. @throws hookFailed */
-export function requireHookAnswer<Output>(
-  schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
-  answer: HookAnswer,
-): Output {
-  const parsed = schema.safeParse(answer)
-  if (parsed.success) return parsed.data
-  throw hookFailed({ cause: parsed.error })
+interface SignedMessage {
+  readonly id: string
+  /** Epoch seconds. */
+  readonly timestamp: number
+  readonly body: string
+}
+
+/** The headers of Standard Webhooks. With one of the keys, a receiver can check the sender and the age of a message. */
+function signatureHeaders(keys: readonly Buffer[], { id, timestamp, body }: SignedMessage) {
+  const signatures = keys.map((key) => createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64'))
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures.map((signature) => `v1,${signature}`).join(' '),
+  }
 }

@@ -1,20 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { findOwner } from '../users/user-profile-repository.ts'
 import { toUserView } from '../users/user-view.ts'
+import type { Hooks } from './hooks.ts'
 
 /** Somebody who has become a user. */
 export interface UserCreated {
   readonly userId: string
-  /** Address for the hook, empty where none is known. */
+  /** The address that the hook is told; empty where none is known. */
   readonly ip: string
 }
 
-/** The hook may be away for a day. */
+interface WorkDeps {
+  readonly db: Kysely<AuthDatabase>
+  readonly hooks: Hooks
+  readonly jobs: Jobs
+  readonly now: () => Date
+}
+
+/** Tries for a day, so that news outlive an outage of the hook. */
 export const userCreatedTask = defineTask<UserCreated>('user-created', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
@@ -22,41 +29,39 @@ export const userCreatedTask = defineTask<UserCreated>('user-created', {
 })
 
 /**
- * Longer than a signup may be on its way: 5 s until its batch goes, then 5 for a connection and 10 for the statement, both a
- * second time where it goes alone after that. By then the user is there, or never will be.
+ * How long the job of a sign-up waits: longer than the sign-up may take. That is 5 s until its batch goes, 5 s for a connection
+ * and 10 s for the statement, the last two twice where the sign-up goes alone after its batch. By then the user exists, or
+ * never will.
  */
 const HELD_SECONDS = 40
 
-/** Tells the hook AFTER_USER_CREATED, once the transaction that makes the user is committed. */
+/** Queues news for the hook AFTER_USER_CREATED, in the transaction that makes the user. */
 export async function queueUserCreated(
   trx: Kysely<AuthDatabase>,
-  { hooks, jobs }: Pick<AuthDeps, 'hooks' | 'jobs'>,
+  { hooks, jobs }: Pick<WorkDeps, 'hooks' | 'jobs'>,
   created: UserCreated,
 ): Promise<void> {
   if (hooks.isOn('AFTER_USER_CREATED')) await jobs.send(trx, userCreatedTask, created)
 }
 
 /**
- * The same before a function of the database is asked to make the user. It may find that somebody has the address: then
- * nobody has the id, and nothing is told. So a crash between the two loses nothing, and both ways take as long.
+ * Queues the same news before an SQL function makes the user, so that a crash in between loses nothing. The function may find
+ * that the address is taken. No user has the id then, and the job tells nothing. Either way takes the same time.
  */
 export async function holdUserCreated(
-  { db, hooks, jobs }: Pick<AuthDeps, 'db' | 'hooks' | 'jobs'>,
+  { db, hooks, jobs }: Pick<WorkDeps, 'db' | 'hooks' | 'jobs'>,
   created: UserCreated,
 ): Promise<void> {
   if (!hooks.isOn('AFTER_USER_CREATED')) return
   await jobs.send(db, userCreatedTask, created, { startAfterSeconds: HELD_SECONDS })
 }
 
-/** Takes such news from the queue. */
-export async function workOnUsersCreated(deps: Pick<AuthDeps, 'db' | 'hooks' | 'jobs' | 'now'>): Promise<void> {
-  await deps.jobs.work(userCreatedTask, (created) => tell(deps, created))
+/** Starts to work on these jobs. */
+export async function workOnUsersCreated(deps: WorkDeps): Promise<void> {
+  await deps.jobs.work(userCreatedTask, (created) => callHook(deps, created))
 }
 
-async function tell(
-  { db, hooks, now }: Pick<AuthDeps, 'db' | 'hooks' | 'now'>,
-  { userId, ip }: UserCreated,
-): Promise<Outcome> {
+async function callHook({ db, hooks, now }: Omit<WorkDeps, 'jobs'>, { userId, ip }: UserCreated): Promise<Outcome> {
   const profile = hooks.isOn('AFTER_USER_CREATED') ? await findOwner(db, userId) : undefined
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {

@@ -1,43 +1,52 @@
 import { randomUUID } from 'node:crypto'
-import { Hopeless, type Outcome } from '@trestle/jobs/jobs.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
-import { sendMailByHook } from '../hooks/message-hooks.ts'
-import { logUndelivered } from './undelivered.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { isHeld } from '../users/user-repository.ts'
-import type { Mail } from './mailer.ts'
+import type { Mail, Mailer } from './mailer.ts'
+import { sendMailByHook } from './message-hooks.ts'
+import { logUndelivered } from './undelivered.ts'
 
-/** A mail in the queue. Sealed there, since it carries links and codes. */
+/** A mail in the queue. Its job is sealed, because it carries links and codes. */
 export interface MailJob extends Mail {
-  /** RFC 3339; from then on the mail's link and code are dead. Null for notices. */
+  /** RFC 3339. The mail's link and code are dead from then on. Null for notifications. */
   readonly expiresAt: string | null
   /** Whose mail it is. */
   readonly userId: string
-  /** Drops the mail where a user has the address by now: the request that asked for it must not tell. */
+  /** Drops the mail where a user has the address by then. The request that asked for the mail must not reveal that. */
   readonly onlyIfFree?: true
 }
 
 /**
- * Mails outlive an outage of the server of more than a day. An attempt ends by itself, by the mailer's bounds on each step of
- * the conversation: were it given up earlier, its mail might still go out beside that of the next.
+ * The task outlives an outage of the mail server of more than a day. The mailer bounds each step of the SMTP conversation, so
+ * an attempt ends by itself before this timeout. A shorter timeout could give an attempt up whose mail still goes out, beside
+ * the mail of the next attempt.
  */
 export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 700, sealed: true })
 
-/** Sends a mail after the transaction of its cause has been committed. @param mail without an id gets one */
+/** Queues a mail, to be sent after the transaction has been committed. @param mail without an id gets one */
 export async function queueMail(
   trx: Kysely<AuthDatabase>,
-  { jobs }: Pick<AuthDeps, 'jobs'>,
+  { jobs }: { readonly jobs: Jobs },
   mail: Omit<MailJob, 'messageId'> & { readonly messageId?: string },
 ): Promise<void> {
   await jobs.send(trx, mailTask, { messageId: randomUUID(), ...mail })
 }
 
-/** Takes mails from the queue, and tells the log what the server, or the hook in its place, does not take. */
-export async function workOnMails(
-  deps: Pick<AuthDeps, 'db' | 'hooks' | 'jobs' | 'logger' | 'mailer' | 'now'>,
-): Promise<void> {
+export interface MailWorkDeps {
+  readonly db: Kysely<AuthDatabase>
+  readonly hooks: Hooks
+  readonly jobs: Jobs
+  readonly logger: ServiceLogger['logger']
+  readonly mailer: Pick<Mailer, 'send'>
+  readonly now: () => Date
+}
+
+/** Starts to send queued mails, by SMTP or by the hook SEND_EMAIL. Logs what the server or the hook does not take. */
+export async function workOnMails(deps: MailWorkDeps): Promise<void> {
   const send: SendMail = deps.hooks.isOn('SEND_EMAIL') ? (job) => sendMailByHook(deps, job) : deps.mailer.send
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     try {
@@ -54,11 +63,11 @@ export async function workOnMails(
 type SendMail = (job: MailJob, now: Date) => Promise<boolean>
 
 /**
- * Does the job: a mail for which there is no server is dropped and counted.
- * @throws Hopeless for one whose link has died meanwhile
+ * Sends a queued mail. Drops and counts it where no mail server is set.
+ * @throws Hopeless when the link of the mail has expired
  */
 export async function sendQueuedMail(
-  { logger, send, now }: Pick<AuthDeps, 'logger' | 'now'> & { readonly send: SendMail },
+  { logger, send, now }: Pick<MailWorkDeps, 'logger' | 'now'> & { readonly send: SendMail },
   job: MailJob,
 ): Promise<Outcome> {
   const at = now()

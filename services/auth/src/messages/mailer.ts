@@ -1,27 +1,27 @@
 import type { Meter } from '@opentelemetry/api'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import { compile, type FormatCallback } from 'html-to-text'
 import type { Transporter } from 'nodemailer'
 import type { MailConfig, SmtpConfig } from '../config/mail.ts'
-import type { AuthDeps } from '../deps.ts'
 import { MAIL_KINDS, type MailKind } from './default-templates.ts'
-import { htmlToText } from './html-to-text.ts'
 import { renderHtml, renderSubject, type Template, type TemplateVariables } from './mail-template.ts'
 import type { TemplateLoader } from './template-loader.ts'
 
-/** A mail that is to be rendered and sent. */
+/** A mail to render and send. */
 export interface Mail {
   readonly kind: MailKind
   readonly to: string
-  /** A UUID of our own: what answers and the log name the mail by. Part of its Message-ID, so that a copy shows as one. */
+  /** Our own UUID, for answers, the log and the Message-ID. By that, a mail program recognises a copy. */
   readonly messageId: string
   readonly variables: TemplateVariables
 }
 
 /** Sends mails by SMTP. */
 export interface Mailer {
-  /** @returns false where no server is set: the mail is dropped. @throws when the server does not take it */
+  /** @returns false where no server is set, and the mail is dropped @throws when the server does not take it */
   send(mail: Mail, now: Date): Promise<boolean>
-  /** Throws unless the server answers; undefined where none is set. */
+  /** Throws unless the server answers. Does nothing where no server is set. */
   check(): Promise<void>
   close(): void
 }
@@ -29,12 +29,12 @@ export interface Mailer {
 interface MailerOptions {
   readonly config: MailConfig
   readonly templates: TemplateLoader
-  readonly logger: AuthDeps['logger']
+  readonly logger: ServiceLogger['logger']
   readonly meter: Meter
 }
 
 const CONNECT_MS = 10_000
-/** In each step of the conversation. A server that looks through a mail takes its time before it accepts it. */
+/** For each step of the conversation. A server that scans a mail takes long before it accepts it. */
 const IDLE_MS = 60_000
 
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
@@ -63,7 +63,7 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
         return true
       } catch (error) {
         failed.add(1, { type: mail.kind })
-        throw withoutWords(error)
+        throw withoutServerText(error)
       }
     },
     check: async () => {
@@ -75,19 +75,19 @@ export function createMailer({ config, templates, logger, meter }: MailerOptions
   }
 }
 
-/** What went wrong, as the log and the queue may keep it: the server's own words can name the address. */
-function withoutWords(error: unknown): Error {
+/** The error as the log and the queue may keep it: its codes alone, because the text of a server may name the address. */
+function withoutServerText(error: unknown): Error {
   const known = error instanceof Error ? ['code', 'responseCode'].map((key): unknown => Reflect.get(error, key)) : []
   return new Error(['SMTP', ...known.filter((part) => part !== undefined)].join(' '))
 }
 
-/** With the first mail: the library is large, and no start waits for it. */
+/** Loads the library with the first mail. It is large, and would delay every start. */
 async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({
     host: smtp.host,
     port: smtp.port,
-    // Port 465 speaks TLS from the first byte; elsewhere STARTTLS is used when the server offers it, or in any case.
+    // Port 465 speaks TLS from the first byte. Elsewhere STARTTLS is used when the server offers it, or always if requireTLS is set.
     secure: smtp.port === 465,
     requireTLS: smtp.requireTls,
     connectionTimeout: CONNECT_MS,
@@ -114,4 +114,46 @@ function toHeaders(headers: SmtpConfig['headers'], kind: MailKind) {
   return Object.entries(headers).flatMap(([key, values]) =>
     values.map((value) => ({ key, value: value.replaceAll('$messageType', kind.toLowerCase()) })),
   )
+}
+
+/** Writes the address of a link on its own line below the text, where a mail program makes it a link again. */
+const formatLink: FormatCallback = (element, walk, builder) => {
+  let words = ''
+  const address = element.attribs?.href ?? ''
+  builder.pushWordTransform((word) => {
+    words += word
+    return word
+  })
+  walk(element.children, builder)
+  builder.popWordTransform()
+  if (address === '' || words === address) return
+  builder.addLiteral(':')
+  builder.addLineBreak()
+  builder.addLiteral(address)
+  builder.addLineBreak()
+}
+
+/**
+ * The most characters of HTML that are converted. The parser's work grows with the square of the number of unclosed elements;
+ * this limit bounds it to 0.3 s.
+ */
+const INPUT_MAX = 100_000
+
+const convert = compile({
+  wordwrap: false,
+  limits: { maxDepth: 100, maxChildNodes: 10_000, ellipsis: '…' },
+  formatters: { formatLink },
+  selectors: [
+    { selector: 'a', format: 'formatLink' },
+    { selector: 'img', format: 'skip' },
+    { selector: 'title', format: 'skip' },
+    { selector: 'td', format: 'block', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
+    { selector: 'p', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } },
+  ],
+})
+
+/** The plain-text part of a mail. Leaves out what a broken template has beyond the limits. */
+export function htmlToText(html: string): string {
+  return convert(html.slice(0, INPUT_MAX)).trim()
 }

@@ -1,7 +1,8 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Kysely } from 'kysely'
 import type { NotificationName } from '../config/mail.ts'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import type { User } from '../users/user.ts'
 import { queueMail } from './mail-job.ts'
 
@@ -16,37 +17,33 @@ interface NotificationVariables {
   readonly MFA_FACTOR_UNENROLLED: { readonly FactorType: string }
 }
 
-/** Something that has happened to an account. */
+/** An event of an account that its owner is told about. */
 export type Notification = {
   readonly [Name in NotificationName]: { readonly name: Name; readonly variables: NotificationVariables[Name] }
 }[NotificationName]
 
 type Notified = Pick<User, 'id' | 'email' | 'userMetadata'>
 
+export interface NotifyDeps {
+  readonly config: Pick<AuthConfig, 'mail' | 'signup'>
+  readonly jobs: Jobs
+}
+
 /**
- * Tells the owner of an account what has happened to it, where the switch MAILER_NOTIFICATIONS_<name>_ENABLED is on and
- * there is an address (reference: Notifications). In the transaction of the event; the email bucket does not count it.
- * EMAIL_CHANGED goes to the old address.
- * @param user the account after the event; before it, where the event takes the address away
+ * Mails the owner of an account about an event, where the setting MAILER_NOTIFICATIONS_<name>_ENABLED is on and the account has
+ * an address (reference: Notifications). EMAIL_CHANGED goes to the old address. Queue it in the transaction of the event. The
+ * limit of mails does not count notifications.
+ * @param user the account after the event, or before it where the event removes the address
  */
 export async function notify(
   trx: Kysely<AuthDatabase>,
-  { config, jobs }: Pick<AuthDeps, 'config' | 'jobs'>,
+  { config, jobs }: NotifyDeps,
   user: Notified,
   { name, variables }: Notification,
 ): Promise<void> {
   const to = name === 'EMAIL_CHANGED' ? variables.OldEmail : user.email
   if (to === null || !config.mail.isNotified(name)) return
-  const common = { SiteURL: config.signup.redirects.siteUrl, Email: user.email, Data: user.userMetadata }
-  await queueMail(
-    trx,
-    { jobs },
-    {
-      kind: `${name}_NOTIFICATION`,
-      to,
-      userId: user.id,
-      variables: { ...common, ...variables },
-      expiresAt: null,
-    },
-  )
+  const variablesOfAll = { SiteURL: config.signup.redirects.siteUrl, Email: user.email, Data: user.userMetadata }
+  const mail = { kind: `${name}_NOTIFICATION`, to, userId: user.id, expiresAt: null } as const
+  await queueMail(trx, { jobs }, { ...mail, variables: { ...variablesOfAll, ...variables } })
 }

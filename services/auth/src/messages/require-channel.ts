@@ -1,7 +1,7 @@
 import { validationFailed } from '../errors.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 
-/** The channel that a body asks for: `whatsapp` is Twilio's alone. @throws validationFailed */
+/** The channel that a body asks for. Only Twilio has `whatsapp`. @throws validationFailed */
 export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
   if (!channel || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && provider === 'twilio') return channel

@@ -1,16 +1,16 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { GatewayOutcome, GatewayProtocol, LibraryGateway, PostForm, Sms } from './gateway-protocol.ts'
 
-/** Sends texts. */
+/** Sends SMS. */
 export interface SmsGateway {
-  /** @returns the gateway's id of the message. @throws SmsRefused, or another Error while the gateway does not work */
+  /** @returns the gateway's id of the message @throws SmsRefused, or another Error while the gateway does not work */
   send(sms: Sms): Promise<string>
 }
 
-/** The gateway works, and does not take this message. The error's own message tells neither phone nor text. */
+/** The gateway works, but refuses this message. The message of the error names neither phone nor text. */
 export class SmsRefused extends Error {
   override readonly name = 'SmsRefused'
-  /** The gateway's words, for the client that asked. */
+  /** The reason that the gateway gives, for the client. */
   readonly reason: string
 
   constructor(gateway: string, { reason, code }: { readonly reason: string; readonly code: string }) {
@@ -20,11 +20,11 @@ export class SmsRefused extends Error {
 }
 
 const TIMEOUT_MS = 10_000
-/** Statuses that tell of the account, the address or the load of the gateway, not of the message. */
+/** Statuses about our account, the URL or the load of the gateway, not about the message. */
 const NOT_THE_MESSAGE: readonly number[] = [401, 403, 404, 405, 407, 408, 429]
 const REASON_LENGTH_MAX = 200
 
-/** Loads the library of a gateway that has one, at the start, so that no request waits while it is read. */
+/** Opens the gateway at the start of the process, so that no request waits for its library to load. */
 export async function createSmsGateway(
   gateway: GatewayProtocol | LibraryGateway,
   outbound: Outbound,

@@ -6,9 +6,9 @@ import { openMailApp } from '../../test/mail-app.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
 import type { AuthDatabase } from '../database.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
-import { takeSms } from '../rate-limits/sms-allowance.ts'
-import { issueSmsCode } from '../use-cases/issue-sms-code.ts'
 import { insertUser } from '../users/user-repository.ts'
+import { takeSms } from './sms-allowance.ts'
+import { issueSmsCode } from './sms-code.ts'
 import { type HeldSms, holdSms, queueSms, type SmsJob, sendHeldSms } from './sms-job.ts'
 
 const app = await openMailApp({

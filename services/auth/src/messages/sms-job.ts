@@ -1,28 +1,29 @@
-import { Hopeless, type Outcome } from '@trestle/jobs/jobs.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { smsSendFailed } from '../errors.ts'
-import { sendSmsByHook } from '../hooks/message-hooks.ts'
-import { logUndelivered } from './undelivered.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { isHeld } from '../users/user-repository.ts'
 import type { Sms } from './gateway-protocol.ts'
-import { SmsRefused } from './sms-gateway.ts'
+import { sendSmsByHook } from './message-hooks.ts'
+import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
+import { logUndelivered } from './undelivered.ts'
 
-/** An SMS in the queue. Sealed there, since it carries a code. */
+/** An SMS in the queue. Its job is sealed, because it carries a code. */
 export interface SmsJob extends Sms {
-  /** Our own id of the message: what answers and the log name it by. */
+  /** Our own id of the message, for answers and the log. */
   readonly messageId: string
-  /** RFC 3339; from then on the code is dead. */
+  /** RFC 3339. The code is dead from then on. */
   readonly expiresAt: string
   /** Whose SMS it is. */
   readonly userId: string
-  /** Drops the SMS where a user has the number by now: the request that asked for it must not tell. */
+  /** Drops the SMS where a user has the number by then. The request that asked for the SMS must not reveal that. */
   readonly onlyIfFree?: true
 }
 
-/** An SMS that the request which asked for it sends itself; the queue has it for when that fails. */
+/** An SMS that the request itself sends. The queue sends it where the request fails to. */
 export interface HeldSms {
   readonly jobId: string
   readonly job: SmsJob
@@ -31,36 +32,44 @@ export interface HeldSms {
 /** The gateway has 10 s; the rest is for the resolver and the database. */
 export const smsTask = defineTask<SmsJob>('sms', { ...RETRY_FOR_A_DAY, timeoutSeconds: 15, sealed: true })
 
-/** Longer than an attempt may take: no worker sends what the request is still sending. */
+/** Longer than an attempt may take, so that no worker sends what the request is still sending. */
 const HELD_SECONDS = smsTask.timeoutSeconds + 5
 const PATIENCE_MS = 2_000
 
-type SendDeps = Pick<AuthDeps, 'db' | 'hooks' | 'logger' | 'now' | 'sms'>
+interface SendDeps {
+  readonly db: Kysely<AuthDatabase>
+  readonly hooks: Hooks
+  readonly jobs: Jobs
+  readonly logger: ServiceLogger['logger']
+  readonly now: () => Date
+  /** Undefined where no gateway is set. */
+  readonly sms: SmsGateway | undefined
+}
 
-/** Sends an SMS after the transaction of its cause has been committed. */
+/** Queues an SMS, to be sent after the transaction has been committed. */
 export async function queueSms(
   trx: Transaction<AuthDatabase>,
-  { jobs }: Pick<AuthDeps, 'jobs'>,
+  { jobs }: { readonly jobs: Jobs },
   job: SmsJob,
 ): Promise<void> {
   await jobs.send(trx, smsTask, job)
 }
 
-/** Queues an SMS for `sendHeldSms`, which is to follow the commit. Without it the queue sends the SMS somewhat later. */
+/** Queues an SMS for `sendHeldSms`, to be called after the commit. Without that call the queue sends the SMS a little later. */
 export async function holdSms(
   trx: Transaction<AuthDatabase>,
-  { jobs }: Pick<AuthDeps, 'jobs'>,
+  { jobs }: { readonly jobs: Jobs },
   job: SmsJob,
 ): Promise<HeldSms> {
   return { jobId: await jobs.send(trx, smsTask, job, { startAfterSeconds: HELD_SECONDS }), job }
 }
 
 /**
- * Sends a held SMS and waits two seconds at most (reference: POST /otp). What the gateway refuses by then is over;
- * everything else goes on without the request, also what a gateway that is away has not taken.
+ * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). A refusal of the gateway within that time ends
+ * the job. Everything else continues without the request, and the queue tries again where the gateway is away.
  * @throws smsSendFailed
  */
-export async function sendHeldSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>, { jobId, job }: HeldSms): Promise<void> {
+export async function sendHeldSms(deps: SendDeps, { jobId, job }: HeldSms): Promise<void> {
   const result = Promise.withResolvers<SmsRefused | 'under-way'>()
   let isAwaited = true
   const timer = setTimeout(() => result.resolve('under-way'), PATIENCE_MS)
@@ -74,17 +83,17 @@ export async function sendHeldSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>, { job
       return 'dropped'
     }
   })
-  // What failed is tried again by the queue.
+  // The queue tries a failed attempt again.
   attempt.catch(() => {}).finally(() => result.resolve('under-way'))
-  const known = await result.promise
+  const outcome = await result.promise
   isAwaited = false
   clearTimeout(timer)
-  if (known === 'under-way') return
-  throw smsSendFailed({ message: `${smsSendFailed.message}: ${known.reason}`, cause: known })
+  if (outcome === 'under-way') return
+  throw smsSendFailed({ message: `${smsSendFailed.message}: ${outcome.reason}`, cause: outcome })
 }
 
-/** Takes SMS from the queue, and tells the log what the gateway does not take. */
-export async function workOnSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>): Promise<void> {
+/** Starts to send queued SMS. Logs what the gateway does not take. */
+export async function workOnSms(deps: SendDeps): Promise<void> {
   await deps.jobs.work(smsTask, async (job, { attempt }) => {
     try {
       return await sendQueuedSms(deps, job)
@@ -96,8 +105,8 @@ export async function workOnSms(deps: SendDeps & Pick<AuthDeps, 'jobs'>): Promis
 }
 
 /**
- * Does the job: an SMS for which there is no gateway is dropped and counted.
- * @throws Hopeless for one whose code has died meanwhile
+ * Sends a queued SMS. Drops and counts it where no gateway is set.
+ * @throws Hopeless when the code of the SMS has expired
  */
 async function sendQueuedSms({ db, hooks, logger, now, sms }: SendDeps, job: SmsJob): Promise<Outcome> {
   if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')

@@ -1,31 +1,30 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { MailConfig } from '../config/mail.ts'
-import type { AuthDeps } from '../deps.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, type Template } from './mail-template.ts'
 
 /** Finds the body of a kind of mail. */
 export interface TemplateLoader {
-  /** The operator's template, else the last copy of it, else the built-in one. Never fails. */
+  /** The operator's template, else its last copy, else the built-in template. Never fails. */
   body(kind: MailKind, now: Date): Promise<Template>
 }
 
 interface Copy {
   readonly template: Template
-  /** When to ask again. */
+  /** When to fetch it again. */
   readonly dueAt: number
 }
 
 const TIMEOUT_MS = 10_000
 
 /**
- * Keeps fetched templates in memory (reference: Mail templates). A template that cannot be parsed counts as one not
- * fetched.
+ * Keeps fetched templates in memory (reference: Mail templates). A template that cannot be parsed counts as not fetched.
  */
 export function createTemplateLoader(
   config: MailConfig,
   outbound: Outbound,
-  logger: AuthDeps['logger'],
+  logger: ServiceLogger['logger'],
 ): TemplateLoader {
   const copies = new Map<MailKind, Copy>()
   const fetches = new Map<MailKind, Promise<Template>>()
@@ -48,7 +47,7 @@ export function createTemplateLoader(
       if (url === undefined) return builtIn(kind)
       const known = copies.get(kind)
       if (known && now.getTime() < known.dueAt) return known.template
-      // Many mails at once ask the operator's server once.
+      // Concurrent mails share one fetch.
       const fetched = fetches.get(kind) ?? refresh(kind, url, now).finally(() => fetches.delete(kind))
       fetches.set(kind, fetched)
       return fetched
@@ -56,7 +55,7 @@ export function createTemplateLoader(
   }
 }
 
-/** Fetches every template that is set. @returns how many. @throws Error for the first that cannot be used */
+/** Fetches every template that the settings name. @returns their number @throws Error for the first that cannot be used */
 export async function checkTemplates(config: MailConfig, outbound: Outbound): Promise<number> {
   const urls = MAIL_KINDS.flatMap((kind) => config.templateUrl(kind) ?? [])
   for (const url of urls) await fetchTemplate(config, outbound, url)

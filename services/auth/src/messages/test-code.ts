@@ -1,6 +1,6 @@
 import type { SmsConfig } from '../config/sms.ts'
 
-/** The fixed code of a phone that is there for tests (SMS_TEST_OTP), undefined for all others. Nothing is sent to it. */
+/** The fixed code of a test phone (SMS_TEST_OTP), to which nothing is sent; undefined for all other phones. */
 export function findTestCode(
   { testCodes, testCodesValidUntil }: Pick<SmsConfig, 'testCodes' | 'testCodesValidUntil'>,
   phone: string,

@@ -1,8 +1,8 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless } from '@trestle/jobs/jobs.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
-import type { AuthDeps } from '../deps.ts'
 
-/** What a log line tells of an attempt, beside its reason. */
+/** What a log line says about an attempt, beside its reason. */
 interface Attempt {
   /** 1 for the first. */
   readonly attempt: number
@@ -10,10 +10,10 @@ interface Attempt {
 }
 
 /**
- * Tells the log that a message was not taken. Errors of mailer and gateway say why in words of their own: those of the
- * server may name the address, and stay out.
+ * Logs that a message was not taken. Mailer and gateways write the reason in their own words, because the words of a server
+ * may name the address.
  */
-export function logUndelivered(logger: AuthDeps['logger'], task: AnyTask, error: unknown, attempt: Attempt): void {
+export function logUndelivered(logger: ServiceLogger['logger'], task: AnyTask, error: unknown, attempt: Attempt): void {
   const line = { ...attempt, reason: error instanceof Error ? error.message : String(error) }
   if (error instanceof Hopeless || attempt.attempt > task.retryLimit) logger.error(line, `${task.name} given up`)
   else logger.warn(line, `${task.name} not sent, will be tried again`)

@@ -1,9 +1,16 @@
 import type { Kysely } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { overEmailRateLimit, overSmsRateLimit } from '../errors.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import { type ThrottleKind, touchThrottle } from './send-throttle.ts'
 import { retryAfterSeconds } from './windows.ts'
+
+export interface IntervalDeps {
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
+  readonly now: () => Date
+  readonly serverKeys: Pick<ServerKeys, 'hmac'>
+}
 
 /** A kind of message to a normalised email or phone. */
 export interface IntervalOf {
@@ -19,10 +26,7 @@ export interface IntervalOf {
 /**
  * Least time between two messages of a kind to one identifier, in milliseconds (reference: Intervals between messages).
  */
-export function intervalMs(
-  { mail, mfa, sms }: Pick<AuthDeps['config'], 'mail' | 'mfa' | 'sms'>,
-  kind: ThrottleKind,
-): number {
+export function intervalMs({ mail, mfa, sms }: Pick<AuthConfig, 'mail' | 'mfa' | 'sms'>, kind: ThrottleKind): number {
   if (kind === 'sms') return sms.intervalMs
   if (kind === 'mfa_sms') return mfa.phone.intervalMs
   return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
@@ -31,7 +35,7 @@ export function intervalMs(
 /** Notes that a message goes out. @returns the milliseconds still to wait where none may, undefined where it may */
 export function touchInterval(
   trx: Kysely<AuthDatabase>,
-  { config, now, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
+  { config, now, serverKeys }: IntervalDeps,
   { kind, identifier, audience }: IntervalOf,
 ): Promise<number | undefined> {
   const key = { kind, identifier, audience: throttledAudience(config, audience) }
@@ -39,10 +43,7 @@ export function touchInterval(
 }
 
 /** How the key of an interval names an audience: not at all where it is the usual one. */
-export function throttledAudience(
-  { jwt }: Pick<AuthDeps['config'], 'jwt'>,
-  audience: string | undefined,
-): string | undefined {
+export function throttledAudience({ jwt }: Pick<AuthConfig, 'jwt'>, audience: string | undefined): string | undefined {
   return audience === jwt.audience ? undefined : audience
 }
 
@@ -52,7 +53,7 @@ export function throttledAudience(
  */
 export async function requireInterval(
   trx: Kysely<AuthDatabase>,
-  deps: Pick<AuthDeps, 'config' | 'now' | 'serverKeys'>,
+  deps: IntervalDeps,
   interval: IntervalOf,
 ): Promise<void> {
   const waitMs = await touchInterval(trx, deps, interval)

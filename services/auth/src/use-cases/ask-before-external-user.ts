@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
+import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
 import { findExternalIdentity, listOwnersOfEmails } from '../identities/external-identity-repository.ts'
+import type { RequestContext } from '../request-context.ts'
 import { toTimestamp } from '../users/timestamp.ts'
 import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
-import { askBeforeUserCreated } from './ask-before-user-created.ts'
-import type { RequestContext } from './request-context.ts'
 
 /**
  * Asks the hook BEFORE_USER_CREATED whether somebody whom nobody knows yet may become a user by an external account; before

@@ -1,6 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import { exchangeFailed, profileFailed, providerRefused } from '../external-errors.ts'
-import type { AuthorizationFlow } from '../flows/authorization-flow-repository.ts'
+import type { AuthorizationFlow } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
 import { describeFailure } from '../providers/describe-failure.ts'

@@ -10,6 +10,7 @@ import { insertIdentity } from '../identities/identity-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -19,7 +20,6 @@ import { getProfile } from '../users/user-profile-repository.ts'
 import { insertUser, updateBan } from '../users/user-repository.ts'
 import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from './claim-identifier.ts'
 import { mailInvitation } from './invite-user.ts'
-import type { RequestContext } from './request-context.ts'
 
 export interface CreateUser {
   readonly admin: Admin

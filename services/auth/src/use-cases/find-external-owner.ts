@@ -13,6 +13,7 @@ import {
   refreshExternalIdentity,
 } from '../identities/external-identity-repository.ts'
 import { type Identity, identitySince } from '../identities/identity.ts'
+import type { RequestContext } from '../request-context.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
@@ -23,7 +24,6 @@ import {
   lockUserById,
   updateUser,
 } from '../users/user-repository.ts'
-import type { RequestContext } from './request-context.ts'
 import { updateProviders } from './set-own-identity.ts'
 import { StaleView } from './settle-races.ts'
 

@@ -4,20 +4,34 @@ import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import { OWN_LINK_PATH } from '../config/mail.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
+import { emailExists, emailUnknown, secureChangeOff } from '../errors.ts'
+import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import { confirmationUrl } from '../messages/confirmation-url.ts'
+import { makeMailSecrets } from '../messages/mail-token.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
-import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
+import { requireSignUpPassword } from '../passwords/password-policy.ts'
+import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
+import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
+import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
+import { mergeMetadata } from '../users/metadata.ts'
 import type { Profile } from '../users/profile.ts'
-import type { User } from '../users/user.ts'
+import { isStaged, type User } from '../users/user.ts'
 import { getProfile } from '../users/user-profile-repository.ts'
-import { updateUser } from '../users/user-repository.ts'
-import { askBeforeOwnUser } from './ask-before-user-created.ts'
-import { findLinkOwner, type LinkOwner, type WantedLink } from './find-link-owner.ts'
-import { makeMailSecrets } from './issue-mail-token.ts'
-import type { RequestContext } from './request-context.ts'
+import {
+  deleteStagedUser,
+  findIdentifierHolder,
+  lockOwnerOfIdentifier,
+  lockUserByIdentifier,
+  updateUser,
+} from '../users/user-repository.ts'
+import { isTaken } from './claim-identifier.ts'
+import { findOrMakeInvited } from './invite-user.ts'
 
 export interface GenerateLink extends WantedLink {
   readonly admin: Admin
@@ -108,4 +122,109 @@ async function record(
   { action, admin, ip }: { readonly action: AuditAction; readonly admin: Admin; readonly ip: string },
 ): Promise<void> {
   await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip, traits: adminTraits(user) })
+}
+
+/** What a link is wanted for. Addresses are normalised. */
+interface WantedLink {
+  readonly type: LinkType
+  readonly email: string
+  /** Of a change of email. */
+  readonly newEmail: string
+  /** Of a signup. */
+  readonly password: string | undefined
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+/** Whom a link is for. */
+interface LinkOwner {
+  readonly user: User
+  readonly type: LinkType
+  /** The address that the link confirms. */
+  readonly address: string
+}
+
+interface Search extends WantedLink {
+  /** Of `password`. */
+  readonly passwordHash: string | undefined
+}
+
+/**
+ * Finds or makes the user of a link (reference: Generated links).
+ * @throws emailExists, emailUnknown, secureChangeOff, validationFailed, weakPassword
+ */
+async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: AuthDeps, search: Search): Promise<LinkOwner> {
+  const { type, email: address } = search
+  if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
+  const user = await lockKnownUser(trx, deps, search)
+  if (type === 'signup' || (type === 'magiclink' && !user)) {
+    const signedUp = await findOrSignUp(trx, deps, user, search)
+    // Another request has just made them.
+    return signedUp ? { user: signedUp, type: 'signup', address } : findLinkOwner(trx, deps, search)
+  }
+  if (!user) throw emailUnknown()
+  if (type === 'magiclink' || type === 'recovery') {
+    await keepSignUpContent(trx, user, { kind: 'recovery', aud: user.aud, data: {}, passwordHash: null })
+    return { user, type, address }
+  }
+  return { user, type, address: await prepareChange(trx, deps, user, search) }
+}
+
+/** Nobody who is staged, nor of another audience: but the address of such a one is taken. */
+async function lockKnownUser(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  { type, email, context }: Search,
+): Promise<User | undefined> {
+  const identifier = { kind: 'email', value: email } as const
+  const mayMake = type === 'signup' || type === 'magiclink'
+  const holder = await (mayMake ? lockOwnerOfIdentifier(trx, identifier, now()) : lockUserByIdentifier(trx, identifier))
+  if (!holder || isStaged(holder)) return undefined
+  if (type === 'recovery' && (await hasClaimedEmail(trx, holder))) return undefined
+  if (holder.aud === context.audience) return holder
+  if (mayMake) throw emailExists()
+  return undefined
+}
+
+/** What an admin makes or asks for is no forgotten signup. */
+const KEPT = { keep_unconfirmed: true }
+
+/** Somebody who has not confirmed yet gets the data added. A magic link for somebody unknown needs no password. */
+async function findOrSignUp(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  user: User | undefined,
+  { type, email, context, password, data, passwordHash }: Search,
+): Promise<User | undefined> {
+  if (user) {
+    if (user.emailConfirmedAt !== null) throw emailExists()
+    const content = { kind: 'confirmation', aud: user.aud, data, passwordHash: passwordHash ?? null } as const
+    await keepSignUpContent(trx, user, content)
+    return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
+  }
+  if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)
+  const identifier = { kind: 'email', value: email } as const
+  const holder = await findIdentifierHolder(trx, identifier)
+  if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
+  const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes)
+  const wanted = { identifier, aud: context.audience, passwordHash: stored, data: mergeMetadata({}, data), since: KEPT }
+  return insertOwnUser(trx, deps, wanted)
+}
+
+/** Makes a change of email pending, as if nothing had been confirmed yet. @returns the address that the link confirms */
+async function prepareChange(
+  trx: Transaction<AuthDatabase>,
+  deps: AuthDeps,
+  user: User,
+  { type, email, newEmail }: Search,
+): Promise<string> {
+  if (type === 'email_change_current' && !deps.config.mail.secureEmailChange) throw secureChangeOff()
+  const isOwn = newEmail === user.email
+  if (isOwn || (await isTaken(trx, { kind: 'email', value: newEmail }, user.id))) throw emailExists()
+  // Whoever agrees with their current address agrees to this very change.
+  if (user.emailChange !== newEmail)
+    await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
+  const change = { email_change: newEmail, email_change_confirm_status: 0, email_change_asked_at: deps.now() }
+  await updateUser(trx, user.id, change)
+  return type === 'email_change_current' ? email : newEmail
 }

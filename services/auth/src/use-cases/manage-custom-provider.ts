@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { validationFailed } from '../errors.ts'
+import {
+  customProviderChanged,
+  customProviderExists,
+  customProviderNotFound,
+  tooManyCustomProviders,
+} from '../external-errors.ts'
 import {
   type CustomProviderSettings,
   type customProviderChanges,
@@ -14,14 +22,6 @@ import {
   insertCustomProvider,
   updateCustomProvider,
 } from '../providers/custom-provider-repository.ts'
-import type { AuthDeps } from '../deps.ts'
-import { validationFailed } from '../errors.ts'
-import {
-  customProviderChanged,
-  customProviderExists,
-  customProviderNotFound,
-  tooManyCustomProviders,
-} from '../external-errors.ts'
 import { describeFailure } from '../providers/describe-failure.ts'
 import { discoverMetadata } from '../providers/discovery.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'

@@ -2,14 +2,14 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { AuthDeps } from '../deps.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import { externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
-import type { LinkingTarget } from '../flows/authorization-flow-repository.ts'
+import type { LinkingTarget } from '../flows/flow-repository.ts'
+import { sendEmailChange } from '../messages/address-change.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
+import type { RequestContext } from '../request-context.ts'
 import type { User } from '../users/user.ts'
 import { lockLinkingUser } from './find-caller.ts'
-import type { RequestContext } from './request-context.ts'
 import { requestMessage } from './request-message.ts'
 import { requireShownFactor } from './require-identity-owner.ts'
-import { sendEmailChange } from './send-email-change.ts'
 
 /** An address that its provider has not verified, after what is known so far has been stored. */
 export interface UnverifiedEmail {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
+import type { RequestContext } from '../request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { callSignUp } from '../users/sign-up-repository.ts'
+import { callSignUp } from '../sign-ups/sign-up-repository.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
-import { askBeforeUserCreated } from './ask-before-user-created.ts'
-import type { RequestContext } from './request-context.ts'
 
 export interface AnonymousSignIn {
   readonly data: Readonly<Record<string, unknown>>

@@ -5,6 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
+import type { RequestContext } from '../request-context.ts'
 import { recordAddressChange } from '../users/address-change-repository.ts'
 import { isUnclaimed } from '../users/claim-repository.ts'
 import type { Timestamp } from '../users/timestamp.ts'
@@ -12,7 +13,6 @@ import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser } from '../users/user-repository.ts'
 import { type ExternalOwner, findExternalOwner, freeEmail, learn } from './find-external-owner.ts'
 import type { UnverifiedEmail } from './refuse-unverified.ts'
-import type { RequestContext } from './request-context.ts'
 
 /** Whom an external account has signed in; or why it has not, which is stored all the same. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }

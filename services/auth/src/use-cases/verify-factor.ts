@@ -30,7 +30,7 @@ import {
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '../factors/proof.ts'
-import { deleteFinishedFlows } from '../flows/flow-state-repository.ts'
+import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { notify } from '../messages/notification.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import type { Caller } from '../sessions/caller.ts'

@@ -12,10 +12,10 @@ import {
 } from '../one-time-tokens/one-time-token-repository.ts'
 import { ACCEPTED_KINDS, isAccepted, type VerifyType } from '../one-time-tokens/verify-type.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import type { RequestContext } from '../request-context.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier, type UserIdentifier } from '../users/user-repository.ts'
 import { type Redeemed, redeemToken } from './redeem-token.ts'
-import type { RequestContext } from './request-context.ts'
 
 export interface VerifyCode {
   readonly type: VerifyType

@@ -1,36 +1,43 @@
 import type { Transaction } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
-import { renderText } from '../messages/mail-template.ts'
 import { hashCode, makeCode, makeSalt, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import type { SmsJob } from '../messages/sms-job.ts'
-import { findTestCode } from '../messages/test-code.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
+import type { SmsChannel } from './gateway-protocol.ts'
+import { renderText } from './mail-template.ts'
+import type { SmsJob } from './sms-job.ts'
+import { findTestCode } from './test-code.ts'
 
-/** An SMS with a code. */
+/** An SMS with a code, before the code is made. */
 export interface SmsCode {
   readonly user: Pick<User, 'id'>
-  /** The phone that it goes to, normalised. */
+  /** The phone of the SMS, normalised. */
   readonly phone: string
   readonly tokenKind: Extract<TokenKind, 'sms' | 'phone_change' | 'reauthentication'>
   readonly channel: SmsChannel
-  /** A UUID of our own, for answers and the log. */
+  /** Our own UUID of the message, for answers and the log. */
   readonly messageId: string
 }
 
-type Deps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys'>
+/** What a code is made with. */
+export interface SmsCodeDeps {
+  readonly config: Pick<AuthConfig, 'sms'>
+  readonly now: () => Date
+  readonly randomBytes: (size: number) => Buffer
+  readonly serverKeys: ServerKeys
+}
 
-/** The code of an SMS as it is to be stored, and the SMS; undefined for a phone of SMS_TEST_OTP, to which nothing is sent. */
+/** The code of an SMS as it is stored, and the SMS itself; undefined for a test phone, to which nothing is sent. */
 export interface PreparedSmsCode {
   readonly secrets: MessageSecrets
   readonly sms: SmsJob | undefined
 }
 
-/** Makes the code of an SMS. */
+/** Makes an SMS and its code. */
 export function prepareSmsCode(
-  { config, now, randomBytes, serverKeys }: Deps,
+  { config, now, randomBytes, serverKeys }: SmsCodeDeps,
   { user, phone, tokenKind, channel, messageId }: SmsCode,
 ): PreparedSmsCode {
   const sentAt = now()
@@ -50,12 +57,12 @@ export function prepareSmsCode(
 }
 
 /**
- * Stores the code of an SMS in place of the last one's of its kind, in the transaction of its cause.
- * @returns what `queueSms` or `holdSms` is to be given in the same transaction; undefined for a phone of SMS_TEST_OTP
+ * Stores the code of an SMS in place of the last code of its kind, in the transaction of its cause.
+ * @returns the job for `queueSms` or `holdSms`, in the same transaction; undefined for a test phone
  */
 export async function issueSmsCode(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: SmsCodeDeps,
   message: SmsCode,
 ): Promise<SmsJob | undefined> {
   const { secrets, sms } = prepareSmsCode(deps, message)

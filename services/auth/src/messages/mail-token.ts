@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Transaction } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
-import { type FlowMethod, insertMailFlow } from '../flows/flow-state-repository.ts'
+import { type FlowMethod, insertMailFlow } from '../flows/flow-repository.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import { confirmationUrl } from '../messages/confirmation-url.ts'
-import type { MailKind } from '../messages/default-templates.ts'
-import { type MailJob, queueMail } from '../messages/mail-job.ts'
 import {
   hashCode,
   hashLinkToken,
@@ -16,13 +14,17 @@ import {
   type TokenKind,
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import type { RequestContext } from '../request-context.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
-import type { RequestContext } from './request-context.ts'
+import { confirmationUrl } from './confirmation-url.ts'
+import type { MailKind } from './default-templates.ts'
+import { type MailJob, queueMail } from './mail-job.ts'
 
-/** A mail with a link and a code. */
+/** A mail with a link and a code, before its secrets are made. */
 export interface MailToken {
   readonly user: Pick<User, 'id' | 'userMetadata'>
-  /** The address that it goes to, normalised. */
+  /** The address of the mail, normalised. */
   readonly email: string
   readonly tokenKind: TokenKind
   readonly mailKind: MailKind
@@ -31,23 +33,29 @@ export interface MailToken {
   readonly linkPath: string
   readonly flow: { readonly method: FlowMethod; readonly pkce: PkceChallenge | undefined }
   readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
-  /** Our id of the message, where an answer has told it. */
+  /** Our own id of the message, where the client already knows it. */
   readonly messageId?: string
-  /** The two addresses of a change that this mail, to one of them, confirms. */
+  /** The two addresses of a change of email. The mail goes to one of them. */
   readonly change?: { readonly oldEmail: string; readonly newEmail: string }
   readonly onlyIfFree?: MailJob['onlyIfFree']
 }
 
-type Deps = Pick<AuthDeps, 'config' | 'jobs' | 'now' | 'randomBytes' | 'serverKeys'>
+/** What the secrets of a mail are made with. */
+export interface MailTokenDeps {
+  readonly config: Pick<AuthConfig, 'mail' | 'signup'>
+  readonly now: () => Date
+  readonly randomBytes: (size: number) => Buffer
+  readonly serverKeys: ServerKeys
+}
 
-/** The secrets of a mail as they are to be stored, and the mail itself. */
+/** The secrets of a mail as they are stored, and the mail itself. */
 export interface PreparedMailToken {
   readonly secrets: MessageSecrets
   readonly mail: MailJob
 }
 
-/** Makes the secrets of a mail, and the mail. */
-export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): PreparedMailToken {
+/** Makes a mail and its secrets. */
+export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): PreparedMailToken {
   const { secrets, link, code } = makeMailSecrets(deps, mail, mail.flow.pkce ? 'pkce' : 'implicit')
   return {
     secrets,
@@ -64,11 +72,11 @@ export function prepareMailToken(deps: Omit<Deps, 'jobs'>, mail: MailToken): Pre
 }
 
 /**
- * Makes a link token and a code, in the clear and as they are stored. They are independent
+ * Makes a link token and a code, as the mail shows them and as they are stored. Neither can be computed from the other
  * (reference: Codes and link tokens).
  */
 export function makeMailSecrets(
-  { config, now, randomBytes, serverKeys }: Omit<Deps, 'jobs'>,
+  { config, now, randomBytes, serverKeys }: MailTokenDeps,
   { email, tokenKind }: Pick<MailToken, 'email' | 'tokenKind'>,
   flow: 'implicit' | 'pkce',
 ): { readonly secrets: MessageSecrets; readonly link: string; readonly code: string } {
@@ -83,10 +91,13 @@ export function makeMailSecrets(
 }
 
 /**
- * Stores the secrets of a mail in place of the last one's of its kind, and queues the mail; both in the transaction of
- * their cause.
+ * Queues a mail, and stores its secrets in place of those of the last mail of its kind; both in the transaction of their cause.
  */
-export async function issueMailToken(trx: Transaction<AuthDatabase>, deps: Deps, message: MailToken): Promise<void> {
+export async function issueMailToken(
+  trx: Transaction<AuthDatabase>,
+  deps: MailTokenDeps & { readonly jobs: Jobs },
+  message: MailToken,
+): Promise<void> {
   const { user, flow } = message
   const { secrets, mail } = prepareMailToken(deps, message)
   const flowStateId = flow.pkce ? await insertMailFlow(trx, user.id, flow.method, flow.pkce) : null

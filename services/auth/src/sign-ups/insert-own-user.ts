@@ -1,11 +1,20 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Insertable, Transaction } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase, UsersTable } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import type { User } from '../users/user.ts'
 import { insertUnlessTaken, type UserIdentifier } from '../users/user-repository.ts'
+
+export interface OwnUserDeps {
+  readonly config: Pick<AuthConfig, 'jwt'>
+  readonly hooks: Hooks
+  readonly jobs: Jobs
+  readonly now: () => Date
+}
 
 export interface OwnUser {
   readonly identifier: UserIdentifier
@@ -13,17 +22,17 @@ export interface OwnUser {
   /** Null for a user without a password. */
   readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
-  /** What is asked of the user next. */
+  /** What the user is waiting for, and since when. */
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
 /**
- * Adds an unconfirmed user who signs in by an own email or phone, with the identity that goes with it.
- * @returns undefined when another request has just taken the identifier
+ * Adds an unconfirmed user with an email or a phone, and its identity.
+ * @returns undefined when a concurrent request has taken the identifier
  */
 export async function insertOwnUser(
   trx: Transaction<AuthDatabase>,
-  { config, hooks, jobs, now }: Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'now'>,
+  { config, hooks, jobs, now }: OwnUserDeps,
   { identifier, aud, passwordHash, data, since }: OwnUser,
 ): Promise<User | undefined> {
   const at = now()

@@ -1,21 +1,29 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
 import { hookRejected } from '../hook-errors.ts'
-import type { MailJob } from '../messages/mail-job.ts'
-import { SmsRefused } from '../messages/sms-gateway.ts'
-import type { SmsJob } from '../messages/sms-job.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { findOwner } from '../users/user-profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'
+import type { Sms } from './gateway-protocol.ts'
+import type { Mail } from './mailer.ts'
+import { SmsRefused } from './sms-gateway.ts'
 
-type Deps = Pick<AuthDeps, 'db' | 'hooks'>
+interface Deps {
+  readonly db: Kysely<AuthDatabase>
+  readonly hooks: Hooks
+}
 
-/** What hooks call a kind of mail, where it is not its own name in small letters. */
-const ACTION_TYPES: Readonly<Partial<Record<MailJob['kind'], string>>> = {
+/** A message, and whose it is. */
+type Owned<Message> = Message & { readonly userId: string }
+
+/** What hooks call a kind of mail, where that is not its name in lower case. */
+const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
   CONFIRMATION: 'signup',
   MAGIC_LINK: 'magiclink',
 }
 
-/** What is in a mail, by the names of hooks. */
+/** The variables of a mail, by the names that hooks use. */
 const FIELDS = {
   token: 'Token',
   token_hash: 'TokenHash',
@@ -30,10 +38,10 @@ const FIELDS = {
 } as const
 
 /**
- * Has the hook SEND_EMAIL send a mail. One call is one mail, to one address.
- * @returns false where its user is gone. @throws when the hook does not take it; the queue tries again
+ * Sends a mail by the hook SEND_EMAIL. One call is one mail, to one address.
+ * @returns false where its user no longer exists @throws when the hook does not take it; the queue tries again
  */
-export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }: MailJob): Promise<boolean> {
+export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }: Owned<Mail>): Promise<boolean> {
   const user = await viewOwner(deps, userId)
   if (!user) return false
   const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
@@ -42,8 +50,11 @@ export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }
   return true
 }
 
-/** Has the hook SEND_SMS send an SMS. @returns as above @throws SmsRefused where the hook refuses in words of its own */
-export async function sendSmsByHook(deps: Deps, { to, text, code, channel, userId }: SmsJob): Promise<boolean> {
+/**
+ * Sends an SMS by the hook SEND_SMS.
+ * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
+ */
+export async function sendSmsByHook(deps: Deps, { to, text, code, channel, userId }: Owned<Sms>): Promise<boolean> {
   const user = await viewOwner(deps, userId)
   if (!user) return false
   await deliver(deps, 'SEND_SMS', { user, sms: { otp: code, phone: to, channel, message: text } })
@@ -55,7 +66,7 @@ async function viewOwner({ db }: Deps, userId: string): Promise<UserView | undef
   return profile && toUserView(profile.user, profile.identities, profile.factors)
 }
 
-/** Errors end in rows of the queue, where nothing may stand that names an address. */
+/** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */
 async function deliver({ hooks }: Deps, name: 'SEND_EMAIL' | 'SEND_SMS', payload: object): Promise<void> {
   try {
     await hooks.call(name, payload)

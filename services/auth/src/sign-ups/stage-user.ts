@@ -1,11 +1,10 @@
 import type { Transaction } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
-import { keepSignUpContent, replaceIdentityData } from '../users/sign-up-content-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import {
   lockOwnerOfIdentifier,
@@ -13,24 +12,30 @@ import {
   type UserIdentifier,
   updateUser,
 } from '../users/user-repository.ts'
-import { insertOwnUser } from './insert-own-user.ts'
+import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
+import { keepSignUpContent, replaceIdentityData } from './sign-up-content-repository.ts'
+
+export interface StageDeps extends OwnUserDeps {
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
+  readonly randomBytes: (size: number) => Buffer
+}
 
 export interface StageUser {
   readonly identifier: UserIdentifier
   readonly audience: string
-  /** Metadata of the staged user; undefined: an unknown identifier is left unknown. */
+  /** Metadata of the staged user; undefined: no user is staged for an unknown identifier. */
   readonly stage: { readonly data: Readonly<Record<string, unknown>> } | undefined
 }
 
 /**
- * Locks the user who may sign in by a one-time code. An identifier that nobody has becomes a staged user, who is no user yet
- * (reference: Staged users); asking again renews the stage.
- * @returns undefined when there is nobody to send a code to, among them users of another audience, and those whom nobody has
- * confirmed while a message of another audience is younger than the interval: a stranger would replace it
+ * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the one that
+ * waits already (reference: Staged users).
+ * @returns undefined when no code may be sent: nobody has the identifier, or its user belongs to another audience. Also while a
+ * message of another audience to an unconfirmed user is younger than the interval, because a stranger could replace it
  */
 export async function lockOrStageUser(
   trx: Transaction<AuthDatabase>,
-  deps: Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'now' | 'randomBytes'>,
+  deps: StageDeps,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
   const holder = await (stage
@@ -50,10 +55,10 @@ export async function lockOrStageUser(
   return staged ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
 }
 
-/** Whether the last message to somebody is younger than the interval, which each audience counts for itself. */
+/** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */
 function isHeld(
   trx: Transaction<AuthDatabase>,
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, now }: Pick<StageDeps, 'config' | 'now'>,
   { id }: User,
   { kind }: UserIdentifier,
 ): Promise<boolean> {
@@ -62,8 +67,8 @@ function isHeld(
 }
 
 /**
- * Whoever confirms an account that began with a signup by this code takes it over as this request wants it: without a password,
- * with its metadata, and from an audience in which a stranger may have signed up.
+ * Whoever confirms a sign-up by this code takes the account over, as this request asks for it: without a password, with the
+ * metadata of this request, and out of the audience in which a stranger may have signed up.
  */
 async function admit(
   trx: Transaction<AuthDatabase>,
@@ -83,10 +88,10 @@ interface Renewal extends Omit<StageUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** A stage is that of the last request alone: an earlier one may have been a stranger's. */
+/** The last request alone decides about a staged user: an earlier request may have been a stranger's. */
 async function renew(
   trx: Transaction<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now }: Pick<StageDeps, 'now'>,
   staged: User,
   { identifier, audience, data }: Renewal,
 ): Promise<User> {

@@ -1,17 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import type { AuthDeps } from '../deps.ts'
+import type { Kysely } from 'kysely'
+import type { AuthConfig } from '../config.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { RequestContext } from '../request-context.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { isStaged } from '../users/user.ts'
 import { findIdentifierHolder } from '../users/user-repository.ts'
 import { toUserView } from '../users/user-view.ts'
-import type { RequestContext } from './request-context.ts'
+import type { Hooks } from './hooks.ts'
+
+interface AskDeps {
+  readonly hooks: Hooks
+  readonly now: () => Date
+}
 
 /**
- * Asks the hook BEFORE_USER_CREATED whether somebody may become a user, before anything is written. It is asked for taken
- * addresses too: who has an account must not show. @param ip of who asks @throws what the hook refuses with
+ * Asks the hook BEFORE_USER_CREATED whether somebody may become a user, before anything is written. The hook is also asked for
+ * addresses that are taken, because the answer must not reveal that there is an account.
+ * @param ip the client's address @throws the error with which the hook refuses
  */
 export async function askBeforeUserCreated(
-  { hooks, now }: Pick<AuthDeps, 'hooks' | 'now'>,
+  { hooks, now }: AskDeps,
   { user, identities }: UnconfirmedUser,
   ip: string,
 ): Promise<void> {
@@ -29,11 +38,13 @@ interface OwnUserCandidate {
   readonly context: Pick<RequestContext, 'audience' | 'ip'>
 }
 
-/** The same where an admin invites somebody, or has a link made: there it may show who is known. */
-export async function askBeforeOwnUser(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'now'>,
-  { email, data, context }: OwnUserCandidate,
-): Promise<void> {
+interface AskOwnDeps extends AskDeps {
+  readonly config: Pick<AuthConfig, 'jwt'>
+  readonly db: Kysely<AuthDatabase>
+}
+
+/** Asks the same for an invitation or a link of an admin, but only for unknown addresses: an admin may learn who has an account. */
+export async function askBeforeOwnUser(deps: AskOwnDeps, { email, data, context }: OwnUserCandidate): Promise<void> {
   if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return
   const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(deps.db, identifier)

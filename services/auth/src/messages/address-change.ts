@@ -1,0 +1,149 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Transaction } from 'kysely'
+import type { AuthConfig } from '../config.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
+import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
+import { touchInterval } from '../rate-limits/send-interval.ts'
+import { needsBoth } from '../users/email-change.ts'
+import { findChangeAskedAt } from '../users/pending-change-repository.ts'
+import type { User } from '../users/user.ts'
+import { lockUserByIdentifier, type UserIdentifier, updateUser } from '../users/user-repository.ts'
+import { issueMailToken, type MailToken, type MailTokenDeps } from './mail-token.ts'
+import type { MessageRequest } from './message-request.ts'
+import { issueSmsCode, type SmsCode, type SmsCodeDeps } from './sms-code.ts'
+import { queueSms } from './sms-job.ts'
+
+interface PhoneChangeDeps extends SmsCodeDeps {
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
+  readonly jobs: Jobs
+}
+
+interface EmailChangeDeps extends MailTokenDeps {
+  readonly jobs: Jobs
+}
+
+export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
+  readonly newEmail: string
+  readonly pkce: PkceChallenge | undefined
+  /** Whether the mails are sent again. The change keeps the time at which it was asked for. */
+  readonly isAgain?: boolean
+  /** Whether a new address that somebody has gets no mail. Always so for anonymous users. */
+  readonly onlyIfFree?: boolean
+}
+
+/**
+ * Stores a pending change of email, and mails the new address to confirm it; for a secure change the current address too
+ * (reference: Change of email). Forgets an earlier confirmation, because each mail can be used once.
+ * @param user locked
+ */
+export async function sendEmailChange(
+  trx: Transaction<AuthDatabase>,
+  deps: EmailChangeDeps,
+  user: User,
+  { newEmail, pkce, context, messageId, isAgain = false, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
+): Promise<void> {
+  const at = deps.now()
+  await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
+  await updateUser(trx, user.id, {
+    email_change: newEmail,
+    email_change_sent_at: at,
+    ...(isAgain ? {} : { email_change_asked_at: at }),
+    email_change_confirm_status: 0,
+    updated_at: at,
+  })
+  const mail = {
+    user,
+    mailKind: 'EMAIL_CHANGE',
+    linkType: 'email_change',
+    linkPath: deps.config.mail.linkPaths.emailChange,
+    flow: { method: 'email_change', pkce },
+    context,
+    change: { oldEmail: user.email ?? '', newEmail },
+  } as const
+  const named = messageId === undefined ? {} : { messageId }
+  const toNew = { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' } as const
+  await issueMailToken(trx, deps, onlyIfFree ? { ...toNew, onlyIfFree: true } : toNew)
+  if (user.email === null || !needsBoth(user, deps.config.mail.secureEmailChange)) return
+  await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
+}
+
+export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
+  readonly newPhone: string
+  /** Whether the SMS is sent again. The change keeps the time at which it was asked for. */
+  readonly isAgain?: boolean
+}
+
+/**
+ * Stores a pending change of phone, and sends the new number a code to confirm it (reference: Change of phone).
+ * @param user locked @returns false for a test phone, to which nothing is sent
+ */
+export async function sendPhoneChange(
+  trx: Transaction<AuthDatabase>,
+  deps: SmsCodeDeps & { readonly jobs: Jobs },
+  user: User,
+  { newPhone, isAgain = false, ...message }: PhoneChangeMessage,
+): Promise<boolean> {
+  const at = deps.now()
+  await updateUser(trx, user.id, {
+    phone_change: newPhone,
+    phone_change_sent_at: at,
+    ...(isAgain ? {} : { phone_change_asked_at: at }),
+    updated_at: at,
+  })
+  const sms = await issueSmsCode(trx, deps, { user, phone: newPhone, tokenKind: 'phone_change', ...message })
+  if (sms) await queueSms(trx, deps, user.isAnonymous ? { ...sms, onlyIfFree: true } : sms)
+  return sms !== undefined
+}
+
+/** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change anew. */
+const YOUNG_MS = 86_400_000
+
+/** Sends the mails of a pending change of email again; both addresses must confirm anew. @returns whether a young change is pending */
+export async function resendEmailChange(
+  trx: Transaction<AuthDatabase>,
+  deps: EmailChangeDeps,
+  request: MessageRequest,
+): Promise<boolean> {
+  const user = await lockRecipient(trx, request)
+  if (!user || user.emailChange === null || !(await isYoung(trx, deps.now(), user, 'email'))) return false
+  const { pkce, messageId } = request
+  const message = { newEmail: user.emailChange, pkce, context: request, messageId, isAgain: true } as const
+  await sendEmailChange(trx, deps, user, message)
+  return true
+}
+
+/**
+ * Sends the code of a pending change of phone again.
+ * @returns false where no young change is pending, or the interval of the new number is not over; only this job knows the number
+ */
+export async function resendPhoneChange(
+  trx: Transaction<AuthDatabase>,
+  deps: PhoneChangeDeps,
+  { channel = 'sms', messageId, ...request }: MessageRequest,
+): Promise<boolean> {
+  const user = await lockRecipient(trx, request)
+  if (!user || user.phoneChange === null || !(await isYoung(trx, deps.now(), user, 'phone'))) return false
+  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.aud })
+  if (waitMs !== undefined) return false
+  return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId, isAgain: true })
+}
+
+/** Locks the user of a request. It names the user by a current email or phone, whichever of the two changes. */
+async function lockRecipient(
+  trx: Transaction<AuthDatabase>,
+  { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
+): Promise<User | undefined> {
+  const user = await lockUserByIdentifier(trx, identifier)
+  return user?.aud === audience ? user : undefined
+}
+
+async function isYoung(
+  trx: Transaction<AuthDatabase>,
+  now: Date,
+  { id }: User,
+  kind: UserIdentifier['kind'],
+): Promise<boolean> {
+  const askedAt = await findChangeAskedAt(trx, id, kind)
+  return askedAt !== null && now.getTime() - Date.parse(askedAt) < YOUNG_MS
+}
