@@ -11,7 +11,10 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/database/src/driver/pipelined-clients.ts', 'the socket of PostgreSQL, whose address only a setting names'],
   ['packages/service/src/limiter-store.ts', 'Redis, whose address only a setting names'],
   ['services/auth/src/messages/mailer.ts', 'the mail server, whose address only a setting names'],
-  ['services/auth/src/messages/gateways/twilio.ts', 'puts the guarded client in the place of the transport of its library'],
+  [
+    'services/auth/src/messages/gateways/twilio.ts',
+    'puts the guarded client in the place of the transport of its library',
+  ],
   ['services/payments/src/mail/mailer.ts', 'the mail server, whose address only a setting names'],
 ])
 

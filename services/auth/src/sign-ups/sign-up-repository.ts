@@ -4,7 +4,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { sql } from 'kysely'
-import type { PkceChallenge } from '../flow-states/pkce.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import {
