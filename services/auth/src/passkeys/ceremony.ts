@@ -1,40 +1,44 @@
-import type { AuthDeps } from '../deps.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Assertion, CredentialOptions, Registration, StoredCredential } from './credential.ts'
 
-/** Who asks for credentials (WEBAUTHN_RP_…). */
+/** The service that asks for credentials (WEBAUTHN_RP_…). */
 export interface RelyingParty {
-  /** A domain; credentials are bound to it. */
+  /** A domain. Credentials are bound to it. */
   readonly id: string
   readonly displayName: string
-  /** Pages that may use the credentials. */
+  /** The origins of pages that may use the credentials. */
   readonly origins: readonly string[]
 }
 
-type Deps = Pick<AuthDeps, 'config' | 'logger'>
+/** What a ceremony needs. */
+export interface CeremonyDeps {
+  readonly config: { readonly webauthn: { readonly relyingParty: RelyingParty | undefined } }
+  readonly logger: ServiceLogger['logger']
+}
 
-/** What the standard permits (WebAuthn, level 3, 7.1): an index of the database takes no row of any length. */
+/** The limit of the standard (WebAuthn, level 3, 7.1). An index of the database cannot hold longer ids. */
 const ID_BYTES_MAX = 1_023
 
 export interface CreationRequest {
   readonly userId: string
-  /** What the authenticator calls the account. */
+  /** The name of the account that the authenticator shows. */
   readonly account: string
-  /** Credentials of the user: an authenticator that has one of them makes no other. */
+  /** The user's credentials. An authenticator that has one of them makes no other. */
   readonly known: readonly StoredCredential[]
-  /** Whether the credential must be found without a list of those that are allowed. */
+  /** Whether the authenticator must find the credential without a list of ids. */
   readonly residentKey: 'required' | 'discouraged'
   readonly timeoutMs: number
 }
 
-/** A request to an authenticator, and the challenge in it. */
+/** A request to an authenticator, and its challenge. */
 export interface CredentialRequest {
   readonly options: CredentialOptions
   readonly challenge: string
 }
 
-/** Asks for a new credential. The authenticator need not prove what it is: nothing is decided by its make. */
+/** Asks for a new credential. Needs no attestation: nothing depends on the make of an authenticator. */
 export async function askForCreation(
-  { config }: Deps,
+  { config }: CeremonyDeps,
   { userId, account, known, residentKey, timeoutMs }: CreationRequest,
 ): Promise<CredentialRequest> {
   const { generateRegistrationOptions } = await loadLibrary()
@@ -53,9 +57,9 @@ export async function askForCreation(
   return { options: { ...options }, challenge: options.challenge }
 }
 
-/** Asks for the use of a credential. @param known those that are allowed; none: whichever the authenticator finds */
+/** Asks for the use of a credential. @param known the credentials that are allowed; empty: any that the authenticator finds */
 export async function askForAssertion(
-  { config }: Deps,
+  { config }: CeremonyDeps,
   { known, timeoutMs }: Pick<CreationRequest, 'known' | 'timeoutMs'>,
 ): Promise<CredentialRequest> {
   const { generateAuthenticationOptions } = await loadLibrary()
@@ -69,19 +73,19 @@ export async function askForAssertion(
   return { options: { ...options }, challenge: options.challenge }
 }
 
-/** What an authenticator keeps of the account that a credential is for: the bytes of the user's id. */
+/** The user handle, by which an authenticator knows an account: the bytes of the user's id. */
 function toUserHandle(userId: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex'))
 }
 
-/** Whether an answer names the account that has its credential, as one to a request without names must (WebAuthn, 7.2). */
+/** Whether an answer names the account of its credential. It must where the request named no credentials (WebAuthn, 7.2). */
 export function namesUser({ response: { userHandle } }: Assertion, userId: string): boolean {
   return Buffer.from(userHandle ?? '', 'base64url').equals(toUserHandle(userId))
 }
 
-/** Checks the answer to `askForCreation`. @returns the new credential, undefined for an answer that is not right */
+/** Verifies the answer to `askForCreation`. @returns the new credential, undefined for a wrong answer */
 export async function verifyCreation(
-  deps: Deps,
+  deps: CeremonyDeps,
   response: Registration,
   challenge: string,
 ): Promise<StoredCredential | undefined> {
@@ -106,9 +110,9 @@ export async function verifyCreation(
   })
 }
 
-/** Checks the answer to `askForAssertion`. @returns the credential as it is after this use, undefined where it is not right */
+/** Verifies the answer to `askForAssertion`. @returns the credential after this use, undefined for a wrong answer */
 export async function verifyAssertion(
-  deps: Deps,
+  deps: CeremonyDeps,
   { response, challenge }: { readonly response: Assertion; readonly challenge: string },
   credential: StoredCredential,
 ): Promise<StoredCredential | undefined> {
@@ -136,8 +140,8 @@ export async function verifyAssertion(
   })
 }
 
-/** The settings have one wherever a ceremony is switched on. */
-function requireRelyingParty({ webauthn }: AuthDeps['config']): RelyingParty {
+/** The settings require a relying party wherever a ceremony is switched on. */
+function requireRelyingParty({ webauthn }: CeremonyDeps['config']): RelyingParty {
   if (!webauthn.relyingParty) throw new Error('no relying party is set')
   return webauthn.relyingParty
 }
@@ -146,9 +150,9 @@ function toDescriptor({ id, transports }: StoredCredential): { id: string; trans
   return { id, transports: [...transports] }
 }
 
-/** The library says by exceptions what is wrong; the log tells the operator, for example which origin is missing. */
+/** Logs the exceptions of the library, which tell the operator what is wrong, for example that an origin is missing. */
 async function unlessRefused<Result>(
-  { config, logger }: Deps,
+  { config, logger }: CeremonyDeps,
   verify: (party: RelyingParty) => Promise<Result | undefined>,
 ): Promise<Result | undefined> {
   try {
@@ -160,8 +164,8 @@ async function unlessRefused<Result>(
 }
 
 /**
- * An attestation without its statement. None is asked for, and to look at one that a client sends all the same would mean to
- * fetch the revocation lists that its certificates name: addresses of the client's choice.
+ * Removes the statement from an attestation. The service asks for none. To verify a statement that a client sends anyway, the
+ * library would fetch the revocation lists that its certificates name, from URLs of the client's choice.
  */
 async function withoutAttestation(attestationObject: string): Promise<string> {
   const { decodeAttestationObject, isoBase64URL, isoCBOR } = await import('@simplewebauthn/server/helpers')
@@ -174,7 +178,7 @@ async function withoutAttestation(attestationObject: string): Promise<string> {
   return isoBase64URL.fromBuffer(isoCBOR.encode(bare))
 }
 
-/** With the first ceremony: the library is large, and no start waits for it. */
+/** Loads the library with the first ceremony. It is large, and would delay every start. */
 function loadLibrary() {
   return import('@simplewebauthn/server')
 }
