@@ -67,6 +67,7 @@ it.each([
   'services/shop/src/errors.ts',
   'services/shop/src/config.ts',
   'services/shop/src/migrations.ts',
+  'services/shop/src/work.ts',
   'services/shop/src/testing/shop.ts',
   'packages/testing/src/clock.ts',
   'packages/endpoints/examples/shop/orders.ts',

@@ -8,7 +8,7 @@ const LINES_MIN = 60
 
 /** Files that are looked for by their names. A rule of layout is one as well. */
 const NAMED =
-  /^scripts\/layout\/|^migrations\/[^/]+\/|\/(main|deps|errors|config|migrations)\.ts$|-job\.ts$|\.model\.ts$/
+  /^scripts\/layout\/|^migrations\/[^/]+\/|\/(main|deps|errors|config|migrations|work)\.ts$|-job\.ts$|\.model\.ts$/
 /** What only tests, or readers of examples, run. */
 const NOT_IN_PRODUCTION = /\/(testing|examples)\//
 
