@@ -26,6 +26,7 @@ import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
+import { walks } from './layout/walks.ts'
 
 /** Every rule of the house style that a program can check. */
 export const rules: readonly Rule[] = [
@@ -51,6 +52,7 @@ export const rules: readonly Rule[] = [
   smallFolders,
   pureFiles,
   functionFiles,
+  walks,
 ]
 
 /** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */
