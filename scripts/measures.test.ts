@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import { readSourceTree } from './layout/source-tree.ts'
+import { writeShop } from './layout/test/shop-tree.ts'
+import { cyclesOf, measure, report } from './measures.ts'
+
+const src = 'services/shop/src'
+const linesOf = (count: number) => 'const a = 1\n'.repeat(count)
+
+it('measures files, functions, folders and use cases, tests left out', () => {
+  const tree = readSourceTree(
+    writeShop({
+      'packages/ink/src/a.ts': linesOf(10),
+      'packages/ink/src/pens/b.ts': `export function long() {\n${linesOf(60)}}\nexport const short = () => 1\n`,
+      'packages/ink/src/pens/b.test.ts': linesOf(400),
+    }),
+  )
+  expect(measure(tree, 'packages/ink')).toEqual({
+    files: 2,
+    lines: 73,
+    medianLines: 10,
+    p95Lines: 63,
+    maxLines: 63,
+    folders: 1,
+    useCases: 0,
+    functionMedian: 62,
+    longFunctions: 1,
+  })
+  expect(measure(tree, `${src}/use-cases`).useCases).toBe(1)
+})
+
+it.each([
+  [{ a: ['b'], b: ['c'], c: [] }, []],
+  [{ a: ['b'], b: ['a', 'c'], c: ['a'], d: ['a'] }, [['a', 'b', 'c']]],
+  [{ a: ['a'], b: ['c'], c: ['b'] }, [['a'], ['b', 'c']]],
+])('finds the cycles of %j', (graph, cycles) => {
+  expect(cyclesOf(new Map(Object.entries(graph)))).toEqual(cycles)
+})
+
+it('prints a line for each area, then tests, cycles and walks', () => {
+  const text = report(readSourceTree(writeShop()))
+  expect(text.split('\n').map((line) => line.split(/\s+/).slice(0, 2).join(' '))).toEqual([
+    'name files',
+    'shop 7',
+    'packages 1',
+    'migrations 2',
+    'scripts 0',
+    'bench 0',
+    'without bench',
+    '0 test',
+    '0 cycles',
+  ])
+})

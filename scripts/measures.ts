@@ -1,0 +1,136 @@
+// Prints how large and how tangled the sources are: `node scripts/measures.ts [commit…]`, of the working tree when no commit
+// is named. Tests count apart; they are no files of production.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
+import { graphOf, type ImportGraph } from './layout/import-graph.ts'
+import {
+  productionFiles,
+  readSourceTree,
+  type SourceFile,
+  type SourceTree,
+  serviceNames,
+} from './layout/source-tree.ts'
+import { lineAt, visitSyntax } from './layout/syntax.ts'
+import { readWalks } from './layout/walks.ts'
+
+const FUNCTION_LINES_MAX = 60
+
+interface Measures {
+  readonly files: number
+  readonly lines: number
+  readonly medianLines: number
+  readonly p95Lines: number
+  readonly maxLines: number
+  /** Below `src`. */
+  readonly folders: number
+  readonly useCases: number
+  readonly functionMedian: number
+  readonly longFunctions: number
+}
+
+/** The measures of the TypeScript below some folders. */
+export function measure(tree: SourceTree, ...folders: readonly string[]): Measures {
+  const files = productionFiles(tree, ...folders)
+  const lengths = files.map(({ text }) => text.split('\n').length - 1)
+  const functions = files.flatMap(functionLengths)
+  const paths = files.map(({ path }) => path)
+  return {
+    files: files.length,
+    lines: lengths.reduce((sum, length) => sum + length, 0),
+    medianLines: quantile(lengths, 0.5),
+    p95Lines: quantile(lengths, 0.95),
+    maxLines: quantile(lengths, 1),
+    folders: new Set(paths.map((path) => posix.dirname(path)).filter((path) => /\/src\/./.test(path))).size,
+    useCases: paths.filter((path) => /\/use-cases\//.test(path)).length,
+    functionMedian: quantile(functions, 0.5),
+    longFunctions: functions.filter((length) => length > FUNCTION_LINES_MAX).length,
+  }
+}
+
+/** The lines of each function that has a block. */
+function functionLengths(file: SourceFile): readonly number[] {
+  const lengths: number[] = []
+  const count = ({ start, end, body }: { start: number; end: number; body: { type: string } | null }) => {
+    if (body === null || !/^(BlockStatement|FunctionBody)$/.test(body.type)) return
+    lengths.push(lineAt(file.text, end) - lineAt(file.text, start) + 1)
+  }
+  visitSyntax(file, { FunctionDeclaration: count, FunctionExpression: count, ArrowFunctionExpression: count })
+  return lengths
+}
+
+/** The smallest number that so large a share of the numbers does not exceed; 0 of none. */
+function quantile(numbers: readonly number[], share: number): number {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
+}
+
+/** Groups of files each of which imports all others of its group, through others or not; imports of types count. */
+export function cyclesOf(graph: ImportGraph): readonly (readonly string[])[] {
+  const reached = new Map([...graph.keys()].map((path) => [path, reachableFrom(path, graph)]))
+  const inCycles = [...graph.keys()].filter((path) => reached.get(path)?.has(path))
+  const groups = inCycles.map((path) =>
+    inCycles.filter((other) => reached.get(path)?.has(other) && reached.get(other)?.has(path)),
+  )
+  return groups.filter((group, index) => group[0] === inCycles[index])
+}
+
+function reachableFrom(start: string, graph: ImportGraph): ReadonlySet<string> {
+  const reached = new Set<string>()
+  const waiting = [start]
+  for (const path of waiting) {
+    for (const target of graph.get(path) ?? []) {
+      if (reached.has(target)) continue
+      reached.add(target)
+      waiting.push(target)
+    }
+  }
+  return reached
+}
+
+/** What is printed of a tree. */
+export function report(tree: SourceTree): string {
+  const areas: readonly (readonly [name: string, ...folders: readonly string[]])[] = [
+    ...serviceNames(tree).map((service) => [service, `services/${service}`] as const),
+    ...(['packages', 'migrations', 'scripts', 'bench'] as const).map((folder) => [folder, folder] as const),
+    ['without bench', 'services', 'packages', 'migrations', 'scripts'],
+  ]
+  const measured = areas.map(([name, ...folders]) => ({ name, ...measure(tree, ...folders) }))
+  const columns = Object.keys(measured[0] ?? {}) as readonly (keyof (typeof measured)[number])[]
+  const rows = [columns, ...measured.map((row) => columns.map((column) => row[column]))]
+  const table = rows.map((row) => row.map((cell, index) => (index === 0 ? `${cell}`.padEnd(14) : pad(cell))).join(''))
+  const tests = tree.files.filter(({ path }) => path.endsWith('.test.ts'))
+  const functions = tree.files.filter(({ path }) => path.endsWith('.sql'))
+  const cycles = cyclesOf(graphOf(tree))
+  return [
+    ...table,
+    `${tests.length} test files, ${functions.length} .sql files`,
+    `${cycles.length} cycles of imports, types counted${cycles.map((group) => `; one of ${group.length} files`).join('')}`,
+    ...readWalks(tree).map(({ title, files }) => `${files.length} files crossed: ${title}`),
+  ].join('\n')
+}
+
+function pad(cell: string | number): string {
+  return `${cell}`.padStart(15)
+}
+
+/** Reads the sources of a commit. */
+function readCommit(root: string, commit: string): SourceTree {
+  const folder = mkdtempSync(join(tmpdir(), 'measures-'))
+  try {
+    execFileSync('tar', ['-x', '-C', folder], {
+      input: execFileSync('git', ['archive', commit], { cwd: root, maxBuffer: 2 ** 30 }),
+    })
+    return readSourceTree(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '..')
+  const commits = process.argv.slice(2)
+  if (commits.length === 0) console.log(report(readSourceTree(root)))
+  for (const commit of commits) console.log(`${commit}\n${report(readCommit(root, commit))}\n`)
+}
