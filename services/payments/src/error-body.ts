@@ -47,10 +47,16 @@ const CheckoutErrorView = ErrorView.extend({
   error: ProcessingErrorView.optional(),
 })
 
-/** The refusals of the checkout: one object each, with more members where they help. */
-export const checkoutErrors = Object.fromEntries(
-  [400, 404, 409, 413, 429, 500, 503].map((status) => [status, CheckoutErrorView.describe(STATUS_CODES[status] ?? '')]),
-) as { readonly [Status in 400 | 404 | 409 | 413 | 429 | 500 | 503]: typeof CheckoutErrorView }
+type CheckoutStatus = 400 | 413 | 429 | 500 | 503
+
+/** The refusals of an endpoint of the checkout, for its schema: one object each, and those that all of them have are added. */
+export function checkoutErrors<const Status extends 404 | 409 = never>(...statuses: readonly Status[]) {
+  const views = [400, ...statuses, 413, 429, 500, 503].map((status) => [
+    status,
+    CheckoutErrorView.describe(STATUS_CODES[status] ?? ''),
+  ])
+  return Object.fromEntries(views) as { readonly [Each in CheckoutStatus | Status]: typeof CheckoutErrorView }
+}
 
 /** The answers to 400 of a route that may also be refused by a card's issuer or the like. */
 export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }

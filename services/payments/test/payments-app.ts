@@ -34,7 +34,8 @@ import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { startWork, stopWork } from '../src/work.ts'
 
 const ROLE = 'payments_service'
-const UNLIMITED: RateLimitConfig = {
+/** No limit at all. */
+export const UNLIMITED: RateLimitConfig = {
   ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 },
   ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0, mailsPerHour: 0, invitationsPerHour: 0 },
 }

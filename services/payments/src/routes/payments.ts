@@ -19,7 +19,7 @@ export const paymentsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Pay with a tokenised card, step by step',
         security: [],
         body: PaymentBody,
-        response: { 200: ChallengesView, 201: PaidView, ...checkoutErrors },
+        response: { 200: ChallengesView, 201: PaidView, ...checkoutErrors(409) },
       },
     },
     async (request, reply) => {

@@ -15,7 +15,7 @@ export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Tokenise a card number or a security code',
         security: [],
         body: VaultBody,
-        response: { 201: VaultToken, ...checkoutErrors },
+        response: { 201: VaultToken, ...checkoutErrors() },
       },
     },
     async ({ body }, reply) => {

@@ -27,7 +27,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         params: StepParams,
         body: PaymentBody,
-        response: { 200: ChallengeTaskView, ...checkoutErrors },
+        response: { 200: ChallengeTaskView, ...checkoutErrors(404, 409) },
       },
     },
     async (request) => {
@@ -49,7 +49,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         params: WayParams,
         body: PaymentBody,
-        response: { 200: ChallengeTaskView, ...checkoutErrors },
+        response: { 200: ChallengeTaskView, ...checkoutErrors(404, 409) },
       },
     },
     async (request) => {

@@ -1,0 +1,220 @@
+import type { InjectOptions } from 'fastify'
+import { createTestApp, merchantBody } from '../payments-app.ts'
+import { NO_ID, type World } from './world.ts'
+
+/** What is wrong with a field: its name, text and code. */
+export type Wrong = readonly [field: string, message: string, code: string]
+
+/** An endpoint of the document, a request that it takes, and what it refuses. */
+export interface Endpoint {
+  /** As the document has it: `GET /me`. */
+  readonly name: string
+  /** Makes a good request: its path, and its body where it has one. */
+  readonly path: (world: World) => string
+  readonly body?: ((world: World) => object | Promise<object>) | undefined
+  /** The same path with the id of an object that is not there. */
+  readonly unknown?: ((world: World) => string) | undefined
+  /** What makes the request one that is refused with 403; by default the key of an app that is no member. */
+  readonly forbidden?: ((world: World) => InjectOptions | Promise<InjectOptions>) | undefined
+  /** A bad request, and the fields that its answer names. */
+  readonly bad?: { readonly request: (world: World) => InjectOptions; readonly fields: readonly Wrong[] } | undefined
+}
+
+const REQUIRED = ['is required', 'REQUIRED'] as const
+const required = (...fields: readonly string[]): readonly Wrong[] => fields.map((field) => [field, ...REQUIRED])
+const noLimit = (path: Endpoint['path']): Endpoint['bad'] => ({
+  request: (world) => ({ url: path(world).replace(/[?&]limit=1/, '') }),
+  fields: required('limit'),
+})
+const emptyBody = (...fields: readonly string[]): Endpoint['bad'] => ({
+  request: () => ({ payload: {} }),
+  fields: required(...fields),
+})
+/** What has no values of its own may still be sent with a body that nobody can read. */
+const brokenBody: Endpoint['bad'] = {
+  request: () => ({ payload: '{', headers: { 'content-type': 'application/json' } }),
+  fields: [['body', 'is not valid JSON', 'FORMAT']],
+}
+
+const below = ({ merchant }: World) => `/merchants/${merchant.id}`
+const belowNone = `/merchants/${NO_ID}`
+/** Users have no API keys. */
+const asUser = ({ user }: World): InjectOptions => ({ headers: user })
+
+/** An object of its own: `GET /lines/{lineId}`. */
+function single(noun: 'card' | 'dispute' | 'fraud' | 'line' | 'payout' | 'transaction'): Endpoint {
+  return {
+    name: `GET /${noun}s/{${noun}Id}`,
+    path: ({ ids }) => `/${noun}s/${ids[noun]}`,
+    unknown: () => `/${noun}s/${NO_ID}`,
+  }
+}
+
+/** A list below a merchant: `GET /merchants/{merchantId}/lines`. */
+function list(noun: string): Endpoint {
+  const path = (world: World) => `${below(world)}/${noun}?limit=1`
+  return {
+    name: `GET /merchants/{merchantId}/${noun}`,
+    path,
+    unknown: () => `${belowNone}/${noun}?limit=1`,
+    bad: noLimit(path),
+  }
+}
+
+/** A list that names its merchant as a filter: `GET /disputes`. */
+function report(noun: string): Endpoint {
+  const path = ({ merchant }: World) => `/${noun}?filter[merchantId]=${merchant.id}&limit=1`
+  return {
+    name: `GET /${noun}`,
+    path,
+    unknown: () => `/${noun}?filter[merchantId]=${NO_ID}&limit=1`,
+    bad: noLimit(path),
+  }
+}
+
+/** A POST of a merchant, a transaction or a dispute. */
+function action(name: string, body: object | undefined, bad: Endpoint['bad']): Endpoint {
+  const fill = (merchant: string, transaction: string, ids: Partial<World['ids']>) =>
+    name
+      .replace('POST ', '')
+      .replace('{merchantId}', merchant)
+      .replace('{transactionId}', transaction)
+      .replace('{disputeId}', ids.dispute ?? NO_ID)
+      .replace('{webhookId}', ids.webhook ?? NO_ID)
+  return {
+    name,
+    path: ({ merchant, ids }) => fill(merchant.id, ids.transaction, ids),
+    body: body && (() => body),
+    unknown: () => fill(NO_ID, NO_ID, {}),
+    bad,
+  }
+}
+
+/** A DELETE below a merchant. */
+function removal(noun: 'app' | 'user' | 'webhook'): Endpoint {
+  return {
+    name: `DELETE /merchants/{merchantId}/${noun}s/{${noun}Id}`,
+    path: (world) => `${below(world)}/${noun}s/${NO_ID}`,
+    unknown: (world) => `${below(world)}/${noun}s/${NO_ID}`,
+    bad: brokenBody,
+  }
+}
+
+/** Repeats a request whose merchant the caller is no longer a member of. */
+async function repeatOfStranger({ payments }: World): Promise<InjectOptions> {
+  const [maker, other] = [await createTestApp(payments), await createTestApp(payments)]
+  const headers = { ...maker.headers, 'idempotency-key': 'once' }
+  const made = await payments.app.inject({ method: 'POST', url: '/merchants', headers, payload: merchantBody })
+  const url = `/merchants/${made.json().merchant.id}/apps`
+  await payments.app.inject({ method: 'POST', url, headers: maker.headers, payload: { appId: other.id } })
+  await payments.app.inject({ method: 'DELETE', url: `${url}/${maker.id}`, headers: other.headers })
+  return { headers, payload: merchantBody }
+}
+
+/** Every endpoint that needs a key. */
+export const keyedEndpoints: readonly Endpoint[] = [
+  ...(['card', 'dispute', 'fraud', 'line', 'payout', 'transaction'] as const).map(single),
+  ...['apps', 'events', 'lines', 'payouts', 'transactions', 'users', 'webhooks'].map(list),
+  ...['disputes', 'frauds'].map(report),
+  ...(['app', 'user', 'webhook'] as const).map(removal),
+  { name: 'GET /me', path: () => '/me' },
+  {
+    name: 'GET /me/keys',
+    path: () => '/me/keys?limit=1',
+    forbidden: asUser,
+    bad: noLimit(() => '/me/keys?limit=1'),
+  },
+  { name: 'POST /me/keys', path: () => '/me/keys', body: () => ({}), forbidden: asUser, bad: brokenBody },
+  {
+    name: 'DELETE /me/keys/{keyId}',
+    path: ({ ids }) => `/me/keys/${ids.key}`,
+    unknown: () => `/me/keys/${NO_ID}`,
+    forbidden: asUser,
+    bad: brokenBody,
+  },
+  {
+    name: 'GET /identities/{identityId}/merchants',
+    path: ({ owner }) => `/identities/${owner.id}/merchants?limit=1`,
+    unknown: () => `/identities/${NO_ID}/merchants?limit=1`,
+    bad: noLimit(({ owner }) => `/identities/${owner.id}/merchants?limit=1`),
+  },
+  {
+    name: 'POST /merchants',
+    path: () => '/merchants',
+    body: () => merchantBody,
+    forbidden: repeatOfStranger,
+    bad: emptyBody('currency', 'email', 'website', 'descriptor', 'company.country'),
+  },
+  {
+    name: 'GET /merchants/{merchantId}',
+    path: below,
+    unknown: () => belowNone,
+  },
+  {
+    name: 'PUT /merchants/{merchantId}',
+    path: below,
+    body: () => ({ name: 'Coffee' }),
+    unknown: () => belowNone,
+    bad: {
+      request: () => ({ payload: { currency: 'DKK', email: 'x' } }),
+      fields: [
+        ['email', 'must be an e-mail address', 'FORMAT'],
+        ['currency', 'cannot be changed', 'IMMUTABLE'],
+      ],
+    },
+  },
+  {
+    name: 'GET /merchants/{merchantId}/statement.csv',
+    path: (world) => `${below(world)}/statement.csv?from=2026-03-01&to=2026-03-31`,
+    unknown: () => `${belowNone}/statement.csv?from=2026-03-01&to=2026-03-31`,
+    bad: { request: (world) => ({ url: `${below(world)}/statement.csv` }), fields: required('from', 'to') },
+  },
+  action('POST /merchants/{merchantId}/apps', { appId: NO_ID }, emptyBody('appId')),
+  action('POST /merchants/{merchantId}/users', { email: 'b@example.com' }, emptyBody('email')),
+  action('POST /merchants/{merchantId}/webhooks', { url: 'https://example.com/' }, emptyBody('url')),
+  action('POST /merchants/{merchantId}/webhooks/{webhookId}/secrets', {}, brokenBody),
+  action('POST /merchants/{merchantId}/cards', { transactionId: NO_ID }, emptyBody('transactionId')),
+  action(
+    'POST /merchants/{merchantId}/transactions',
+    { transactionId: NO_ID, currency: 'EUR', amount: 1 },
+    emptyBody('transactionId', 'currency', 'amount'),
+  ),
+  action('POST /transactions/{transactionId}/captures', { amount: 1 }, emptyBody('amount')),
+  action('POST /transactions/{transactionId}/refunds', { amount: 1 }, emptyBody('amount')),
+  action('POST /transactions/{transactionId}/voids', { amount: 1 }, emptyBody('amount')),
+  action('POST /test/disputes/{disputeId}/outcomes', { outcome: 'won' }, emptyBody('outcome')),
+  action('POST /test/merchants/{merchantId}/payouts', undefined, brokenBody),
+  action('POST /test/merchants/{merchantId}/clock', { advance: 0 }, emptyBody('advance')),
+  action('POST /test/transactions/{transactionId}/disputes', {}, brokenBody),
+  action('POST /test/transactions/{transactionId}/frauds', {}, brokenBody),
+]
+
+const noOrder = emptyBody('integration.key', 'card.number', 'card.expiry.month', 'card.expiry.year', 'card.code')
+
+/** The endpoints of the checkout, which no key guards. */
+export const checkoutEndpoints: readonly Endpoint[] = [
+  { name: 'POST /payments', path: () => '/payments', body: ({ order }) => order(), bad: noOrder },
+  {
+    name: 'POST /payments/challenges/{step}',
+    path: () => '/payments/challenges/card-lookup',
+    body: ({ order }) => order(),
+    unknown: () => '/payments/challenges/none',
+    bad: noOrder,
+  },
+  {
+    name: 'POST /payments/challenges/{step}/{way}',
+    path: () => '/payments/challenges/tds-challenge/poll',
+    body: ({ order }) => order(),
+    unknown: () => '/payments/challenges/tds-challenge/none',
+    bad: noOrder,
+  },
+  { name: 'POST /vault', path: () => '/vault', body: () => ({ type: 'pcsc', value: '111' }), bad: emptyBody('type') },
+]
+
+/** `POST /apps`, which needs no key either. */
+export const openEndpoint: Endpoint = {
+  name: 'POST /apps',
+  path: () => '/apps',
+  body: () => ({}),
+  bad: { request: () => ({ payload: { name: 5 } }), fields: [['name', 'must be a string', 'TYPE']] },
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import { buildApp } from '../../src/app.ts'
+import type { PaymentsDeps } from '../../src/deps.ts'
+import { browse, makeOrder } from '../customer.ts'
+import { customerPayment } from '../customer-payment.ts'
+import {
+  basic,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestOptions,
+  type TestPayments,
+} from '../payments-app.ts'
+
+/** No object has it. */
+export const NO_ID = '0'.repeat(24)
+
+/** One service, and the objects that requests of all endpoints name. */
+export interface World {
+  readonly payments: TestPayments
+  /** A member of the merchant. */
+  readonly owner: TestApp
+  /** An app that is no member. */
+  readonly stranger: TestApp
+  /** What a user calls with. */
+  readonly user: { readonly authorization: string }
+  readonly merchant: { readonly id: string; readonly key?: unknown }
+  readonly ids: Readonly<
+    Record<'transaction' | 'line' | 'dispute' | 'fraud' | 'payout' | 'card' | 'webhook' | 'key' | 'app', string>
+  >
+  /** A whole order of the merchant, with fresh tokens. */
+  order(changes?: object): Promise<object>
+  /** Sends a request as the owner, and expects that it is taken. */
+  make(method: 'GET' | 'POST', url: string, payload?: object): Promise<Record<string, unknown>>
+}
+
+export async function openWorld(options: TestOptions = {}): Promise<World> {
+  const payments = await startPayments({ verifyPerson: async () => 'user@example.com', ...options })
+  const owner = await createTestApp(payments)
+  const merchant = await createTestMerchant(payments, owner, {
+    currency: 'EUR',
+    test: true,
+    bank: { iban: 'DK5000400440116243' },
+  })
+  const make: World['make'] = async (method, url, payload) => {
+    const request = { method, url, headers: owner.headers, ...(payload === undefined ? {} : { payload }) }
+    const response = await payments.app.inject(request)
+    if (response.statusCode >= 300) throw new Error(`${method} ${url}: ${response.statusCode} ${response.body}`)
+    return response.json()
+  }
+  const idOf = async (name: string, url: string, payload?: object) => {
+    const { [name]: made } = await make('POST', url, payload)
+    return (made as { id: string }).id
+  }
+  const below = `/merchants/${merchant.id}`
+  const transaction = await customerPayment(payments, merchant.id, { amount: 100_000 })
+  await make('POST', `/transactions/${transaction}/captures`, { amount: 10_000 })
+  const [line] = (await make('GET', `${below}/lines?limit=1`)) as unknown as { id: string }[]
+  const ids = {
+    transaction,
+    line: line?.id ?? '',
+    payout: await idOf('payout', `/test${below}/payouts`),
+    dispute: await idOf('dispute', `/test/transactions/${transaction}/disputes`, { amount: 10 }),
+    fraud: await idOf('fraud', `/test/transactions/${transaction}/frauds`, {}),
+    card: await idOf('card', `${below}/cards`, { transactionId: transaction }),
+    webhook: await idOf('webhook', `${below}/webhooks`, { url: 'https://example.com/events' }),
+    key: await idOf('key', '/me/keys'),
+    app: owner.id,
+  }
+  return {
+    payments,
+    owner,
+    stranger: await createTestApp(payments),
+    user: { authorization: 'Bearer token' },
+    merchant,
+    ids,
+    order: (changes = {}) => makeOrder(browse(payments), { key: merchant.key, ...changes }),
+    make,
+  }
+}
+
+/** An app beside the usual one, some of whose dependencies are others. */
+export async function buildBroken({ payments }: World, changes: Partial<PaymentsDeps>) {
+  const app = await buildApp({ ...payments.deps, ...changes })
+  await app.ready()
+  return app
+}
+
+/** Dependencies that fail with an error, whatever a request asks of them. */
+export function failingDeps({ payments }: World, error: Error): Partial<PaymentsDeps> {
+  const fail = () => Promise.reject(error)
+  const lane = { one: fail, first: fail, all: fail }
+  const raise = () => {
+    throw error
+  }
+  const seal = { seal: raise, open: raise }
+  return {
+    lanes: { read: lane, write: lane, lagging: lane },
+    moves: { move: fail },
+    seals: { tokens: { ...seal, open: payments.deps.seals.tokens.open }, hints: seal, frames: seal },
+  }
+}
+
+/** A key that no app has. */
+export const unknownKey = () => basic(randomUUID())
+
+export type Send = (request: InjectOptions) => Promise<LightMyRequestResponse>
