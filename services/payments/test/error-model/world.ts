@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { buildApp } from '../../src/app.ts'
 import type { PaymentsDeps } from '../../src/deps.ts'
 import { browse, makeOrder } from '../customer.ts'
@@ -105,5 +104,3 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
 
 /** A key that no app has. */
 export const unknownKey = () => basic(randomUUID())
-
-export type Send = (request: InjectOptions) => Promise<LightMyRequestResponse>
