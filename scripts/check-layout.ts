@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util'
 import { arrows } from './layout/arrows.ts'
 import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
+import { decisions } from './layout/decisions.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { shrinkLists } from './layout/exceptions.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
@@ -38,6 +39,7 @@ export const rules: readonly Rule[] = [
   portableCore,
   outboundCalls,
   documentLinks,
+  decisions,
   metricDocuments,
   metricQueries,
   pagePictures,
