@@ -1,12 +1,9 @@
 import type { z } from 'zod'
 import { ConfigError } from './config-error.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
-import type { Setting } from './setting.ts'
+import type { Setting, Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
 import { findUnknownSettings } from './unknown-settings.ts'
-
-/** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).prefault('3600') }`. */
-export type Settings = Readonly<Record<string, Setting>>
 
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
 

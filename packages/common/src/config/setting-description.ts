@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { Settings } from './load-config.ts'
-import type { Setting } from './setting.ts'
+import type { Setting, Settings } from './setting.ts'
 
 /** Settings of one subject, under one heading in the documents. */
 interface SettingGroup {

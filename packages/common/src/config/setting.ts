@@ -7,6 +7,9 @@ import { parseTrustedProxies, type TrustedProxies } from '../server/trusted-prox
  */
 export type Setting<T = unknown> = z.ZodType<T, unknown>
 
+/** Settings by name without prefix: `{ SITE_URL: url(), JWT_EXP: integer(1).prefault('3600') }`. */
+export type Settings = Readonly<Record<string, Setting>>
+
 /** How the text of a setting is written. */
 interface Form {
   /** In a word or two, for the documents: `duration`. */

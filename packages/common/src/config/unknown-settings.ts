@@ -1,5 +1,5 @@
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
-import type { Settings } from './load-config.ts'
+import type { Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
 
 interface KnownNames extends EnvironmentOptions {

@@ -1,46 +1,8 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { allowedMethods } from './allowed-methods.ts'
 import { HttpError } from './define-error.ts'
-
-/** One place in a request that a schema refused. */
-export interface InvalidInput {
-  /** `body`, `params`, `querystring` or `headers`. */
-  readonly context: string
-  readonly issues: readonly { readonly path: readonly string[]; readonly message: string; readonly keyword: string }[]
-}
-
-/** A service's own words for what can go wrong before or beside its routes. */
-export interface ErrorVocabulary {
-  /** The body of an error, in the service's envelope; there is no request when what came was not one. */
-  envelope(error: HttpError, request: FastifyRequest | undefined): unknown
-  /** The text of that body where no route has a say in it; leave out for plain JSON. */
-  layOut?(body: unknown, status: number): string
-  /** A request that a schema refused. */
-  invalid(input: InvalidInput, request: FastifyRequest): HttpError
-  /** A body that cannot be parsed, a path with a broken escape, a broken header. */
-  malformed(cause: unknown): HttpError
-  /** A body above the limit of its route. */
-  tooLarge(cause: unknown, request: FastifyRequest): HttpError
-  /** A URL beyond 8 KiB; leave out to answer `malformed`. */
-  uriTooLong?(cause: unknown): HttpError
-  unsupportedMediaType(cause: unknown): HttpError
-  notFound(): HttpError
-  /** The path exists with these methods; leave out to answer `notFound`. */
-  methodNotAllowed?(allow: readonly string[]): HttpError
-  /** The database or another dependency is away for the moment. */
-  unavailable(cause: unknown): HttpError
-  /** There is no room for a request at this moment. */
-  busy(): HttpError
-  timedOut(cause: unknown): HttpError
-  /** The body of a request did not come in time; leave out to answer `timedOut`. */
-  bodyTimedOut?(cause: unknown): HttpError
-  /** Everything else: a defect. */
-  unexpected(cause: unknown): HttpError
-  /** Whether an error means that a dependency is away. */
-  isUnavailable(error: unknown): boolean
-}
+import type { ErrorVocabulary, InvalidInput } from './error-vocabulary.ts'
 
 export interface ErrorHandlerOptions {
   readonly vocabulary: ErrorVocabulary
@@ -70,7 +32,15 @@ export const errorHandler = fp<ErrorHandlerOptions>(
   { name: 'error-handler' },
 )
 
-/** The error that a thrown value means to a client. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+/** The methods of the routes at the path of a URL, for the header Allow. Empty when no route has the path. */
+function allowedMethods(app: FastifyInstance, url: string): readonly string[] {
+  const path = url.split('?', 1)[0] ?? url
+  return METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
+}
+
+/** The error that a client gets for a thrown value. */
 export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (hasZodFastifySchemaValidationErrors(thrown)) return vocabulary.invalid(toInvalidInput(thrown), request)

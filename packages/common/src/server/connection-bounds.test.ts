@@ -9,7 +9,7 @@ import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import { plainVocabulary } from '../testing/plain-errors.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
 import { createServer } from './create-server.ts'
-import { progressOf, unacknowledgedBytes } from './socket-progress.ts'
+import { progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
 const MIB = 1_024 * 1_024
 /** More than the kernel takes for a client that does not read: some ten megabytes at most, here and at the client. */

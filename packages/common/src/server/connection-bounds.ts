@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createBodyPlaces } from './body-places.ts'
-import { findCrowding } from './find-crowding.ts'
-import { progressOf, unacknowledgedBytes } from './socket-progress.ts'
+import { findCrowding, progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
 /** How much a client may leave in the process, and for how long. */
 export interface ConnectionBounds {

@@ -5,16 +5,16 @@ import type { Meter } from '@opentelemetry/api'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { HttpError } from '../errors/define-error.ts'
-import { decorateErrors, type ErrorVocabulary, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
+import { decorateErrors, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
+import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 import { placeOfSecret } from '../telemetry/path-of.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
 import { hasNoBodyPlace } from './body-places.ts'
 import { boundedServer } from './bounded-server.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
 import { handlerDeadline } from './handler-deadline.ts'
-import { hearOut } from './hear-out.ts'
 import { STATUS_CODES } from './node-http.ts'
-import { sendBytes } from './send-bytes.ts'
+import { sendAnswers } from './send-answers.ts'
 import { createProtocolReader, type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
 export interface ServerOptions {
@@ -123,8 +123,7 @@ export function createServer(options: ServerOptions) {
     timedOut: vocabulary.timedOut,
     bodyTimedOut: (cause) => vocabulary.bodyTimedOut?.(cause) ?? vocabulary.timedOut(cause),
   })
-  app.register(hearOut)
-  app.register(sendBytes)
+  app.register(sendAnswers)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
 }

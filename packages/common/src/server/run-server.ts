@@ -3,9 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { ServiceLogger } from '../telemetry/logger.ts'
 import { createDrain } from './drain.ts'
-import { keepTickShape } from './keep-tick-shape.ts'
 import type { Readiness } from './readiness.ts'
-import { boundGarbage, releaseMemory } from './release-memory.ts'
+import { boundGarbage, keepTickShape, releaseMemory } from './release-memory.ts'
 
 export interface RunOptions {
   readonly app: FastifyInstance

@@ -13,8 +13,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import fc from 'fast-check'
 import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { createByteWriter, writeNow } from './byte-writer.ts'
+import { createByteQueue, createByteWriter, writeNow } from './byte-writer.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'trestle-bytes-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -227,5 +228,81 @@ describe('a full pipe', () => {
     expect(errors).toEqual([dropped])
     for (let i = 0; i < 30; i++) writer.write(piece)
     expect(errors).toEqual([dropped, dropped])
+  })
+})
+
+describe('createByteQueue', () => {
+  it('keeps a piece until all of it is written', () => {
+    const queue = createByteQueue(100)
+    for (const text of ['abc', 'de']) queue.add(Buffer.from(text))
+    const seen = [queue.first()]
+    for (const count of [1, 2, 2]) {
+      queue.drop(count)
+      seen.push(queue.first())
+    }
+    expect(seen.map(String)).toEqual(['abc', 'bc', 'de', 'undefined'])
+  })
+
+  it('takes no piece while it is full, counting the piece that is being written', () => {
+    const queue = createByteQueue(4)
+    for (const text of ['abc', 'de', 'f']) queue.add(Buffer.from(text))
+    queue.drop(1)
+    queue.add(Buffer.from('g'))
+    queue.drop(1)
+    queue.add(Buffer.from('h'))
+    expect(queue.takeAll().toString()).toBe('cdeh')
+    queue.add(Buffer.from('ijkl'))
+    expect(queue.takeAll().toString()).toBe('ijkl')
+  })
+
+  it('resolves `passed` when earlier bytes have left, whether they were written or taken', async () => {
+    const queue = createByteQueue(100)
+    const told: string[] = []
+    const note = (name: string) => void queue.passed().then(() => told.push(name))
+    note('empty')
+    queue.add(Buffer.from('ab'))
+    note('written')
+    queue.add(Buffer.from('cd'))
+    note('taken')
+    queue.drop(1)
+    await Promise.resolve()
+    expect(told).toEqual(['empty'])
+    queue.drop(1)
+    await Promise.resolve()
+    expect(told).toEqual(['empty', 'written'])
+    expect([queue.takeRest().toString(), queue.takeAll().toString()]).toEqual(['', 'cd'])
+    await Promise.resolve()
+    expect(told).toEqual(['empty', 'written', 'taken'])
+  })
+
+  it('hands out all bytes once and in order, whatever the order of its calls', () => {
+    const step = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 9 }).map((bytes) => Buffer.from(bytes)),
+      fc.constantFrom('drop', 'passed', 'takeAll'),
+      fc.nat(9),
+    )
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        const queue = createByteQueue(Infinity)
+        const [given, got]: [Buffer[], Buffer[]] = [[], []]
+        const write = (count: number) => {
+          const bytes = queue.first()?.subarray(0, count)
+          if (!bytes) return
+          got.push(bytes)
+          queue.drop(bytes.length)
+        }
+        for (const action of [...steps, 'takeAll'] as const) {
+          if (action === 'takeAll') got.push(queue.takeAll())
+          else if (action === 'passed') void queue.passed()
+          else if (action === 'drop') write(Infinity)
+          else if (typeof action === 'number') write(action)
+          else {
+            given.push(action)
+            queue.add(action)
+          }
+        }
+        expect(Buffer.concat(got)).toEqual(Buffer.concat(given))
+      }),
+    )
   })
 })

@@ -1,19 +1,18 @@
 import { closeSync, write as writeInBackground, writeSync } from 'node:fs'
-import { createByteQueue } from './byte-queue.ts'
 import type { ByteSink } from './line-buffer.ts'
 
-/** Never throws. What cannot be written is dropped. */
+/** Never throws: what cannot be written is dropped. */
 export interface ByteWriter extends ByteSink {
-  /** Goes on in another descriptor, and closes the one before as soon as nothing is being written to it. */
+  /** Writes to another descriptor from now on, and closes the old one as soon as no write to it is under way. */
   moveTo(descriptor: number): void
 }
 
-/** Writes some of the bytes, and tells how many. */
+/** Writes some of the bytes. `done` gets their number. */
 export type Write = (descriptor: number, bytes: Buffer, done: (error: Error | null, count: number) => void) => void
 
-/** Of a target that takes nothing: beyond it lines are dropped, since a log must not fill the memory. */
+/** Bytes that may wait for a target that takes none. Further lines are dropped: a log must not fill the memory. */
 const HELD_BYTES_MAX = 16 * 1024 * 1024
-/** A pipe that is full is tried again after so long, then after twice as long each time, up to the longest. */
+/** When a pipe is full, the write is tried again after this time, which doubles each time up to the longest. */
 const RETRY_MS = 1
 const RETRY_MS_MAX = 50
 /** How long a flush waits for a reader. */
@@ -21,9 +20,9 @@ const FLUSH_MS = 5_000
 const FLUSH_SYNC_MS = 1_000
 
 /**
- * Writes bytes to a descriptor, one piece after the other. pino's own never ends its `flushSync` when the disk is full or the
- * reader has gone: the process would neither serve nor stop. `onError` is told of the first failure after a success, and when
- * bytes are dropped for the first time since all were written.
+ * Writes bytes to a descriptor, one piece after the other. pino's own `flushSync` never returns when the disk is full or the
+ * reader has gone: the process would neither serve nor stop.
+ * @param onError called at the first failure after a success, and when bytes are dropped for the first time since all were written
  */
 export function createByteWriter(
   descriptor: number,
@@ -58,7 +57,7 @@ export function createByteWriter(
   return {
     write: (bytes) => {
       const isEmpty = queue.first() === undefined
-      // A flush in the same turn still finds it here.
+      // A flush in the same turn of the event loop still finds the bytes here.
       if (isEmpty) setImmediate(writeFirst)
       if (!queue.add(bytes)) reportRoom(new Error('16 MiB wait to be written'))
       else if (isEmpty) reportRoom(undefined)
@@ -80,7 +79,7 @@ export function createByteWriter(
   }
 }
 
-/** For a descriptor whose writes never wait: nothing is under way when the process ends. */
+/** For a descriptor whose writes never block: no write is under way when the process ends. */
 export const writeNow: Write = (descriptor, bytes, done) => {
   let count: number
   try {
@@ -95,11 +94,11 @@ function closeQuietly(descriptor: number): void {
   try {
     closeSync(descriptor)
   } catch {
-    // Some file systems tell only now that bytes are lost; the descriptor is closed all the same.
+    // Some file systems report lost bytes only here. The descriptor is closed in any case.
   }
 }
 
-/** Passes on an error unless the last time was one too. */
+/** Passes on an error unless the previous call had one too. */
 function createReport(onError: (error: Error) => void): (error: Error | undefined) => void {
   let hasFailed = false
   return (error) => {
@@ -108,7 +107,7 @@ function createReport(onError: (error: Error) => void): (error: Error | undefine
   }
 }
 
-/** Returns what kept it from writing all. */
+/** @returns the error that kept it from writing all bytes, if any */
 function writeAll(descriptor: number, bytes: Buffer): Error | undefined {
   let rest = bytes
   for (let waitedMs = 0; rest.length > 0; ) {
@@ -123,11 +122,63 @@ function writeAll(descriptor: number, bytes: Buffer): Error | undefined {
   }
 }
 
-/** A pipe that is full for the moment. */
+/** Whether a pipe is full at the moment. */
 function isFull(error: Error): boolean {
   return 'code' in error && error.code === 'EAGAIN'
 }
 
 function toError(cause: unknown): Error {
   return cause instanceof Error ? cause : new Error(String(cause))
+}
+
+/** Bytes in a queue, or a function to call when all bytes before it have left. */
+type Item = Buffer | (() => void)
+
+/** Bytes in the order in which they are written, piece by piece. A piece stays until all of it is written. */
+export function createByteQueue(bytesMax: number) {
+  let items: Item[] = []
+  let length = 0
+  const callPassed = (): void => {
+    for (let item = items[0]; typeof item === 'function'; item = items[0]) {
+      items.shift()
+      item()
+    }
+  }
+  const take = (kept: readonly Item[], taken: readonly Item[]): Buffer => {
+    const bytes = Buffer.concat(taken.filter((item) => typeof item !== 'function'))
+    items = [...kept, ...taken.filter((item) => typeof item === 'function')]
+    length -= bytes.length
+    callPassed()
+    return bytes
+  }
+  return {
+    /** Adds a piece. @returns false when the queue is full and the piece is dropped */
+    add: (bytes: Buffer): boolean => {
+      if (length >= bytesMax) return false
+      items.push(bytes)
+      length += bytes.length
+      return true
+    },
+    /** The piece that is written next. */
+    first: (): Buffer | undefined => (typeof items[0] === 'function' ? undefined : items[0]),
+    /** Removes bytes from the start of the first piece, once they are written or given up. */
+    drop: (count: number): void => {
+      const [first] = items
+      if (typeof first !== 'object') return
+      if (count < first.length) items[0] = first.subarray(count)
+      else items.shift()
+      length -= count
+      callPassed()
+    },
+    /** Removes all bytes. */
+    takeAll: (): Buffer => take([], items),
+    /** Removes all bytes but the first piece. */
+    takeRest: (): Buffer => take(items.slice(0, 1), items.slice(1)),
+    /** Resolves when everything that was added before has left the queue. */
+    passed: (): Promise<void> =>
+      new Promise((resolve) => {
+        items.push(resolve)
+        callPassed()
+      }),
+  }
 }

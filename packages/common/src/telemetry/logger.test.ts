@@ -1,41 +1,168 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createLogger } from './logger.ts'
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createLogDestination, createLogger } from './logger.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'trestle-log-'))
-beforeEach(() => {
-  vi.useFakeTimers({ now: new Date('2026-11-20T10:00:00.000Z'), toFake: ['Date', 'performance'] })
-})
-afterEach(() => {
-  vi.useRealTimers()
-  rmSync(folder, { recursive: true })
-})
+describe('createLogger', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-log-'))
+  beforeEach(() => {
+    vi.useFakeTimers({ now: new Date('2026-11-20T10:00:00.000Z'), toFake: ['Date', 'performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+    rmSync(folder, { recursive: true })
+  })
 
-// ASVS 16.2.2
-it('writes the time of each line, to the millisecond', async () => {
-  const file = join(folder, 'log')
-  const log = createLogger({ level: 'info', file, stdout: false })
-  for (const milliseconds of [0, 0, 1, 2, 60_000]) {
-    vi.advanceTimersByTime(milliseconds)
+  // ASVS 16.2.2
+  it('writes the time of each line, to the millisecond', async () => {
+    const file = join(folder, 'log')
+    const log = createLogger({ level: 'info', file, stdout: false })
+    for (const milliseconds of [0, 0, 1, 2, 60_000]) {
+      vi.advanceTimersByTime(milliseconds)
+      log.logger.info('a line')
+    }
+    await log.flush()
+    const lines = readFileSync(file, 'utf8').trim().split('\n')
+    const time = (clock: string) => ({ level: 'info', time: `2026-11-20T${clock}Z`, msg: 'a line' })
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      ...[time('10:00:00.000'), time('10:00:00.000'), time('10:00:00.001'), time('10:00:00.003')],
+      time('10:01:00.003'),
+    ])
+  })
+
+  it('writes to a new file after the old one was moved', async () => {
+    const file = join(folder, 'log')
+    const log = createLogger({ level: 'info', file, stdout: false })
+    renameSync(file, `${file}.1`)
+    await log.reopen()
     log.logger.info('a line')
-  }
-  await log.flush()
-  const lines = readFileSync(file, 'utf8').trim().split('\n')
-  const time = (clock: string) => ({ level: 'info', time: `2026-11-20T${clock}Z`, msg: 'a line' })
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
-    ...[time('10:00:00.000'), time('10:00:00.000'), time('10:00:00.001'), time('10:00:00.003')],
-    time('10:01:00.003'),
-  ])
+    await log.flush()
+    expect(readFileSync(file, 'utf8')).toContain('a line')
+  })
 })
 
-it('goes on in a new file after somebody moved the old one', async () => {
-  const file = join(folder, 'log')
-  const log = createLogger({ level: 'info', file, stdout: false })
-  renameSync(file, `${file}.1`)
-  await log.reopen()
-  log.logger.info('a line')
-  await log.flush()
-  expect(readFileSync(file, 'utf8')).toContain('a line')
+describe('createLogDestination', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-log-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  it('writes to a new file after the old one was moved', async () => {
+    const file = join(folder, 'moved.log')
+    writeFileSync(file, 'oldest\n')
+    const log = createLogDestination({ file }, () => expect.unreachable())
+    log.write(Buffer.from('old\n'))
+    renameSync(file, `${file}.1`)
+    await log.reopen()
+    log.write(Buffer.from('new\n'))
+    await log.flush()
+    expect([readFileSync(`${file}.1`, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['oldest\nold\n', 'new\n'])
+  })
+
+  it('writes to the old file when a new one cannot be opened', async () => {
+    const parent = mkdtempSync(join(folder, 'gone-'))
+    const errors: string[] = []
+    const log = createLogDestination({ file: join(parent, 'log') }, ({ message }) => void errors.push(message))
+    renameSync(parent, `${parent}.1`)
+    await log.reopen()
+    log.write(Buffer.from('a line\n'))
+    await log.flush()
+    expect(readFileSync(join(`${parent}.1`, 'log'), 'utf8')).toBe('a line\n')
+    expect(errors).toEqual([expect.stringContaining('ENOENT')])
+  })
+
+  /** A process that logs `count` lines, says so on standard error, then runs the program. */
+  function startLogging(stdout: number, count: number, program: string) {
+    const source = `import { createLogger } from ${JSON.stringify(import.meta.resolve('./logger.ts'))}
+  const log = createLogger({ level: 'info' })
+  for (let i = 0; i < ${count}; i++) log.logger.info({ i }, 'line')
+  process.stderr.write('logged\\n')
+  ${program}`
+    const args = ['--input-type=module', '--eval', source]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'pipe'] })
+    const chunks: Buffer[] = []
+    child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk))
+    onTestFinished(() => void child.kill('SIGKILL'))
+    return { stderr: () => Buffer.concat(chunks).toString(), closed: once(child, 'close') }
+  }
+
+  it('lets a process end when its standard output is a full disk', async () => {
+    const logging = startLogging(openSync('/dev/full', 'a'), 1, 'setTimeout(() => process.exit(7), 400)')
+    expect(await logging.closed).toEqual([7, null])
+    expect(logging.stderr()).toMatch(/^logged\nstandard output: ENOSPC.*; lines are lost\n$/)
+  })
+
+  /** A pipe whose writers may have to wait. */
+  function openPipe(name: string) {
+    const file = join(folder, name)
+    execFileSync('mkfifo', [file])
+    const writer = openSync(file, constants.O_RDWR)
+    return { writer, reader: openSync(file, 'r') }
+  }
+
+  /** The code of the error that something throws; undefined: none. */
+  function codeOf(run: () => void): unknown {
+    try {
+      run()
+    } catch (error) {
+      return error instanceof Error && 'code' in error ? error.code : error
+    }
+  }
+
+  it('writes to a pipe like to a file, and does not wait for its reader', async () => {
+    const { writer, reader } = openPipe('as-file')
+    const errors: string[] = []
+    const log = createLogDestination({ file: join(folder, 'as-file') }, ({ message }) => void errors.push(message))
+    log.write(Buffer.alloc(100_000, 'x'))
+    log.flushSync()
+    expect(errors).toEqual([expect.stringContaining('EAGAIN')])
+    for (const descriptor of [writer, reader]) closeSync(descriptor)
+    // A program that another test starts at this moment inherits the descriptors until it runs.
+    const open = () => closeSync(openSync(join(folder, 'as-file'), constants.O_WRONLY | constants.O_NONBLOCK))
+    await expect.poll(() => codeOf(open)).toBe('ENXIO')
+    expect(() => createLogDestination({ file: join(folder, 'as-file') }, () => {})).toThrow('ENXIO')
+  })
+
+  it('lets a process end when nobody reads its standard output', async () => {
+    const { writer, reader } = openPipe('unread')
+    const logging = startLogging(writer, 3_000, 'process.exit(7)')
+    expect(await logging.closed).toEqual([7, null])
+    expect(logging.stderr()).toMatch(/^logged\nstandard output: EAGAIN.*; lines are lost\n$/)
+    for (const descriptor of [writer, reader]) closeSync(descriptor)
+  })
+
+  async function readLines(reader: number): Promise<readonly number[]> {
+    const chunks = await createReadStream('', { fd: reader }).toArray()
+    const lines = Buffer.concat(chunks).toString().trim().split('\n')
+    return lines.map((line) => JSON.parse(line).i)
+  }
+
+  it('loses no line of a process that flushes and ends before its reader begins', async () => {
+    const { writer, reader } = openPipe('late')
+    const logging = startLogging(writer, 40_000, 'await log.flush(); process.exit(0)')
+    closeSync(writer)
+    await expect.poll(logging.stderr).toBe('logged\n')
+    expect(await readLines(reader)).toEqual(Array.from({ length: 40_000 }, (_, i) => i))
+    expect([await logging.closed, logging.stderr()]).toEqual([[0, null], 'logged\n'])
+  })
+
+  it('loses no line of a process that ends while it writes', async () => {
+    const { writer, reader } = openPipe('early')
+    const lines = readLines(reader)
+    const logging = startLogging(writer, 1_500, 'setImmediate(() => setImmediate(() => process.exit(0)))')
+    closeSync(writer)
+    expect(await lines).toEqual(Array.from({ length: 1_500 }, (_, i) => i))
+    expect([await logging.closed, logging.stderr()]).toEqual([[0, null], 'logged\n'])
+  })
 })

@@ -1,5 +1,4 @@
 import type { FastifyRequest } from 'fastify'
-import type {} from './mapped-route.ts'
 import { REDACTED_MEMBERS } from './redaction.ts'
 
 /** The path of a URL without its query, which may hold tokens. */
@@ -72,4 +71,19 @@ export function braceRoute(url: string | undefined): string {
 /** `userId` → `user_id`. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** What answers a request where an application stands behind a wildcard route, which Fastify's router cannot tell. */
+interface MappedRoute {
+  /** With the names of parameters in braces: `/users/{userId}`. Undefined where nothing is at the URL. */
+  readonly pattern: string | undefined
+  /** Values of the parameters. */
+  readonly params: () => Readonly<Record<string, string>>
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the application behind the wildcard, for logs, metrics and traces. */
+    mappedRoute: MappedRoute | undefined
+  }
 }

@@ -1,5 +1,5 @@
 import { defineError } from '../errors/define-error.ts'
-import type { ErrorVocabulary } from '../errors/error-handler.ts'
+import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 
 /** Errors of a service that exists in tests alone. */
 export const plainErrors = {

@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findCrowding } from './find-crowding.ts'
+import { findCrowding } from './slow-clients.ts'
 
 const owing = (name: string, client: string, bytes: number, sinceMs: number) => ({ name, client, bytes, sinceMs })
 
 describe('findCrowding', () => {
-  it('names nobody while there is room', () => {
+  it('cuts no connection while there is room', () => {
     expect(findCrowding([owing('a', 'one', 60, 0), owing('b', 'two', 40, 0)], 100)).toEqual([])
   })
 
-  it('names connections of the client for which most waits, those first that have taken nothing for longest', () => {
+  it('cuts connections of the client with the most waiting bytes, the longest idle first', () => {
     const all = [
       owing('steady', 'honest', 30, 0),
       owing('newest', 'greedy', 40, 9),
@@ -20,14 +20,14 @@ describe('findCrowding', () => {
     expect(findCrowding(all, 60).map(({ name }) => name)).toEqual(['oldest', 'newer', 'newest'])
   })
 
-  it('leaves one connection, however much it owes', () => {
+  it('never cuts the last connection, however much waits for it', () => {
     expect(findCrowding([owing('a', 'one', 900, 0)], 100)).toEqual([])
     expect(findCrowding([owing('a', 'one', 900, 0), owing('b', 'one', 900, 1)], 100).map(({ name }) => name)).toEqual([
       'a',
     ])
   })
 
-  it('leaves room, and cuts no client for less than another one has left', () => {
+  it('makes room, and cuts no client that has less waiting than another client keeps', () => {
     const connection = fc.record({
       client: fc.constantFrom('a', 'b', 'c', 'd'),
       bytes: fc.integer({ min: 1, max: 100 }),
