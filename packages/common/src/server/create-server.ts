@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Meter } from '@opentelemetry/api'
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
-import { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 import { placeOfSecret } from '../telemetry/path-of.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
+import { answerBrokenRequest, createBrowserHeaders, JSON_TYPE, layOut, sendAnswers } from './answers.ts'
 import { hasNoBodyPlace } from './body-places.ts'
 import { boundedServer } from './bounded-server.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
 import { handlerDeadline } from './handler-deadline.ts'
-import { STATUS_CODES } from './node-http.ts'
-import { sendAnswers } from './send-answers.ts'
-import { createProtocolReader, type TrustedProxies, trustProxies } from './trusted-proxies.ts'
+import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
@@ -48,16 +45,7 @@ export interface ServerOptions {
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8'
 const URL_BYTES = 8_192
-/** Of an answer that is no page: a browser loads nothing for it, and shows it in no frame. Each page sets a policy of its own. */
-const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"
-/**
- * For a year. Without `includeSubDomains`: a service cannot know whether every name below its host speaks TLS, and browsers
- * would refuse those that do not for that year. An operator who knows lets the proxy replace the header.
- */
-const TRANSPORT_SECURITY = 'max-age=31536000'
-
 /** A Fastify server with the bounds, request ids, zod compilers and error envelope that all services share. */
 export function createServer(options: ServerOptions) {
   const { vocabulary, trustedProxies = 0 } = options
@@ -137,52 +125,9 @@ function countHosts({ rawHeaders }: IncomingMessage): number {
   return hosts
 }
 
-/** Headers that bind browsers. An answer over plain HTTP has no Strict-Transport-Security (RFC 6797, section 7.2). */
-function createBrowserHeaders(trusted: TrustedProxies): (request: IncomingMessage) => Record<string, string> {
-  const readProtocol = createProtocolReader(trusted)
-  const policy = { 'content-security-policy': DATA_POLICY }
-  return (request) =>
-    readProtocol(request) === 'https' ? { ...policy, 'strict-transport-security': TRANSPORT_SECURITY } : policy
-}
-
 function isReplaced(): never {
   throw new Error('schemas are compiled by zod')
 }
 
 /** The type of what `createServer` returns. */
 export type Server = ReturnType<typeof createServer>
-
-/** Answers what is no HTTP request, in the envelope, and closes the connection. */
-function answerBrokenRequest(
-  { vocabulary, brokenRequestHeaders }: ServerOptions,
-  error: ConnectionError,
-  socket: Socket,
-): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const { code, message, details, headers: own, status: usual } = vocabulary.malformed(error)
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : usual
-  const known = new HttpError(status, code, { message, details, headers: own, cause: error })
-  const body = layOut(vocabulary, vocabulary.envelope(known, undefined), status)
-  const headers = {
-    'content-security-policy': DATA_POLICY,
-    ...brokenRequestHeaders?.({}),
-    ...known.headers,
-    'content-type': JSON_TYPE,
-    'content-length': String(Buffer.byteLength(body)),
-    'x-request-id': randomUUID(),
-    connection: 'close',
-  }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
-  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
-}
-
-function layOut(vocabulary: ErrorVocabulary, body: unknown, status: number): string {
-  return vocabulary.layOut?.(body, status) ?? JSON.stringify(body)
-}
-
-interface ConnectionError extends Error {
-  readonly code?: string
-}
