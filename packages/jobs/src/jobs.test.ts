@@ -7,12 +7,11 @@ import { grantToRole } from '@trestle/database/rights/roles.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { listDeadJobs } from './dead-jobs.ts'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs, type JobsConfig } from './jobs.ts'
+import { listDeadJobs, listWaitingJobs } from './list-jobs.ts'
 import { observeJobs } from './observe-jobs.ts'
 import { type AnyTask, defineTask } from './task.ts'
-import { listWaitingJobs } from './waiting-jobs.ts'
 
 interface Greeting {
   readonly to: string

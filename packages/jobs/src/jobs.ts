@@ -1,23 +1,15 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import { underSettings } from '@trestle/database/driver/session-settings.ts'
 import type { Kysely } from 'kysely'
-import type { JobResult, JobWithMetadata, PgBoss, WipData } from 'pg-boss'
+import type { JobResult, JobWithMetadata, WipData } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
+import { openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
 import { openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
-import { type AnyTask, deadQueue, type Task } from './task.ts'
+import type { AnyTask, Task } from './task.ts'
 
-export interface JobsConfig {
-  readonly url: string
-  /** The queue's own schema, for example `auth_jobs`. */
-  readonly schema: string
-  readonly role?: string | undefined
-  /** As of the database: false where a pooler in transaction mode stands between. Jobs are then found by polling alone. */
-  readonly prepared: boolean
-  readonly applicationName: string
+export interface JobsConfig extends QueueConfig {
   /** 32 bytes each, for payloads of sealed tasks: the first seals, all of them open. */
   readonly sealKeys: SealKeys
   readonly meter: Meter
-  readonly onError: (error: Error) => void
   /** The clock by which pg-boss goes: milliseconds since 1970. */
   readonly now: () => number
   /** After how many milliseconds without a look for jobs a worker counts as stopped; SILENT_MS by default. */
@@ -80,14 +72,8 @@ export interface Jobs {
 }
 
 const POLL_SECONDS = 2
-/** For a statement of the queue. Clean-up after a long outage takes seconds. */
-const STATEMENT_MS = 40_000
-/** For its answer: of a server that has vanished nothing else would tell. */
-const ANSWER_MS = STATEMENT_MS + 2_000
 /** Longer than a look for jobs that gets no answer, so that the next one counts. */
 const SILENT_MS = 60_000
-/** How often somebody looks for workers that were killed: by default a minute, in which nobody gets their code. */
-const SUPERVISE_SECONDS = 5
 // A worker fetches once in POLL_SECONDS unless it is notified or its last batch was full: one job a fetch would make a
 // backlog of mails go out at one in two seconds.
 const WORK_OPTIONS = {
@@ -103,7 +89,6 @@ const WORK_OPTIONS = {
 /** Of the time for closing, in milliseconds: kept back for giving up what still runs. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
-const REDRIVE_BATCH = 1_000
 
 export function createJobs(config: JobsConfig): Jobs {
   const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
@@ -184,54 +169,6 @@ function isBusy({ count, lastJobStartedOn, lastErrorOn }: WipData): boolean {
 
 function lastSeen({ createdOn, lastFetchedOn, lastJobEndedOn }: WipData): number {
   return Math.max(createdOn, lastFetchedOn ?? 0, lastJobEndedOn ?? 0)
-}
-
-/** Of the queue and of the seals, 80 files. Nothing that serves requests at start waits for them. */
-export function loadLibraries() {
-  return Promise.all([import('pg-boss'), import('jose')])
-}
-
-interface Queue {
-  readonly boss: PgBoss
-  readonly fromKysely: typeof import('pg-boss').fromKysely
-}
-
-/** Loads the libraries too, that of the seals before anybody waits for it. */
-async function openQueue(config: JobsConfig): Promise<Queue> {
-  const [{ PgBoss, fromKysely }] = await loadLibraries()
-  const boss = new PgBoss({
-    connectionString: config.url,
-    schema: config.schema,
-    application_name: config.applicationName,
-    max: 3,
-    migrate: false,
-    createSchema: false,
-    reindex: false,
-    monitorVacuum: false,
-    // Nobody reads the register: /ready and the metrics say which processes work.
-    registerInstance: false,
-    superviseIntervalSeconds: SUPERVISE_SECONDS,
-    monitorIntervalSeconds: SUPERVISE_SECONDS,
-    useListenNotify: config.prepared,
-    // Handed on to its connections.
-    ...{ query_timeout: ANSWER_MS },
-    ...underSettings(
-      { ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
-      config.prepared,
-    ),
-  })
-  boss.on('error', config.onError)
-  await boss.start()
-  return { boss, fromKysely }
-}
-
-async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
-  let total = 0
-  for (;;) {
-    const moved = await boss.redrive(deadQueue(task), { limit: REDRIVE_BATCH })
-    total += moved
-    if (moved < REDRIVE_BATCH) return total
-  }
 }
 
 /** Jobs that this process does without a worker. */

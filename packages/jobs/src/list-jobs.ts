@@ -1,16 +1,25 @@
 import { type Kysely, sql } from 'kysely'
 import { type AnyTask, deadQueue } from './task.ts'
 
-/** Jobs of a task that have failed for good, and for the same reason. */
+/** Jobs of one task that have failed for good, for the same reason. */
 export interface DeadJobs {
   readonly task: string
-  /** What the last attempt threw. */
+  /** The message of the error of the last attempt. */
   readonly reason: string
   readonly count: number
   readonly lastAt: Date
 }
 
-interface DeadQueues {
+/** Jobs of one task that are not done yet. */
+export interface WaitingJobs {
+  readonly task: string
+  /** `waiting` for their time or a worker, `running`, or `retry`: waiting after a failure. */
+  readonly state: 'waiting' | 'running' | 'retry'
+  readonly count: number
+  readonly oldest: Date
+}
+
+interface Queues {
   // biome-ignore lint/suspicious/noExplicitAny: the database of any service
   readonly db: Kysely<any>
   /** The queue's own schema. */
@@ -20,12 +29,23 @@ interface DeadQueues {
 
 const REASONS_MAX = 100
 
-/** What lies in the dead-letter queues, most of it first. */
-export async function listDeadJobs({ db, schema, tasks }: DeadQueues): Promise<readonly DeadJobs[]> {
+/** Lists the jobs in the dead-letter queues by task and reason, the most frequent first, at most 100 reasons. */
+export async function listDeadJobs({ db, schema, tasks }: Queues): Promise<readonly DeadJobs[]> {
   const { rows } = await sql<DeadJobs>`
     SELECT source_name AS task, coalesce(source_output ->> 'message', 'unknown') AS reason,
       count(*)::int AS count, max(created_on) AS "lastAt"
     FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(tasks.map(deadQueue))})
     GROUP BY 1, 2 ORDER BY 3 DESC LIMIT ${sql.lit(REASONS_MAX)}`.execute(db)
   return rows.map((row) => ({ ...row, lastAt: new Date(row.lastAt) }))
+}
+
+/** Lists the jobs that wait or run, by task and state. */
+export async function listWaitingJobs({ db, schema, tasks }: Queues): Promise<readonly WaitingJobs[]> {
+  const { rows } = await sql<WaitingJobs>`
+    SELECT name AS task, CASE state::text WHEN 'created' THEN 'waiting' WHEN 'active' THEN 'running' ELSE 'retry' END AS state,
+      count(*)::int AS count, min(created_on) AS oldest
+    FROM ${sql.id(schema, 'job')}
+    WHERE name IN (${sql.join(tasks.map(({ name }) => name))}) AND state::text IN ('created', 'retry', 'active')
+    GROUP BY 1, 2 ORDER BY 1, 2`.execute(db)
+  return rows.map((row) => ({ ...row, oldest: new Date(row.oldest) }))
 }

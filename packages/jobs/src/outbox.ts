@@ -1,5 +1,4 @@
 import { type Kysely, sql } from 'kysely'
-import type { Jobs } from './jobs.ts'
 
 /** A job as a function of the database writes it into the table `outbox`; `data` comes from `jobs.prepare`. */
 export interface OutboxEntry {
@@ -24,7 +23,11 @@ export interface Outbox {
 export interface OutboxOptions {
   // biome-ignore lint/suspicious/noExplicitAny: the outbox of any service
   readonly db: Kysely<any>
-  readonly jobs: Pick<Jobs, 'insert'>
+  readonly jobs: {
+    /** Adds prepared jobs of one task to the queue. */
+    // biome-ignore lint/suspicious/noExplicitAny: a transaction over the tables of any service
+    insert(trx: Kysely<any>, task: string, entries: readonly OutboxEntry[]): Promise<void>
+  }
   readonly onError: (error: Error) => void
   /** How rows are taken; by default those of a table (id, task, data), each of which is a job. */
   readonly take?: TakeRows

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
-import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'

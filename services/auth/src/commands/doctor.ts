@@ -1,6 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { type DeadJobs, listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'

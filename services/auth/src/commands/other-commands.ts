@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { loadLibraries } from '@trestle/jobs/jobs.ts'
+import { loadLibraries } from '@trestle/jobs/queue.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
 import { Command } from 'commander'

@@ -1,5 +1,5 @@
 import { createNoopMeter } from '@opentelemetry/api'
-import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
+import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'

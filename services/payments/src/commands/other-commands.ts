@@ -1,4 +1,4 @@
-import { loadLibraries } from '@trestle/jobs/jobs.ts'
+import { loadLibraries } from '@trestle/jobs/queue.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
 import { Command } from 'commander'

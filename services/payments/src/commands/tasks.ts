@@ -1,5 +1,4 @@
-import { listDeadJobs } from '@trestle/jobs/dead-jobs.ts'
-import { listWaitingJobs } from '@trestle/jobs/waiting-jobs.ts'
+import { listDeadJobs, listWaitingJobs } from '@trestle/jobs/list-jobs.ts'
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { tasks } from '../tasks.ts'

@@ -1,0 +1,71 @@
+import { underSettings } from '@trestle/database/driver/session-settings.ts'
+import type { PgBoss } from 'pg-boss'
+import { type AnyTask, deadQueue } from './task.ts'
+
+/** How to reach the queue. */
+export interface QueueConfig {
+  readonly url: string
+  /** The queue's own schema, for example `auth_jobs`. */
+  readonly schema: string
+  readonly role?: string | undefined
+  /** False behind a pooler in transaction mode. Jobs are then found by polling only. */
+  readonly prepared: boolean
+  readonly applicationName: string
+  readonly onError: (error: Error) => void
+}
+
+/** How long a statement of the queue may take. Clean-up after a long outage takes seconds. */
+const STATEMENT_MS = 40_000
+/** How long its answer may take: without this limit a server that has vanished would go unnoticed. */
+const ANSWER_MS = STATEMENT_MS + 2_000
+/** How often jobs of killed workers are looked for. The default is a minute, during which codes would not be sent. */
+const SUPERVISE_SECONDS = 5
+const REDRIVE_BATCH = 1_000
+
+/** Loads the libraries of the queue and of sealed payloads, 80 files. A start answers requests before they are loaded. */
+export function loadLibraries() {
+  return Promise.all([import('pg-boss'), import('jose')])
+}
+
+export interface Queue {
+  readonly boss: PgBoss
+  readonly fromKysely: typeof import('pg-boss').fromKysely
+}
+
+/** Connects to the queue. Loads the library of sealed payloads too, before a job needs it. */
+export async function openQueue(config: QueueConfig): Promise<Queue> {
+  const [{ PgBoss, fromKysely }] = await loadLibraries()
+  const boss = new PgBoss({
+    connectionString: config.url,
+    schema: config.schema,
+    application_name: config.applicationName,
+    max: 3,
+    migrate: false,
+    createSchema: false,
+    reindex: false,
+    monitorVacuum: false,
+    // Nobody reads the list of instances: /ready and the metrics say which processes work.
+    registerInstance: false,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
+    useListenNotify: config.prepared,
+    // pg-boss hands unknown options on to its connections.
+    ...{ query_timeout: ANSWER_MS },
+    ...underSettings(
+      { ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
+      config.prepared,
+    ),
+  })
+  boss.on('error', config.onError)
+  await boss.start()
+  return { boss, fromKysely }
+}
+
+export async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
+  let total = 0
+  for (;;) {
+    const moved = await boss.redrive(deadQueue(task), { limit: REDRIVE_BATCH })
+    total += moved
+    if (moved < REDRIVE_BATCH) return total
+  }
+}
