@@ -16,7 +16,7 @@ export interface Window {
   /** Uses that a key has in a window. */
   readonly points: number
   readonly durationSeconds: number
-  /** Uses may be taken back. Where not, a refusal is remembered here until the window ends, and the store is not asked again. */
+  /** Whether uses may be taken back. If not, a refusal is remembered in this process until the window ends, without the store. */
   readonly returnable?: boolean
 }
 
@@ -33,15 +33,15 @@ export interface Limiter {
 /** Makes the limiter of a name. */
 export type LimiterStore = (name: string, window: Window) => Limiter
 
-/** A store, and what ends its connection. */
+/** A store with its connection. */
 export interface OpenLimiterStore {
   readonly store: LimiterStore
-  /** Throws unless Redis answers; the other stores need nothing beside the service's own database. */
+  /** @throws Error when Redis does not answer. The other stores need only the database of the service. */
   check(): Promise<void>
   close(): void
 }
 
-/** What a service's settings say of its store. */
+/** The settings of a store. */
 export interface LimiterStoreSettings {
   readonly store: 'memory' | 'postgres' | 'redis'
   /** Required for `redis`. */
@@ -52,10 +52,10 @@ const REDIS_TIMEOUT_MS = 500
 const CONNECT_MS = 5_000
 
 /**
- * Opens the store that the settings name. While PostgreSQL or Redis does not answer, the process counts for itself: a limit
- * that is out of order must not fail the requests that it guards.
- * @param database where `postgres` counts, in the table `rate_limits`; its names keep services and namespaces apart
- * @param onError told of each failure of the store
+ * Opens the store that the settings name. While PostgreSQL or Redis does not answer, the process counts in its own memory: a
+ * broken limit must not fail the requests that it guards.
+ * @param database `postgres` counts in its table `rate_limits`. Its names keep services and namespaces apart
+ * @param onError called for each failure of the store
  */
 export async function openLimiterStore<Tables>(
   { store, redisUrl }: LimiterStoreSettings,
@@ -67,7 +67,7 @@ export async function openLimiterStore<Tables>(
   }
   if (store === 'redis' && redisUrl !== undefined) {
     const ioredis = await import('ioredis')
-    // Without a queue, retries and patience a command fails soon, and the process's own memory counts instead.
+    // No queue, no retries and a short timeout: a command fails soon, and the memory of the process counts instead.
     const client = new ioredis.Redis(redisUrl, {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
@@ -85,7 +85,7 @@ export async function openLimiterStore<Tables>(
   return { store: memoryStore(), check: async () => {}, close: () => {} }
 }
 
-/** The client connects in the background: a command that comes before that would fail. */
+/** Waits for the connection, which the client opens in the background: a command before that would fail. */
 async function ping(client: Redis): Promise<void> {
   if (client.status !== 'ready') await once(client, 'ready', { signal: AbortSignal.timeout(CONNECT_MS) })
   await client.ping()
@@ -95,8 +95,8 @@ async function ping(client: Redis): Promise<void> {
 const TIMER_SECONDS_MAX = 24 * 86_400
 
 /**
- * The window for a limiter that forgets by a timer: one that is set for longer rings at once, which would lift the limit.
- * A longer window is shortened to 24 days, at the same rate.
+ * A window for a limiter that forgets by a timer. A timer that is set for longer than Node can count fires at once, which would
+ * lift the limit. So a longer window is shortened to 24 days, at the same rate.
  */
 export function fitTimer(window: Window): Window {
   if (window.durationSeconds <= TIMER_SECONDS_MAX) return window
@@ -104,12 +104,12 @@ export function fitTimer(window: Window): Window {
   return { ...window, points, durationSeconds: TIMER_SECONDS_MAX }
 }
 
-/** Some 20 MiB for each limiter: a kilobyte a key. */
+/** About 20 MiB for each limiter: a key takes a kilobyte. */
 const KEYS_MAX = 20_000
 
-/** Counts in this process, so many keys of each limiter exactly. */
+/** Counts in this process. @param keysMax most keys of a limiter that are counted exactly */
 export function memoryStore(keysMax = KEYS_MAX): LimiterStore {
-  return (name, window) => memoryLimiter({ name, window: fitTimer(window), keysMax })
+  return (name, window) => memoryLimiter({ name, ...fitTimer(window), keysMax })
 }
 
 function postgresStore<Tables>(
@@ -130,7 +130,7 @@ function postgresStore<Tables>(
   }
   let isFirst = true
   return (name, window) => {
-    // The table is one for all limiters: the first removes what has expired for the others.
+    // All limiters share a table. The first removes the expired rows of all.
     const clearExpiredByTimeout = isFirst
     isFirst = false
     return toLimiter(

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CountSketch } from './count-sketch.ts'
+import { CountSketch } from './memory-limiter.ts'
 
 const PERIOD_MS = 60_000
 

@@ -1,23 +1,23 @@
+import { createHmac, randomBytes } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { CountSketch } from './count-sketch.ts'
-import type { Limiter, Window } from './limiter-store.ts'
 
 export interface MemoryLimiterOptions {
   readonly name: string
-  readonly window: Window
-  /** Keys that are counted exactly. */
+  /** Uses that a key has in a window. */
+  readonly points: number
+  readonly durationSeconds: number
+  /** Most keys that are counted exactly. */
   readonly keysMax: number
 }
 
 /**
- * Counts in this process. Of more keys than it may remember, those whose window began first are counted roughly: whoever tries
- * one name after the other fills no memory, and a flood of other keys gives nobody back the uses of theirs.
+ * Counts uses in this process. Beyond `keysMax` keys, those whose window began first are counted roughly. So a client that tries
+ * one name after the other does not fill the memory, and a flood of other keys gives no key its uses back.
  */
-export function memoryLimiter({ name, window, keysMax }: MemoryLimiterOptions): Limiter {
-  const { points, durationSeconds } = window
+export function memoryLimiter({ name, points, durationSeconds, keysMax }: MemoryLimiterOptions) {
   const periodMs = durationSeconds * 1_000
   const limiter = new RateLimiterMemory({ keyPrefix: name, points, duration: durationSeconds })
-  /** In the order in which their windows began, with the uses that they began with. */
+  /** Keys that are counted exactly, in the order in which their windows began, with the uses that they had then. */
   const exact = new Map<string, number>()
   let rough: CountSketch | undefined
   const forgetOldest = async () => {
@@ -32,10 +32,11 @@ export function memoryLimiter({ name, window, keysMax }: MemoryLimiterOptions): 
   }
   const usesBefore = (key: string) => rough?.read(key, performance.now()) ?? 0
   return {
-    consume: async (key) => {
+    /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
+    consume: async (key: string): Promise<number | undefined> => {
       const used = await use(limiter, key)
       if (used.consumedPoints !== 1) return used.consumedPoints > points ? used.msBeforeNext : undefined
-      // Its window begins.
+      // This use begins the window of the key.
       const before = Math.min(points, usesBefore(key))
       exact.delete(key)
       exact.set(key, before)
@@ -43,18 +44,20 @@ export function memoryLimiter({ name, window, keysMax }: MemoryLimiterOptions): 
       if (before > 0) await limiter.penalty(key, before)
       return before >= points ? used.msBeforeNext : undefined
     },
-    waitMs: async (key) => {
+    /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
+    waitMs: async (key: string): Promise<number | undefined> => {
       const state = await limiter.get(key)
       if (state) return state.remainingPoints <= 0 ? state.msBeforeNext : undefined
       return usesBefore(key) >= points ? periodMs : undefined
     },
-    reward: async (key) => {
+    /** Takes one use back. */
+    reward: async (key: string): Promise<void> => {
       await limiter.reward(key)
     },
   }
 }
 
-/** Counts one use, also one that is too many. */
+/** Counts one use, even if it is one too many. */
 async function use(limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> {
   try {
     return await limiter.consume(key)
@@ -62,5 +65,58 @@ async function use(limiter: RateLimiterMemory, key: string): Promise<RateLimiter
     // The library throws its result when the points are used up.
     if (refused instanceof RateLimiterRes) return refused
     throw refused
+  }
+}
+
+const ROWS = 4
+/** Cells of a row. After four million uses in a period, a key that was never counted reads about 10. */
+const CELLS = 2 ** 18
+const USES_MAX = 2 ** 16 - 1
+
+/**
+ * Counts the uses of any number of keys roughly, in 4 MiB: never too few, and rarely too many. It is a count-min sketch (Cormode
+ * and Muthukrishnan, 2005): each key has one cell in each row, and the lowest of its cells is read. A secret decides which cells a
+ * key has, so that nobody can choose keys that count for another one. Uses are kept for one to two periods.
+ */
+export class CountSketch {
+  readonly #secret = randomBytes(32)
+  readonly #periodMs: number
+  #begunMs: number
+  #counts = new Uint16Array(ROWS * CELLS)
+  #before = new Uint16Array(ROWS * CELLS)
+
+  constructor(periodMs: number, nowMs: number) {
+    this.#periodMs = periodMs
+    this.#begunMs = nowMs
+  }
+
+  add(key: string, uses: number, nowMs: number): void {
+    this.#turn(nowMs)
+    for (const cell of this.#cellsOf(key)) {
+      this.#counts[cell] = Math.min(USES_MAX, (this.#counts[cell] ?? 0) + uses)
+    }
+  }
+
+  read(key: string, nowMs: number): number {
+    this.#turn(nowMs)
+    const cells = this.#cellsOf(key)
+    const least = (counts: Uint16Array) => Math.min(...cells.map((cell) => counts[cell] ?? 0))
+    return least(this.#counts) + least(this.#before)
+  }
+
+  /** Begins a new period when the last one is over. */
+  #turn(nowMs: number): void {
+    const periods = Math.floor((nowMs - this.#begunMs) / this.#periodMs)
+    if (periods === 0) return
+    this.#begunMs += periods * this.#periodMs
+    const [emptied, kept] = [this.#before, this.#counts]
+    this.#before = kept
+    this.#counts = emptied.fill(0)
+    if (periods > 1) this.#before.fill(0)
+  }
+
+  #cellsOf(key: string): number[] {
+    const digest = createHmac('sha256', this.#secret).update(key).digest()
+    return Array.from({ length: ROWS }, (_, row) => row * CELLS + (digest.readUInt32LE(row * 4) % CELLS))
   }
 }
