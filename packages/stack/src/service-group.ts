@@ -2,9 +2,8 @@ import { join } from 'node:path'
 import { type Child, type ChildEnd, startChild } from './processes/child.ts'
 import { waitUntilReady } from './processes/readiness.ts'
 import { supervise } from './processes/supervise.ts'
-import { writeEnvFile } from './settings/env-file.ts'
 import type { ServicePlan, StackPlan } from './settings/plan.ts'
-import { environmentOf, type SharedSettings } from './settings/service-environment.ts'
+import { environmentOf, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
 import { StackFailure } from './stack-failure.ts'
 
 /** Services get this long to finish; the database must still be stopped within the five seconds of a Ctrl-C. */

@@ -28,7 +28,7 @@ process.on('SIGTERM', () => server.close(() => process.exit(0)))
 const program = `import { readUserEnvironment } from '${import.meta.dirname}/settings/environment.ts'
 import { planStack } from '${import.meta.dirname}/settings/plan.ts'
 import { runStack } from '${import.meta.dirname}/stack.ts'
-import { watchStopSignals } from '${import.meta.dirname}/stop-signal.ts'
+import { watchStopSignals } from '${import.meta.dirname}/stack.ts'
 const stop = watchStopSignals(false)
 const root = import.meta.dirname
 const env = readUserEnvironment(root + '/.env', process.env)

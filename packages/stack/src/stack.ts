@@ -1,24 +1,25 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { claimStack, endLeftoverServices } from './leftovers.ts'
 import { startMailCatcher } from './mail/mail-catcher.ts'
 import { type EmbeddedDatabase, settleDatabase, startDatabase } from './postgres/embedded-database.ts'
+import { endProcess } from './processes/end-process.ts'
 import { requireFreePorts } from './processes/free-ports.ts'
+import { claimPidFile, findRunning, type PidRecord, releasePidFile } from './processes/pid-file.ts'
 import { startServices } from './service-group.ts'
 import type { StackPlan } from './settings/plan.ts'
 import { loadSecrets } from './settings/secrets-file.ts'
 import { services } from './settings/services.ts'
+import { StackFailure } from './stack-failure.ts'
 
-/** What the stack says to the person at the terminal, and how it is told to stop. */
+/** How the stack talks to the user at the terminal, and how it is stopped. */
 export interface StackControl {
   readonly say: (line: string) => void
   readonly stop: AbortSignal
 }
 
 /**
- * Starts the database, the mail catcher and the services, says where they are, and keeps them running until it is told
- * to stop. Whatever happens, everything that was started is stopped before it returns or throws: the services first,
- * the database last.
+ * Starts the database, the mail catcher and the services, prints their addresses, and keeps them running until `stop`. It stops
+ * everything that it has started before it returns or throws: the services first, the database last.
  *
  * @throws {StackFailure} when something cannot start, or does not stay up.
  */
@@ -70,7 +71,7 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
   return { failed: database ? Promise.race([group.failed, database.failed]) : group.failed }
 }
 
-/** What is where, one line each. */
+/** The address of each part, one line each. */
 function addressLines(plan: StackPlan): readonly string[] {
   const rows = [
     ...plan.services.map(({ definition: { name }, address: { url, metrics } }) => [
@@ -89,4 +90,61 @@ function untilStopped(stop: AbortSignal): Promise<void> {
     if (stop.aborted) resolve()
     else stop.addEventListener('abort', () => resolve(), { once: true })
   })
+}
+
+const leftoverSteps = [
+  { signal: 'SIGTERM', waitMs: 3_000, target: 'process' },
+  { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
+] as const
+
+/**
+ * Makes this process the only stack of the data directory.
+ *
+ * @returns a function that gives this up
+ * @throws {StackFailure} when another one runs.
+ */
+async function claimStack(runDirectory: string, self: PidRecord): Promise<() => void> {
+  const file = join(runDirectory, 'stack.pid')
+  // The second attempt follows the removal of a file that a killed stack left.
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    if (claimPidFile(file, self)) return () => releasePidFile(file, self.pid)
+    const other = await findRunning(file)
+    if (other) throw new StackFailure([`Trestle is already running here (process ${other.pid}). Stop that first.`])
+    releasePidFile(file)
+  }
+  throw new StackFailure(['Another start of Trestle is under way here.'])
+}
+
+/** Ends the services that a killed stack left running: those of the pid files, if the pids are still theirs. */
+async function endLeftoverServices(pidFiles: readonly string[], say: (line: string) => void): Promise<void> {
+  await Promise.all(
+    pidFiles.map(async (file) => {
+      const record = await findRunning(file)
+      if (record) {
+        say(`Ending process ${record.pid} of an earlier start`)
+        await endProcess(record.pid, leftoverSteps)
+      }
+      releasePidFile(file)
+    }),
+  )
+}
+
+const PARENT_POLL_MS = 500
+
+/**
+ * Aborts at the first SIGINT, SIGTERM or SIGHUP, and ignores further ones: a Ctrl-C arrives twice, from the terminal and from
+ * npm, and a stop takes five seconds at most. Under npm it also aborts when the parent process has gone, since not every shell
+ * between npm and this process passes signals on.
+ */
+export function watchStopSignals(isUnderNpm: boolean): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => controller.abort())
+  if (isUnderNpm) {
+    const parent = process.ppid
+    const timer = setInterval(() => {
+      if (process.ppid !== parent) controller.abort()
+    }, PARENT_POLL_MS)
+    timer.unref()
+  }
+  return controller.signal
 }

@@ -1,6 +1,8 @@
-import { createMailStore } from './mail-store.ts'
-import { startSmtpListener } from './smtp-listener.ts'
-import { startWebListener } from './web-listener.ts'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { frameRights, pageScript, pageStyle, renderFrame, renderList, renderMail, renderNotice } from './mail-page.ts'
+import { createMailStore, type MailStore, summaryOf } from './mail-store.ts'
+import { type Listener, startSmtpListener } from './smtp-listener.ts'
 
 /** A running mail catcher, and the ports it listens on. */
 export interface MailCatcher {
@@ -21,4 +23,103 @@ export async function startMailCatcher(ports: { readonly smtp: number; readonly 
       await Promise.all([smtp.close(), web.close()])
     },
   }
+}
+
+interface Answer {
+  readonly status: number
+  readonly type: string
+  readonly body: string | Buffer
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const HTML = 'text/html; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
+
+/** Everything comes from this address. Mails are shown in frames, and no other site may frame the page. */
+const pagePolicy = `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self';
+ form-action 'self'; base-uri 'none'; frame-ancestors 'none'`.replaceAll('\n', '')
+
+/** Applies also when the HTML of a mail is opened outside the frame: no script runs, and no remote image reports the reading. */
+const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';
+ frame-ancestors 'self'; sandbox ${frameRights}`.replaceAll('\n', '')
+
+/** Serves the page of the mail catcher and the JSON form of its mails, on 127.0.0.1. */
+async function startWebListener(store: MailStore, port: number): Promise<Listener> {
+  const server = createServer((request, response) => send(response, answerTo(store, request)))
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function answerTo(store: MailStore, request: IncomingMessage): Answer {
+  // A foreign site whose name resolves to this address must not read the mails (DNS rebinding).
+  if (!isLocal(request.headers.host)) return json(421, { error: 'Ask for localhost' })
+  const url = new URL(`http://localhost${request.url?.startsWith('/') ? request.url : '/'}`)
+  const method = request.method === 'HEAD' ? 'GET' : request.method
+  const found = method === 'GET' ? read(store, url) : change(store, `${method} ${url.pathname}`, request)
+  if (found) return found
+  const wantsJson = url.pathname.startsWith('/messages')
+  return wantsJson ? json(404, { error: 'Not found' }) : { status: 404, type: HTML, body: renderNotice('Not found') }
+}
+
+function read(store: MailStore, url: URL): Answer | undefined {
+  if (url.pathname === '/') return { status: 200, type: HTML, body: renderList(store.list()) }
+  if (url.pathname === '/page.css') return { status: 200, type: 'text/css', body: pageStyle }
+  if (url.pathname === '/page.js') return { status: 200, type: 'text/javascript', body: pageScript }
+  if (url.pathname === '/messages') return list(store, url.searchParams.get('to'))
+  const [, collection, id, part] =
+    /^\/(mails|messages)\/([1-9]\d{0,9})(?:\/(html|text|source))?$/.exec(url.pathname) ?? []
+  const mail = id && store.find(Number(id))
+  if (!mail) return undefined
+  if (collection === 'mails') return part ? undefined : { status: 200, type: HTML, body: renderMail(mail) }
+  if (part === undefined) return json(200, mail)
+  if (part === 'source') return { status: 200, type: TEXT, body: store.findSource(mail.id) ?? '' }
+  if (part === 'text') return mail.text === null ? undefined : { status: 200, type: TEXT, body: mail.text }
+  if (mail.html === null) return undefined
+  return { status: 200, type: HTML, body: renderFrame(mail.html), headers: { 'content-security-policy': mailPolicy } }
+}
+
+/** @param to lists only mails to this address, in any case */
+function list(store: MailStore, to: string | null): Answer {
+  const wanted = to?.toLowerCase()
+  const mails = store.list().filter((mail) => !wanted || mail.to.some((address) => address.toLowerCase() === wanted))
+  return json(200, { messages: mails.map(summaryOf) })
+}
+
+function change(store: MailStore, call: string, request: IncomingMessage): Answer | undefined {
+  if (call === 'DELETE /messages') {
+    store.clear()
+    return { status: 204, type: TEXT, body: '' }
+  }
+  // A foreign site can submit a form here. Browsers send its origin.
+  if (call !== 'POST /clear' || request.headers['sec-fetch-site'] === 'cross-site') return undefined
+  store.clear()
+  return { status: 303, type: TEXT, body: '', headers: { location: '/' } }
+}
+
+function json(status: number, body: unknown): Answer {
+  return { status, type: 'application/json', body: `${JSON.stringify(body)}\n` }
+}
+
+function send(response: ServerResponse, { status, type, body, headers }: Answer): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-security-policy': pagePolicy,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    ...headers,
+  })
+  response.end(body)
+}
+
+function isLocal(host: string | undefined): boolean {
+  return /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(host ?? '')
 }

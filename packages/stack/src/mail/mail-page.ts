@@ -1,7 +1,6 @@
-import { linksOf } from './mail-links.ts'
 import type { CaughtMail } from './mail-store.ts'
 
-/** The page that lists the mails, newest first. It works without a script; with one it shows new mails by itself. */
+/** The page that lists the mails, newest first. It works without its script, which shows new mails as they arrive. */
 export function renderList(mails: readonly CaughtMail[]): string {
   const rows = mails.map(
     (mail) => `<tr><td><a href="/mails/${mail.id}">${escapeHtml(mail.subject || '(no subject)')}</a></td>
@@ -43,15 +42,15 @@ ${mail.text === null ? '' : `<h2>Text</h2><pre tabindex="0">${escapeHtml(mail.te
   )
 }
 
-/** Links of a mail open beside the page; everything else is forbidden, scripts and forms above all. */
+/** Links of a mail open in a new tab. Everything else is forbidden, scripts and forms included. */
 export const frameRights = 'allow-popups allow-popups-to-escape-sandbox'
 
-/** The HTML of a mail with links that open beside the page. A doctype further down is ignored by browsers. */
+/** The HTML of a mail with links that open in a new tab. Browsers ignore the mail's own doctype after this one. */
 export function renderFrame(html: string): string {
   return `<!doctype html><base target="_blank">${html}`
 }
 
-/** A page that says one thing. */
+/** A page with one message. */
 export function renderNotice(title: string): string {
   return renderPage(title, `<h1>${escapeHtml(title)}</h1><p><a href="/">All mails</a></p>`)
 }
@@ -71,3 +70,59 @@ function renderTime(time: string): string {
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
+
+/**
+ * The web addresses in a mail, each once, in the order of their first appearance: those of its text and those that the
+ * links of its HTML lead to.
+ */
+export function linksOf({ text, html }: { readonly text: string | null; readonly html: string | null }): string[] {
+  const inText = [...(text ?? '').matchAll(/https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?]/g)].map(([url]) => url)
+  const inHtml = [...(html ?? '').matchAll(/\shref\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)].map(([, a, b]) =>
+    decodeEntities(a ?? b ?? ''),
+  )
+  return [...new Set([...inText, ...inHtml])].filter((url) => /^https?:\/\//.test(url))
+}
+
+/** Decodes the entities that addresses in HTML contain. */
+function decodeEntities(text: string): string {
+  return text.replace(/&(amp|quot|#39|#x27|lt|gt);/gi, (entity, name: string) => entities[name.toLowerCase()] ?? entity)
+}
+
+const entities: Readonly<Record<string, string>> = {
+  amp: '&',
+  quot: '"',
+  '#39': "'",
+  '#x27': "'",
+  lt: '<',
+  gt: '>',
+}
+
+/** Style of the pages: the system's colours and font, and a visible focus ring. */
+export const pageStyle = `:root { color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif }
+body { margin: 0 }
+main { max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
+table { width: 100%; border-collapse: collapse }
+th, td { text-align: start; vertical-align: top; padding: .4rem; border-bottom: 1px solid GrayText }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem }
+dd { margin: 0 }
+pre { white-space: pre-wrap; padding: 1rem; border: 1px solid GrayText }
+iframe { width: 100%; height: 28rem; border: 1px solid GrayText; background: white; color-scheme: light }
+:focus-visible { outline: 3px solid Highlight; outline-offset: 2px }
+`
+
+/**
+ * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. The focused link keeps
+ * its focus.
+ */
+export const pageScript = `const place = document.getElementById('mails')
+setInterval(async () => {
+  if (document.hidden) return
+  const answer = await fetch('/').catch(() => undefined)
+  if (!answer?.ok) return
+  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('mails')
+  if (!fresh || fresh.innerHTML === place.innerHTML) return
+  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null
+  place.replaceChildren(...fresh.childNodes)
+  if (focused) place.querySelector('a[href="' + focused + '"]')?.focus()
+}, 2000)
+`

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { linksOf } from './mail-links.ts'
+import { linksOf } from './mail-page.ts'
 import { createMailStore } from './mail-store.ts'
 
 const now = () => new Date('2026-01-02T03:04:05Z')

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
-import { closeSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs'
 import { type EndStep, sendSignal } from './end-process.ts'
-import { type OpenLog, openLog, readTail } from './log-file.ts'
 import { releasePidFile, writePidFile } from './pid-file.ts'
 
 /** What to run, and where its output and its id are written. */
@@ -72,7 +71,7 @@ async function endChild(pid: number, ended: Promise<ChildEnd>, steps: readonly E
     sendSignal(pid, step)
     if (await endsWithin(ended, step.waitMs)) break
   }
-  // What it has started itself must not outlive it.
+  // Processes that it has started must not outlive it.
   sendSignal(pid, { signal: 'SIGKILL', target: 'group' })
 }
 
@@ -94,5 +93,38 @@ function tailOf(log: OpenLog): readonly string[] {
   } catch {
     // A log that was moved away meanwhile must not hide how the process ended.
     return []
+  }
+}
+
+/** A larger log of earlier starts is renamed, so that the logs of a service take at most two such files. */
+const ROTATE_BYTES = 32 * 1024 * 1024
+const TAIL_BYTES = 16 * 1024
+
+/** A log that a child process appends to, and the size it had before. */
+interface OpenLog {
+  readonly file: string
+  readonly descriptor: number
+  readonly startBytes: number
+}
+
+/** Opens a log for appending. A large one of earlier starts becomes `<file>.old`. */
+function openLog(file: string): OpenLog {
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > ROTATE_BYTES) renameSync(file, `${file}.old`)
+  const descriptor = openSync(file, 'a', 0o600)
+  return { file, descriptor, startBytes: fstatSync(descriptor).size }
+}
+
+/** The last lines written since the log was opened, at most `lineLimit`, without empty ones. */
+function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly string[] {
+  const descriptor = openSync(log.file, 'r')
+  try {
+    const size = fstatSync(descriptor).size
+    const from = Math.max(log.startBytes, size - TAIL_BYTES)
+    const buffer = Buffer.alloc(Math.max(0, size - from))
+    readSync(descriptor, buffer, 0, buffer.length, from)
+    const lines = buffer.toString('utf8').split('\n')
+    return lines.filter((line) => line.trim() !== '').slice(-lineLimit)
+  } finally {
+    closeSync(descriptor)
   }
 }

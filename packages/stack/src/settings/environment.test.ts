@@ -4,8 +4,8 @@ import { parseEnv } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
 import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
-import { writeEnvFile } from './env-file.ts'
 import { portFrom, readUserEnvironment } from './environment.ts'
+import { writeEnvFile } from './service-environment.ts'
 
 removeFoldersAtEnd()
 
