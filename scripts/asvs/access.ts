@@ -10,7 +10,7 @@ const ONE_COMPANY = { notApplicable: 'all data belong to one company: whoever ha
 const RIGHTS = {
   auth: { documented: 'services/auth/README.md#who-may-do-what' },
   payments: { documented: 'services/payments/README.md#who-may-do-what' },
-  inventory: { documented: 'services/inventory/README.md#who-may-call' },
+  inventory: { documented: 'docs/reference/inventory.md#authentication' },
 } as const satisfies Record<string, Standing>
 
 export const authorization = chapter('V8 Authorization', [

@@ -13,7 +13,7 @@ export const encoding = chapter('V1 Encoding and sanitization', [
     'Output is encoded where it is written',
     {
       inventory: {
-        documented: 'services/inventory/README.md#files-in-and-out',
+        documented: 'docs/reference/inventory.md#csv-files',
         note: 'CSV is the only text it writes',
       },
     },

@@ -51,7 +51,7 @@ export const files = chapter(
       2,
       'The documentation names types and sizes of files',
       {
-        documented: 'services/inventory/README.md#files-in-and-out',
+        documented: 'docs/reference/inventory.md#import-limits',
         note: 'the setting IMPORT_MAX_BYTES has the size',
       },
     ],
