@@ -1,9 +1,12 @@
 import { type Answer, toResponse } from './answers/answer.ts'
 import { errorEnvelope } from './answers/error-answer.ts'
 import { answerRequest } from './calls/answer-request.ts'
-import { type ApplicationOptions, consoleLog, type Log, readOptions } from './config/options.ts'
+import { consoleLog, type Log } from './config/log.ts'
+import { type ApplicationOptions, readOptions } from './config/options.ts'
+import type { ControllerApplication, ListedRoute, ResolvedPath } from './controller-application.ts'
 import type { Core } from './core.ts'
-import { buildTable, emptyTable } from './discovery/build-table.ts'
+import { buildTable } from './discovery/build-table.ts'
+import { emptyTable } from './discovery/growing-table.ts'
 import { followImports, nextVersion } from './discovery/import-graph.ts'
 import { loadModules } from './discovery/load-modules.ts'
 import { watchModules } from './discovery/watch.ts'
@@ -14,16 +17,16 @@ import { FetchIncoming } from './interfaces/fetch.ts'
 import { type InjectedRequest, injectedRequest } from './interfaces/inject.ts'
 import { asNode, NodeIncoming, sendToNode } from './interfaces/node.ts'
 import type { NodeListener } from './interfaces/node-listener.ts'
-import { buildDocument, type OpenApiDocument } from './openapi/document.ts'
-import { packageInfo } from './openapi/package-info.ts'
-import { type ListedRoute, listRoutes, type ResolvedPath, resolvePath } from './reflection.ts'
+import { buildDocument, packageInfo } from './openapi/document.ts'
+import type { OpenApiDocument } from './openapi/document-types.ts'
 import type { Incoming } from './request/incoming.ts'
+import { listRoutes, resolvePath } from './routing/resolve.ts'
 import type { RouteTable } from './routing/table.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
 /** Controllers and the ways to serve them. Nothing is loaded before `ready` is called or a request comes. */
-export class Application<Context = unknown> {
+export class Application<Context = unknown> implements ControllerApplication<Context> {
   /** What was given to the constructor for the controllers. */
   readonly context: Context
   readonly #options: ApplicationOptions<Context>
@@ -142,12 +145,13 @@ export class Application<Context = unknown> {
 
   /** Every handler, in the order of the URLs. @throws Error before `ready`. */
   routes(): readonly ListedRoute[] {
-    return listRoutes(this.#reflected())
+    return listRoutes(this.#loadedCore().table)
   }
 
   /** Where a request would go. @throws Error before `ready`. */
   resolve(method: string, path: string): ResolvedPath {
-    return resolvePath(this.#reflected(), method, path)
+    const { table, settings } = this.#loadedCore()
+    return resolvePath(table, { method, path }, settings)
   }
 
   /** The OpenAPI 3.1 document of all handlers that are not hidden, below the prefix in Fastify. @throws Error before `ready`. */
@@ -155,10 +159,10 @@ export class Application<Context = unknown> {
     const { info, dir, servers } = this.#options
     const mounts = [...this.#mounts].map((url) => ({ url: url === '' ? '/' : url }))
     const known = mounts.some(({ url }) => url !== '/') ? mounts : undefined
-    return buildDocument(this.#reflected(), { info: info ?? packageInfo(dir), servers: servers ?? known })
+    return buildDocument(this.#loadedCore(), { info: info ?? packageInfo(dir), servers: servers ?? known })
   }
 
-  #reflected(): Core {
+  #loadedCore(): Core {
     if (!this.#isLoaded) throw new Error('nothing is loaded yet: await app.ready() first')
     return this.#core
   }

@@ -1,5 +1,5 @@
 import type { ResponseState } from './answers/response-state.ts'
-import type { Application } from './application.ts'
+import type { ControllerApplication } from './controller-application.ts'
 import type { CorsOptions } from './guards/cors.ts'
 import type { Guard } from './guards/guard.ts'
 import type { EndpointRequest } from './request/endpoint-request.ts'
@@ -18,13 +18,13 @@ export abstract class Controller<Context = unknown> {
 
   readonly request: EndpointRequest
   readonly response: ResponseState
-  readonly application: Application<Context>
+  readonly application: ControllerApplication<Context>
 
   constructor(request: EndpointRequest, response: ResponseState) {
     this.request = request
     this.response = response
-    // Which context belongs to a controller, its author says.
-    this.application = request.application as Application<Context>
+    // The author of a controller says which context it gets.
+    this.application = request.application as ControllerApplication<Context>
   }
 
   /** Runs when the arguments are bound, before the handler. */

@@ -1,12 +1,12 @@
-import type { Application } from './application.ts'
 import type { Settings } from './config/settings.ts'
+import type { ControllerApplication } from './controller-application.ts'
 import type { Listeners } from './events.ts'
 import type { ErrorLog } from './request/incoming.ts'
 import type { RouteTable } from './routing/table.ts'
 
 /** What the answering of requests needs of an application. */
 export interface Core {
-  readonly application: Application
+  readonly application: ControllerApplication
   readonly settings: Settings
   /** The present table: a reload sets another. */
   table: RouteTable

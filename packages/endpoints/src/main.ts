@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 // The program `endpoints`: serves the controllers of a folder, or says what it would serve.
 import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, relative, resolve, sep } from 'node:path'
 import { Application } from './application.ts'
-import { buildMap } from './cli/build-map.ts'
 import { parseCommand, type ServeOptions, UsageError, usage } from './cli/command.ts'
 import { fetchListener } from './cli/fetch-listener.ts'
-import { loadServed } from './cli/load-app.ts'
-import { drain, listen, logged } from './cli/serve.ts'
+import { drain, listen, loadServed, logged } from './cli/serve.ts'
+import type { ListedRoute } from './controller-application.ts'
+import { findModules } from './discovery/find-modules.ts'
 import { ImportError } from './discovery/load-modules.ts'
-import type { ListedRoute } from './reflection.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   const command = parseCommand(args, process.env.ENDPOINTS_HOST || undefined)
@@ -70,6 +70,34 @@ function writeDocument(app: Application, file: string | undefined): void {
   const text = `${JSON.stringify(app.openapi(), null, 2)}\n`
   if (file === undefined) process.stdout.write(text)
   else writeFileSync(file, text)
+}
+
+/**
+ * Writes a module that imports every controller of a folder and exports them as `modules`, for `new Application({ modules })`
+ * where there are no files. It is to be made anew when modules come or go.
+ */
+function buildMap(folder: string, file: string): number {
+  const root = resolve(folder)
+  const modules = findModules(root).map((module, i) => ({
+    name: `m${i}`,
+    key: slashed(relative(root, module.file)).replace(/\.m?[jt]s$/, ''),
+    from: `./${slashed(relative(dirname(resolve(file)), module.file))}`.replace('./../', '../'),
+  }))
+  const lines = [
+    '// Made by `endpoints build-map`.',
+    ...modules.map(({ name, from }) => `import * as ${name} from '${from}'`),
+    '',
+    'export const modules = {',
+    ...modules.map(({ name, key }) => `  '${key}': ${name},`),
+    '}',
+    '',
+  ]
+  writeFileSync(file, lines.join('\n'))
+  return modules.length
+}
+
+function slashed(path: string): string {
+  return path.replaceAll(sep, '/')
 }
 
 function packageVersion(): string {

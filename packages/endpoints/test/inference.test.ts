@@ -2,7 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyPluginAsync, FastifyServerOptions } from 'fastify'
 import { describe, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { Application, type Args, accepts, Controller, type fastifyOptions, type Guard, p } from '../src/endpoints.ts'
+import {
+  Application,
+  type Args,
+  accepts,
+  Controller,
+  type ControllerApplication,
+  type fastifyOptions,
+  type Guard,
+  p,
+} from '../src/endpoints.ts'
 
 // The compiler is what tests this file; vitest only shows that it runs.
 describe('Args', () => {
@@ -68,7 +77,7 @@ describe('a controller', () => {
         return this.application.context.word
       }
     }
-    expectTypeOf<WithContext['application']>().toEqualTypeOf<Application<{ readonly word: string }>>()
+    expectTypeOf<WithContext['application']>().toEqualTypeOf<ControllerApplication<{ readonly word: string }>>()
     expectTypeOf(new Application({ context: { word: 'a' } }).context).toEqualTypeOf<{ word: string }>()
   })
 

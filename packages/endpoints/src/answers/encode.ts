@@ -1,8 +1,6 @@
 import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
-import { type ByteStream, fromIterator, fromWebStream } from './byte-stream.ts'
-import { toEvent } from './event-stream.ts'
+import { type ByteStream, fromIterator, fromReadable, fromWebStream, isFileStream, isReadable } from './byte-stream.ts'
 import { RawJson } from './raw-json.ts'
-import { fromReadable, isFileStream, isReadable } from './readable.ts'
 
 export type Body = string | Uint8Array | ByteStream | undefined
 
@@ -141,4 +139,33 @@ function isCollection(value: object): value is Iterable<unknown> {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return false
   return Symbol.iterator in value && !isJsonItself(value)
+}
+
+const eventFields = new Set(['event', 'id', 'retry', 'data'])
+
+/**
+ * One server-sent event. A text is its data; an object with no other keys than `event`, `id`, `retry` and `data`, and
+ * with the last, gives the fields; anything else is sent as JSON.
+ */
+function toEvent(value: unknown, stringify: (value: unknown) => string): string {
+  if (!isFields(value)) return `${dataLines(value, stringify)}\n`
+  const lines = ['event', 'id', 'retry'].flatMap((name) => {
+    const field = value[name]
+    // A line break would begin a field that the handler did not write.
+    return field === undefined ? [] : [`${name}: ${String(field).replaceAll(/[\r\n\0]/g, '')}\n`]
+  })
+  return `${lines.join('')}${dataLines(value.data, stringify)}\n`
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || !('data' in value)) return false
+  return Object.keys(value).every((key) => eventFields.has(key))
+}
+
+function dataLines(value: unknown, stringify: (value: unknown) => string): string {
+  const text = typeof value === 'string' ? value : stringify(value)
+  return text
+    .split(/\r\n|\r|\n/)
+    .map((line) => `data: ${line}\n`)
+    .join('')
 }

@@ -1,9 +1,7 @@
 import type { output, ZodObject, ZodType } from 'zod'
 import type { MultipartLimits } from '../body/multipart.ts'
 import type { Guard } from '../guards/guard.ts'
-
-/** Where the body of a request goes: among the keywords, behind the positionals, or nowhere but `this.request`. */
-export type BodyUse = 'keywords' | 'positionals' | 'raw'
+import type { BodyUse } from './binding.ts'
 
 /** What a handler takes and answers, beside its code. */
 export interface AcceptsSpec<

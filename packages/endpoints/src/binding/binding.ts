@@ -1,6 +1,18 @@
-import type { BodyUse } from './accepts.ts'
 import type { Keywords } from './keywords.ts'
-import type { KeywordPattern } from './signature.ts'
+
+/** Where the body of a request goes: among the keywords, behind the positionals, or nowhere but `this.request`. */
+export type BodyUse = 'keywords' | 'positionals' | 'raw'
+
+/** The object pattern of a parameter list, which receives the keywords. */
+export interface KeywordPattern {
+  /** Where among the parameters the object pattern stands. */
+  readonly index: number
+  readonly required: readonly string[]
+  /** Every key that the pattern names. */
+  readonly known: ReadonlySet<string>
+  /** `{ a, ...rest }`: keys that it does not name are taken too. */
+  readonly open: boolean
+}
 
 /** How the arguments of one handler are made. */
 export interface Binding {

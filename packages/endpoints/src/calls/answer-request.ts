@@ -5,10 +5,10 @@ import { MethodNotAllowed, NotFound, NotImplemented } from '../errors.ts'
 import { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Incoming } from '../request/incoming.ts'
 import { patternOf } from '../routing/pattern.ts'
-import { allowedVerbs, type Resolution, resolve } from '../routing/resolve.ts'
+import { type Resolution, resolve } from '../routing/resolve.ts'
 import type { Route, RouteTable } from '../routing/table.ts'
 import { parseTarget, type Target } from '../routing/target.ts'
-import { VERBS } from '../routing/verbs.ts'
+import { allowedVerbs, VERBS } from '../routing/verbs.ts'
 import { answerThrown } from './answer-thrown.ts'
 import { type Call, endpointOf } from './call.ts'
 import { callHandler } from './call-handler.ts'
@@ -18,7 +18,8 @@ import { encodeCall } from './encode-call.ts'
 export async function answerRequest(core: Core, incoming: Incoming): Promise<Answer> {
   const response = new ResponseState()
   const { target, resolution, failure } = locate(core, incoming)
-  const request = new EndpointRequest(core, incoming, response, [target, resolution])
+  const found = resolution?.verdict === 'found' ? resolution : undefined
+  const request = new EndpointRequest(core, incoming, response, { target, found })
   const call: Call = { core, incoming, target, resolution, request, response, controller: undefined }
   core.listeners.tell('request', request)
   let answer: Answer

@@ -1,12 +1,14 @@
 import type { Answer } from '../answers/answer.ts'
 import { RawJson } from '../answers/raw-json.ts'
 import { isWebResponse } from '../answers/web-response.ts'
+import type { Arguments } from '../binding/binding.ts'
+import { emptyKeywords, KEYWORDS_MAX, type Keywords, noKeywords, tooManyKeywords } from '../binding/keywords.ts'
+import { type DecodedBody, decodeBody } from '../body/decode-body.ts'
 import { Controller } from '../controller.ts'
 import { CallError, Forbidden } from '../errors.ts'
 import type { Guard, GuardContext } from '../guards/guard.ts'
 import type { Found } from '../routing/resolve.ts'
 import type { Route } from '../routing/table.ts'
-import { bindCall } from './bind-call.ts'
 import type { Call } from './call.ts'
 import { encodeCall } from './encode-call.ts'
 
@@ -63,4 +65,41 @@ function isStreamed(value: unknown): boolean {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
+
+/** The arguments of the handler, from path, query and body. @throws CallError */
+function bindCall(call: Call, { route, positionals }: Found): Arguments | Promise<Arguments> {
+  const query = call.target.query === '' ? noKeywords : call.request.query
+  const reading = readBody(call, route)
+  if (reading === undefined) return route.binding.bind(positionals, query)
+  return reading.then((body) => {
+    const all = body.positionals === undefined ? positionals : [...positionals, ...body.positionals]
+    return route.binding.bind(all, merge(query, body.keywords))
+  })
+}
+
+/** Undefined where none is read. The bodies of GET and HEAD mean nothing: they are not even looked for. */
+function readBody(
+  { incoming, core }: Call,
+  { binding, bodyLimit, multipart }: Route,
+): Promise<DecodedBody> | undefined {
+  if (incoming.method === 'GET' || incoming.method === 'HEAD' || binding.body === 'raw') return undefined
+  const { body } = incoming
+  if (body === undefined) return undefined
+  return decodeBody(body, {
+    use: binding.body,
+    limit: bodyLimit,
+    json: core.settings.json,
+    multipart,
+    contentType: incoming.header('content-type'),
+    contentEncoding: incoming.header('content-encoding'),
+  })
+}
+
+/** The body wins over the query, key by key. */
+function merge(query: Readonly<Keywords>, body: Keywords | undefined): Readonly<Keywords> {
+  if (body === undefined) return query
+  const keywords: Keywords = Object.assign(emptyKeywords(), query, body)
+  if (Object.keys(keywords).length > KEYWORDS_MAX) throw tooManyKeywords()
+  return keywords
 }

@@ -1,6 +1,12 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Application } from '../application.ts'
+import { locatePrefix } from '../discovery/find-modules.ts'
 import { type Address, formatAddress } from './address.ts'
+import type { ServeOptions } from './command.ts'
+import type { FetchHandler } from './fetch-listener.ts'
 
 const DRAIN_MS = 30_000
 const SWEEP_MS = 100
@@ -42,4 +48,30 @@ export async function drain(server: Server): Promise<void> {
   await closed
   clearInterval(sweep)
   clearTimeout(deadline)
+}
+
+/** What a program may export to be served. */
+type Served = Application | FetchHandler
+
+/** The application of the prefixes, or what `--app` names. @throws Error when it is not there. */
+export async function loadServed({ app, prefixes, dir, watch, quiet }: ServeOptions): Promise<Served> {
+  if (app !== undefined) return importServed(app, resolve(dir))
+  const log = {
+    warn: quiet ? () => {} : console.warn,
+    error: (error: unknown, message: string) => console.error(message, error),
+  }
+  return new Application({ dir, watch, log, controllerPrefix: prefixes }).ready()
+}
+
+async function importServed(app: string, dir: string): Promise<Served> {
+  const [, module = app, name = 'default'] = /^(.+):(\w+)$/.exec(app) ?? []
+  const { [name]: found }: Record<string, unknown> = await import(pathToFileURL(locatePrefix(module, dir)).href)
+  if (found instanceof Application) return found.ready()
+  if (isFetchHandler(found)) return found
+  if (typeof found === 'object' && found !== null && 'fetch' in found && isFetchHandler(found.fetch)) return found.fetch
+  throw new Error(`${module} exports no application as ${name}`)
+}
+
+function isFetchHandler(value: unknown): value is FetchHandler {
+  return typeof value === 'function'
 }

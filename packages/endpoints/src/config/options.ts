@@ -5,10 +5,11 @@ import { urlName } from '../discovery/url-name.ts'
 import type { CallError } from '../errors.ts'
 import { type CorsOptions, corsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
-import type { DocumentInfo, DocumentServer } from '../openapi/document.ts'
+import type { DocumentInfo, DocumentServer } from '../openapi/document-types.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import { isProduction } from './environment.ts'
 import { checkLimit, multipartLimits } from './limit.ts'
+import type { Log } from './log.ts'
 import type { Settings } from './settings.ts'
 
 /** Modules by their path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
@@ -67,16 +68,6 @@ export interface ApplicationOptions<Context = unknown> {
   readonly log?: Log
   /** Takes the defects and outages of requests in place of every log: the application knows which of them it expects. */
   readonly onFault?: (error: unknown, request: EndpointRequest) => void
-}
-
-export interface Log {
-  readonly warn: (message: string) => void
-  readonly error: (error: unknown, message: string) => void
-}
-
-export const consoleLog: Log = {
-  warn: (message) => console.warn(message),
-  error: (error, message) => console.error(message, error),
 }
 
 /** 30 s without a byte taken. */

@@ -1,7 +1,6 @@
 import { type AcceptsSpec, checkSpec, declarationsOf, isNoDeclaration } from '../binding/accepts.ts'
 import { bindDeclaration } from '../binding/bind-declaration.ts'
-import { bindSignature } from '../binding/bind-signature.ts'
-import { parameterNames, reflectSignature } from '../binding/signature.ts'
+import { bindSignature, parameterNames, reflectSignature } from '../binding/signature.ts'
 import { typeOfFileName } from '../body/media-type.ts'
 import { checkLimit, multipartLimits } from '../config/limit.ts'
 import type { Settings } from '../config/settings.ts'

@@ -3,19 +3,10 @@ import type { Settings } from '../config/settings.ts'
 import { Controller } from '../controller.ts'
 import { corsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
-import { basePath } from '../routing/pattern.ts'
-import type {
-  ClassNode,
-  ControllerClass,
-  Endpoint,
-  EndpointRoutes,
-  ModuleNode,
-  Route,
-  RouteTable,
-} from '../routing/table.ts'
+import type { ControllerClass, Endpoint, EndpointRoutes, Route, RouteTable } from '../routing/table.ts'
 import { buildRoutesOf, type ClassPlace } from './build-route.ts'
 import { placeOfMethod } from './fault-place.ts'
-import { dropUnreachable } from './reachability.ts'
+import { dropUnreachable, endpointsOf, type GrowingClass, type GrowingModule, newModule } from './growing-table.ts'
 import {
   handlersOf,
   isController,
@@ -35,23 +26,6 @@ export interface LoadedModule {
   /** Where it was found, for messages. */
   readonly source: string
   readonly exports: Readonly<Record<string, unknown>>
-}
-
-/** Before anything is loaded. */
-export const emptyTable: RouteTable = { root: newModule(), endpoints: [], warnings: [] }
-
-/** The tree while it grows. */
-export interface GrowingModule extends ModuleNode {
-  readonly modules: Map<string, GrowingModule>
-  readonly classes: Map<string, GrowingClass>
-  fallback: GrowingClass | undefined
-}
-
-export interface GrowingClass extends ClassNode {
-  readonly source: string
-  readonly className: string
-  readonly classes: Map<string, GrowingClass>
-  readonly suffixes: Map<string, Endpoint>
 }
 
 /**
@@ -79,10 +53,6 @@ interface Building {
 interface BuildingPlace extends Omit<ClassPlace, 'controller' | 'guards'> {
   /** Whose guards run before those of the class: classes that it is nested in, and that these derive from. */
   readonly outer: ReadonlySet<object>
-}
-
-function newModule(): GrowingModule {
-  return { modules: new Map(), classes: new Map(), fallback: undefined }
 }
 
 function addModule(root: GrowingModule, module: LoadedModule, building: Building): void {
@@ -220,20 +190,4 @@ function checkDeclarations({ controller, source, className }: ClassPlace, handle
       throw new Error(`${at}: ${className} declares ${name} with accepts, but has no such handler`)
     }
   }
-}
-
-/** In the order of their URLs. */
-function endpointsOf(root: ModuleNode): readonly Endpoint[] {
-  const ofClass = (node: ClassNode): Endpoint[] => [
-    node,
-    ...node.suffixes.values(),
-    ...[...node.classes.values()].flatMap(ofClass),
-  ]
-  const ofModule = (node: ModuleNode): Endpoint[] => [
-    ...(node.fallback === undefined ? [] : ofClass(node.fallback)),
-    ...[...node.classes.values()].flatMap(ofClass),
-    ...[...node.modules.values()].flatMap(ofModule),
-  ]
-  const byPath = (a: Endpoint, b: Endpoint): number => (basePath(a) < basePath(b) ? -1 : 1)
-  return ofModule(root).sort(byPath)
 }

@@ -28,3 +28,19 @@ export interface Guard {
   /** `early` (default): before the body is read. `bound`: with the arguments of the call. */
   readonly phase?: 'early' | 'bound'
 }
+
+/** Lets clients keep the answer for some seconds. */
+export function httpCache(seconds: number): Guard {
+  return ({ response }) => {
+    response.headers.set('cache-control', `max-age=${seconds}`)
+  }
+}
+
+/** Lets nobody keep the answer, an error included. */
+export function noHttpCache(): Guard {
+  return ({ response }) => {
+    response.headers.set('cache-control', 'no-cache, no-store, must-revalidate')
+    response.headers.set('pragma', 'no-cache')
+    response.headers.set('expires', '0')
+  }
+}

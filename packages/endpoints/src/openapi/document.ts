@@ -1,38 +1,15 @@
 import type { Core } from '../core.ts'
 import { basePath, patternOf, placeNames } from '../routing/pattern.ts'
-import { routeFor } from '../routing/resolve.ts'
 import type { Endpoint, Route } from '../routing/table.ts'
-import { VERBS, type Verb } from '../routing/verbs.ts'
-import { buildOperation, type Operation, preflightOperation } from './operation.ts'
-import { operationId } from './operation-id.ts'
-import { type JsonSchema, SchemaComponents } from './schemas.ts'
-
-/** Title and version of an API. */
-export interface DocumentInfo {
-  readonly title: string
-  readonly version: string
-  readonly description?: string
-}
-
-/** Where an API is: an address, or a path such as `/api` where it is mounted below another. */
-export interface DocumentServer {
-  readonly url: string
-  readonly description?: string
-}
+import { routeFor, VERBS, type Verb } from '../routing/verbs.ts'
+import type { DocumentInfo, DocumentServer, JsonSchema, OpenApiDocument, Operation } from './document-types.ts'
+import { buildOperation, preflightOperation } from './operation.ts'
+import { SchemaComponents } from './schemas.ts'
 
 /** What a document says beside the table. */
 export interface DocumentHead {
   readonly info: DocumentInfo
   readonly servers: readonly DocumentServer[] | undefined
-}
-
-/** An OpenAPI 3.1 document. */
-export interface OpenApiDocument {
-  readonly openapi: '3.1.0'
-  readonly info: DocumentInfo
-  readonly servers?: readonly DocumentServer[]
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: JsonSchema; readonly securitySchemes: JsonSchema }
 }
 
 /**
@@ -106,4 +83,33 @@ function documentedRoute(endpoint: Endpoint, verb: Verb, count: number): Route |
   if ((verb === 'HEAD' || verb === 'OPTIONS') && !endpoint.routes.has(verb)) return undefined
   const route = routeFor(endpoint, verb, count)
   return route === undefined || route.spec?.hidden || count > route.binding.places ? undefined : route
+}
+
+/** `GET` and `/foo/{bar}` → `getFooWithBar`; the name of an operation in generated clients. */
+function operationId(verb: string, base: string, places: readonly string[]): string {
+  return [verb.toLowerCase(), camel(base), places.length === 0 ? '' : 'With', ...places.map(camel)].join('')
+}
+
+function camel(text: string): string {
+  const words = text.split(/[^A-Za-z0-9]+/)
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
+}
+
+/** Name and version in the nearest package.json above a folder, where the runtime has files. */
+export function packageInfo(dir: string | undefined): DocumentInfo {
+  const unknown = { title: 'API', version: '0.0.0' }
+  if (typeof process === 'undefined' || process.getBuiltinModule === undefined) return unknown
+  const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
+  const { dirname, join, resolve } = process.getBuiltinModule('node:path')
+  for (let folder = resolve(dir ?? '.'), above = ''; folder !== above; above = folder, folder = dirname(folder)) {
+    const file = join(folder, 'package.json')
+    if (!existsSync(file)) continue
+    const { name, version, description }: Record<string, unknown> = JSON.parse(readFileSync(file, 'utf8'))
+    return {
+      title: typeof name === 'string' ? name : unknown.title,
+      version: typeof version === 'string' ? version : unknown.version,
+      ...(typeof description === 'string' ? { description } : {}),
+    }
+  }
+  return unknown
 }

@@ -1,8 +1,6 @@
 import { type ZodType, z } from 'zod'
 import type { Settings } from '../config/settings.ts'
-
-/** A JSON Schema, as the document holds it. */
-export type JsonSchema = { [key: string]: unknown }
+import type { JsonSchema } from './document-types.ts'
 
 const ErrorEnvelope = z
   .object({

@@ -1,23 +1,29 @@
 import { fromWebStream } from '../answers/byte-stream.ts'
 import type { ResponseState } from '../answers/response-state.ts'
-import type { Application } from '../application.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
 import { type BodySource, limitedStream, tooLarge } from '../body/body-source.ts'
-import { parseJson } from '../body/json.ts'
+import { type JsonCodec, parseJson } from '../body/json.ts'
 import { parseMediaType } from '../body/media-type.ts'
-import { type FormPart, formParts } from '../body/multipart.ts'
-import type { Core } from '../core.ts'
+import { type FormPart, formParts, type MultipartLimits } from '../body/multipart.ts'
+import type { ControllerApplication } from '../controller-application.ts'
 import { CallError } from '../errors.ts'
-import type { Resolution } from '../routing/resolve.ts'
 import type { Target } from '../routing/target.ts'
-import { preferredRange, preferredType } from './accept.ts'
-import { type Credentials, parseCredentials } from './credentials.ts'
+import { type Credentials, parseCredentials, preferredRange, preferredType } from './header-fields.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
-import { newRequestId } from './new-request-id.ts'
-import { RequestUrl } from './request-url.ts'
-import { RouteInfo } from './route-info.ts'
+import { buildRequestUrl, type RequestUrl } from './request-url.ts'
+import { type FoundHandler, RouteInfo } from './route-info.ts'
 
-type ResolvedTarget = readonly [Target, Resolution | undefined]
+/** What a request needs of its application. */
+export interface RequestHost {
+  readonly application: ControllerApplication
+  readonly settings: {
+    readonly requestIdHeader: string
+    readonly trustedProxies: number
+    readonly bodyLimit: number
+    readonly multipart: MultipartLimits
+    readonly json: JsonCodec
+  }
+}
 
 /** Schemes that mean the same to a client: `client` is Basic, `token` and `access` are Bearer. */
 const kinds: Readonly<Record<string, string>> = { client: 'basic', token: 'bearer', access: 'bearer' }
@@ -32,25 +38,30 @@ export class EndpointRequest {
   /** Who asks: what the check of `authBasic` or `authBearer` returned. */
   identity: unknown
   readonly #incoming: Incoming
-  readonly #core: Core
+  readonly #host: RequestHost
   readonly #response: ResponseState
-  readonly #queryText: string
-  readonly #resolution: Resolution | undefined
+  readonly #target: Target
+  readonly #found: FoundHandler | undefined
   #query: Keywords | undefined
   #url: RequestUrl | undefined
   #headers: Headers | undefined
   #bytes: Promise<Uint8Array> | undefined
   #isStreamed = false
 
-  constructor(core: Core, incoming: Incoming, response: ResponseState, [target, resolution]: ResolvedTarget) {
+  constructor(
+    host: RequestHost,
+    incoming: Incoming,
+    response: ResponseState,
+    { target, found }: { readonly target: Target; readonly found: FoundHandler | undefined },
+  ) {
     this.method = incoming.method
     this.path = target.path
-    this.id = requestId(incoming, core.settings.requestIdHeader)
-    this.#core = core
+    this.id = requestId(incoming, host.settings.requestIdHeader)
+    this.#host = host
     this.#incoming = incoming
     this.#response = response
-    this.#queryText = target.query
-    this.#resolution = resolution
+    this.#target = target
+    this.#found = found
   }
 
   /** What stands behind it: of Node.js, of the web, or of Fastify. */
@@ -58,18 +69,18 @@ export class EndpointRequest {
     return this.#incoming.raw
   }
 
-  get application(): Application {
-    return this.#core.application
+  get application(): ControllerApplication {
+    return this.#host.application
   }
 
   /** What answers; undefined where the path or the verb leads nowhere. */
   get route(): RouteInfo | undefined {
-    return this.#resolution?.verdict === 'found' ? new RouteInfo(this.#resolution) : undefined
+    return this.#found && new RouteInfo(this.#found)
   }
 
   /** The query by name; a repeated name has a list. @throws CallError 400 when it is malformed. */
   get query(): Readonly<Keywords> {
-    this.#query ??= parseUrlEncoded(this.#queryText)
+    this.#query ??= parseUrlEncoded(this.#target.query)
     return this.#query
   }
 
@@ -84,13 +95,14 @@ export class EndpointRequest {
   }
 
   get url(): RequestUrl {
-    this.#url ??= this.#buildUrl()
+    const { trustedProxies } = this.#host.settings
+    this.#url ??= buildRequestUrl(this.#incoming, { target: this.#target, route: this.#found?.route, trustedProxies })
     return this.#url
   }
 
   /** Address of the client; of the last proxy where none is trusted. */
   get ip(): string {
-    const trusted = this.#core.settings.trustedProxies
+    const trusted = this.#host.settings.trustedProxies
     if (trusted === 0) return this.#incoming.address()
     const forwarded = this.header('x-forwarded-for')?.split(',') ?? []
     const hops = [...forwarded.map((hop) => hop.trim()), this.#incoming.address()]
@@ -158,7 +170,7 @@ export class EndpointRequest {
 
   /** @throws CallError 400 when the body is no JSON. */
   async json(limit?: number): Promise<unknown> {
-    return parseJson(await this.text(limit), this.#core.settings.json)
+    return parseJson(await this.text(limit), this.#host.settings.json)
   }
 
   /**
@@ -169,14 +181,13 @@ export class EndpointRequest {
   parts(): AsyncGenerator<FormPart, void> {
     const type = this.header('content-type') ?? ''
     if (parseMediaType(type)?.type !== 'multipart/form-data') throw new CallError(415)
-    const route = this.#resolution?.verdict === 'found' ? this.#resolution.route : undefined
-    return formParts(fromWebStream(this.stream()), type, route?.multipart ?? this.#core.settings.multipart)
+    return formParts(fromWebStream(this.stream()), type, (this.#found?.route ?? this.#host.settings).multipart)
   }
 
   #takeBody(): BodySource | undefined {
     if (this.#isStreamed || this.#bytes !== undefined) throw new TypeError('the body of the request has been read')
     const { method } = this
-    const route = this.#resolution?.verdict === 'found' ? this.#resolution.route : undefined
+    const route = this.#found?.route
     if (route !== undefined && route.binding.body !== 'raw' && method !== 'GET' && method !== 'HEAD') {
       throw new TypeError(
         `${route.className}.${route.handler} gets the body as arguments; declare body: "raw" to read it`,
@@ -186,43 +197,33 @@ export class EndpointRequest {
   }
 
   get #bodyLimit(): number {
-    return this.#resolution?.verdict === 'found' ? this.#resolution.route.bodyLimit : this.#core.settings.bodyLimit
-  }
-
-  /** What the outermost of the trusted proxies says; undefined where none is trusted, or it says nothing. */
-  #forwarded(name: string): string | undefined {
-    const trusted = this.#core.settings.trustedProxies
-    const values = trusted === 0 ? [] : (this.header(name)?.split(',') ?? [])
-    return values[Math.max(0, values.length - trusted)]?.trim()
-  }
-
-  #buildUrl(): RequestUrl {
-    const [ownScheme, ownHost] = this.#incoming.origin().split('://')
-    const scheme = this.#forwarded('x-forwarded-proto')?.match(/^https?$/i)?.[0] ?? ownScheme
-    const host = this.#forwarded('x-forwarded-host') ?? ownHost ?? ''
-    const called = `${scheme}://${host}`
-    const origin = bareHost.test(host) && URL.canParse(called) ? called : 'http://localhost'
-    const path = this.path.replace(/^https?:\/\/[^/]*/i, '')
-    const mount = path
-      .split('/')
-      .filter((part) => part !== '')
-      .slice(0, this.#incoming.mountDepth)
-    const { modulePath = [], classPath = [] } = this.#resolution?.verdict === 'found' ? this.#resolution.route : {}
-    const query = this.#queryText === '' ? '' : `?${this.#queryText}`
-    return new RequestUrl(
-      `${origin}${path}${query}`,
-      [...mount, ...modulePath],
-      [...mount, ...modulePath, ...classPath],
-    )
+    return (this.#found?.route ?? this.#host.settings).bodyLimit
   }
 }
-
-/** A host and perhaps a port. With `/`, `?`, `#`, `@` or `\\` a client would choose the path, the query or the host of the URL. */
-const bareHost = /^[^\s/?#@\\]+$/
 
 const goodId = /^[A-Za-z0-9._-]{1,64}$/
 
 function requestId(incoming: Incoming, headerName: string): string {
   const given = incoming.header(headerName)
   return given !== undefined && goodId.test(given) ? given : (incoming.id ?? newRequestId())
+}
+
+/** The last three digits of ids, in their order. */
+const endings = Array.from({ length: 4_096 }, (_, count) => count.toString(16).padStart(3, '0'))
+
+let drawn = ''
+let next = endings.length
+
+/**
+ * An id for a request: a UUID whose last 12 bits count, so that one draw of random bits serves 4,096 requests. To draw each
+ * of them, and to put it together from 20 pieces, would be a thirtieth of the time of a small request.
+ */
+export function newRequestId(): string {
+  if (next === endings.length) {
+    drawn = crypto.randomUUID().slice(0, -3)
+    next = 0
+  }
+  const id = `${drawn}${endings[next]}`
+  next += 1
+  return id
 }

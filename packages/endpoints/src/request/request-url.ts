@@ -1,3 +1,7 @@
+import type { HandlerPlace } from '../routing/pattern.ts'
+import type { Target } from '../routing/target.ts'
+import type { Incoming } from './incoming.ts'
+
 /** A value of a query: its text, or one text for each repetition. Undefined is left out. */
 export type QueryValues = Readonly<Record<string, string | number | boolean | undefined | readonly (string | number)[]>>
 
@@ -36,4 +40,36 @@ export class RequestUrl extends URL {
     }
     return url
   }
+}
+
+/** A host, perhaps with a port. With `/`, `?`, `#`, `@` or `\\` a client would choose another part of the URL. */
+const bareHost = /^[^\s/?#@\\]+$/
+
+/** The URL of a request. Behind trusted proxies, scheme and host come from the forwarding headers. */
+export function buildRequestUrl(
+  incoming: Incoming,
+  {
+    target: { path: sentPath, query: queryText },
+    route: { modulePath, classPath } = { modulePath: [], classPath: [] },
+    trustedProxies,
+  }: { readonly target: Target; readonly route: HandlerPlace | undefined; readonly trustedProxies: number },
+): RequestUrl {
+  const [ownScheme, ownHost] = incoming.origin().split('://')
+  const scheme = forwarded(incoming, 'x-forwarded-proto', trustedProxies)?.match(/^https?$/i)?.[0] ?? ownScheme
+  const host = forwarded(incoming, 'x-forwarded-host', trustedProxies) ?? ownHost ?? ''
+  const called = `${scheme}://${host}`
+  const origin = bareHost.test(host) && URL.canParse(called) ? called : 'http://localhost'
+  const path = sentPath.replace(/^https?:\/\/[^/]*/i, '')
+  const mount = path
+    .split('/')
+    .filter((part) => part !== '')
+    .slice(0, incoming.mountDepth)
+  const query = queryText === '' ? '' : `?${queryText}`
+  return new RequestUrl(`${origin}${path}${query}`, [...mount, ...modulePath], [...mount, ...modulePath, ...classPath])
+}
+
+/** What the outermost trusted proxy says in a header; undefined when no proxy is trusted, or the header is missing. */
+function forwarded(incoming: Incoming, name: string, trustedProxies: number): string | undefined {
+  const values = trustedProxies === 0 ? [] : (incoming.header(name)?.split(',') ?? [])
+  return values[Math.max(0, values.length - trustedProxies)]?.trim()
 }

@@ -1,21 +1,37 @@
-import { patternOf } from '../routing/pattern.ts'
-import { allowedVerbs, type Found } from '../routing/resolve.ts'
+import type { BodyUse } from '../binding/binding.ts'
+import type { MultipartLimits } from '../body/multipart.ts'
+import { type HandlerPlace, patternOf } from '../routing/pattern.ts'
+import { allowedVerbs, type Counted, type VerbRoutes } from '../routing/verbs.ts'
 
-/** What answers a request. */
+/** The handler that answers a request, as far as the request needs to know it. */
+export interface FoundHandler {
+  readonly route: HandlerPlace & {
+    readonly className: string
+    readonly handler: string
+    readonly patterns: readonly string[]
+    readonly binding: { readonly body: BodyUse }
+    readonly bodyLimit: number
+    readonly multipart: MultipartLimits
+  }
+  readonly endpoint: VerbRoutes<Counted>
+  readonly positionals: readonly string[]
+}
+
+/** The handler that answers a request, as `this.request.route`. */
 export class RouteInfo {
   /** Modules on the way, joined with dots: `foo.baz`; empty for the root. */
   readonly module: string
-  /** As exported, nested classes joined with dots: `Admin.Users`. */
+  /** The exported name, with nested classes joined by dots: `Admin.Users`. */
   readonly className: string
   /** Name of the method: `GET_stats`. */
   readonly handler: string
   /** The URL, with names for the positionals: `/foo/bar/{che}`. */
   readonly pattern: string
-  /** What the path gives for them. */
+  /** The positionals of the path. */
   readonly positionals: readonly string[]
-  readonly #endpoint: Found['endpoint']
+  readonly #endpoint: FoundHandler['endpoint']
 
-  constructor({ route, endpoint, positionals }: Found) {
+  constructor({ route, endpoint, positionals }: FoundHandler) {
     this.module = route.modulePath.join('.')
     this.className = route.className
     this.handler = route.handler
@@ -29,7 +45,7 @@ export class RouteInfo {
     return allowedVerbs(this.#endpoint, this.positionals.length)
   }
 
-  /** All of the above: a getter is none of the members that JSON takes by itself. */
+  /** All members. `JSON.stringify` would leave out the getter. */
   toJSON(): object {
     return { ...this, allow: this.allow }
   }

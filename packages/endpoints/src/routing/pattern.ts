@@ -1,7 +1,20 @@
-import type { Route } from './table.ts'
+/** Where a handler is found. */
+export interface HandlerPlace {
+  /** URL names of the modules on the way; empty for the root. */
+  readonly modulePath: readonly string[]
+  /** URL names below the module: classes, then the suffix. */
+  readonly classPath: readonly string[]
+}
+
+/** The positionals of a handler. */
+export interface Positionals {
+  /** Names of the positionals, as far as the source tells them. */
+  readonly names: readonly string[]
+  readonly binding: { readonly places: number }
+}
 
 /** The fixed part of a URL: `/foo/bar/stats`. */
-export function basePath({ modulePath, classPath }: Pick<Route, 'modulePath' | 'classPath'>): string {
+export function basePath({ modulePath, classPath }: HandlerPlace): string {
   return `/${[...modulePath, ...classPath].join('/')}`
 }
 
@@ -9,7 +22,7 @@ export function basePath({ modulePath, classPath }: Pick<Route, 'modulePath' | '
  * Names of the places for positionals, in order; the last is that of the rest where any number is taken. The `_` of a
  * parameter that is not used is no part of its name.
  */
-export function placeNames({ names, binding }: Pick<Route, 'names' | 'binding'>): readonly string[] {
+export function placeNames({ names, binding }: Positionals): readonly string[] {
   const places = new Set<string>()
   for (let i = 0; places.size < binding.places; i += 1) {
     const name = names[i]?.replace(/^_+/, '') || `arg${i + 1}`
@@ -19,13 +32,13 @@ export function placeNames({ names, binding }: Pick<Route, 'names' | 'binding'>)
 }
 
 /** The URL by the number of positionals: `['/foo/bar', '/foo/bar/{che}']`. However many the rest takes, it is one place. */
-export function buildPatterns(route: Pick<Route, 'modulePath' | 'classPath' | 'names' | 'binding'>): readonly string[] {
+export function buildPatterns(route: HandlerPlace & Positionals): readonly string[] {
   const base = basePath(route)
   const places = placeNames(route).map((name) => `{${name}}`)
   return [base, ...places.map((_, i) => `${base === '/' ? '' : base}/${places.slice(0, i + 1).join('/')}`)]
 }
 
 /** The URL with so many positionals. */
-export function patternOf({ patterns }: Pick<Route, 'patterns'>, count: number): string {
+export function patternOf({ patterns }: { readonly patterns: readonly string[] }, count: number): string {
   return patterns[Math.min(count, patterns.length - 1)] ?? ''
 }

@@ -1,5 +1,10 @@
-import type { Endpoint, ModuleNode, Route } from './table.ts'
-import { isVerb, VERBS, type Verb } from './verbs.ts'
+import type { Settings } from '../config/settings.ts'
+import type { ListedRoute, ResolvedPath } from '../controller-application.ts'
+import { CallError } from '../errors.ts'
+import { patternOf } from './pattern.ts'
+import type { Endpoint, ModuleNode, Route, RouteTable } from './table.ts'
+import { parseTarget } from './target.ts'
+import { allowedVerbs, isVerb, routeFor, type Verb } from './verbs.ts'
 
 export interface Found {
   readonly verdict: 'found'
@@ -57,20 +62,36 @@ function choose(endpoint: Endpoint, verb: Verb, positionals: readonly string[]):
   return { verdict: verb === 'OPTIONS' ? 'options' : 'not-allowed', endpoint, positionals }
 }
 
-/** The route of a verb, when it takes this many positionals. HEAD falls back to GET, and all but OPTIONS to ANY. */
-export function routeFor(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
-  for (const route of endpoint.routes.get(verb) ?? anyOf(endpoint, verb)) {
-    if (count >= route.binding.min && count <= route.binding.max) return route
+/** Every handler of a table, in the order of the URLs. */
+export function listRoutes({ endpoints }: RouteTable): readonly ListedRoute[] {
+  return endpoints.flatMap(({ routes }) => [...routes.values()].flat().map(listed))
+}
+
+function listed(route: Route): ListedRoute {
+  const { verb, className, handler, source, modulePath, binding } = route
+  const pattern = patternOf(route, binding.places)
+  const counts = { required: binding.min, rest: binding.max === Number.POSITIVE_INFINITY }
+  return { verb, pattern, ...counts, module: modulePath.join('.'), className, handler, source }
+}
+
+/** Where a request would go. */
+export function resolvePath(
+  { root }: RouteTable,
+  { method, path }: { readonly method: string; readonly path: string },
+  { allowEncodedSlash, canonicalPart }: Pick<Settings, 'allowEncodedSlash' | 'canonicalPart'>,
+): ResolvedPath {
+  const nowhere = { route: undefined, positionals: [], allow: [] }
+  try {
+    const { parts } = parseTarget(path, allowEncodedSlash)
+    const resolution = resolve(root, method, parts, canonicalPart)
+    if (resolution.verdict === 'not-implemented') return { ...nowhere, status: 501 }
+    if (resolution.verdict === 'not-found') return { ...nowhere, status: 404 }
+    const { endpoint, positionals } = resolution
+    const allow = allowedVerbs(endpoint, positionals.length)
+    if (resolution.verdict === 'found') return { status: 200, route: listed(resolution.route), positionals, allow }
+    return { status: resolution.verdict === 'options' ? 204 : 405, route: undefined, positionals, allow }
+  } catch (error) {
+    if (error instanceof CallError) return { ...nowhere, status: error.status }
+    throw error
   }
-  return verb === 'HEAD' ? routeFor(endpoint, 'GET', count) : undefined
-}
-
-function anyOf({ routes }: Endpoint, verb: Verb): readonly Route[] {
-  return (verb === 'OPTIONS' || verb === 'HEAD' ? undefined : routes.get('ANY')) ?? []
-}
-
-/** The verbs that take this many positionals, in the order of `Allow`; empty where the URL does not exist. */
-export function allowedVerbs(endpoint: Endpoint, count: number): readonly Verb[] {
-  const allowed = VERBS.filter((verb) => routeFor(endpoint, verb, count) !== undefined)
-  return allowed.length === 0 || allowed.includes('OPTIONS') ? allowed : [...allowed, 'OPTIONS']
 }

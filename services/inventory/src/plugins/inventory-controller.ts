@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import { type Application, Controller, type Guard, type GuardContext } from '@trestle/endpoints/endpoints.ts'
+import { Controller, type Guard, type GuardContext } from '@trestle/endpoints/endpoints.ts'
 import { actorOf } from '../access/actor.ts'
 import type { RateLimit } from '../access/rate-limit.ts'
 import type { InventoryDeps } from '../deps.ts'
@@ -122,5 +122,5 @@ export abstract class InventoryController extends OpenController {
 
 function depsOf({ request }: GuardContext): InventoryDeps {
   // One application has these controllers, so its context is known.
-  return (request.application as Application<InventoryDeps>).context
+  return request.application.context as InventoryDeps
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { newRequestId } from './new-request-id.ts'
+import { newRequestId } from './endpoint-request.ts'
 
 describe('newRequestId', () => {
   it('gives UUIDs, each once', () => {

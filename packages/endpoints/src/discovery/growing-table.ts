@@ -1,4 +1,26 @@
-import type { GrowingClass, GrowingModule } from './build-table.ts'
+import { basePath } from '../routing/pattern.ts'
+import type { ClassNode, Endpoint, ModuleNode, RouteTable } from '../routing/table.ts'
+
+/** Before anything is loaded. */
+export const emptyTable: RouteTable = { root: newModule(), endpoints: [], warnings: [] }
+
+/** The tree while it grows. */
+export interface GrowingModule extends ModuleNode {
+  readonly modules: Map<string, GrowingModule>
+  readonly classes: Map<string, GrowingClass>
+  fallback: GrowingClass | undefined
+}
+
+export interface GrowingClass extends ClassNode {
+  readonly source: string
+  readonly className: string
+  readonly classes: Map<string, GrowingClass>
+  readonly suffixes: Map<string, Endpoint>
+}
+
+export function newModule(): GrowingModule {
+  return { modules: new Map(), classes: new Map(), fallback: undefined }
+}
 
 /**
  * Removes what something else with the same URL hides (reference: Name clashes): a submodule hides a class, a class hides what
@@ -32,4 +54,20 @@ export function dropUnreachable(module: GrowingModule, path = ''): readonly stri
   }
   for (const node of [...classes.values(), ...(fallback === undefined ? [] : [fallback])]) dropSuffixes(node)
   return [...warnings, ...[...modules].flatMap(([name, child]) => dropUnreachable(child, `${path}/${name}`))]
+}
+
+/** In the order of their URLs. */
+export function endpointsOf(root: ModuleNode): readonly Endpoint[] {
+  const ofClass = (node: ClassNode): Endpoint[] => [
+    node,
+    ...node.suffixes.values(),
+    ...[...node.classes.values()].flatMap(ofClass),
+  ]
+  const ofModule = (node: ModuleNode): Endpoint[] => [
+    ...(node.fallback === undefined ? [] : ofClass(node.fallback)),
+    ...[...node.classes.values()].flatMap(ofClass),
+    ...[...node.modules.values()].flatMap(ofModule),
+  ]
+  const byPath = (a: Endpoint, b: Endpoint): number => (basePath(a) < basePath(b) ? -1 : 1)
+  return ofModule(root).sort(byPath)
 }
