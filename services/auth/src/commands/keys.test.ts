@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
+import { createKeyRing, POLL_MS } from '../access-tokens/key-ring.ts'
 import { buildApp } from '../app.ts'
 import type { CommandDeps } from '../deps.ts'
-import { createKeyRing, POLL_MS } from '../sessions/key-ring.ts'
 import { keysCommand } from './keys.ts'
 
 const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })

@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, integer, secret, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
-import { importSigningKey, type PrivateJwk, SIGNING_ALGORITHMS } from '../sessions/signing-key.ts'
+import { importSigningKey, type PrivateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
 
 /** Settings of access tokens. */
 export const jwtSettings = group('Tokens', {

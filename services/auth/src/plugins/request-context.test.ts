@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
-import type { AccessTokenClaims } from '../sessions/access-token.ts'
+import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 
 const main = await openMailApp({
   AUTH_API_EXTERNAL_URL: 'https://auth.example.com:8443/auth/v1',

@@ -1,6 +1,6 @@
+import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import { notAdmin } from '../errors.ts'
 import type { User } from '../users/user.ts'
-import type { VerifiedClaims } from './access-token.ts'
 import { isAdmin, readSessionId, readUserId } from './caller.ts'
 
 /** Who asks an admin endpoint: a user with an admin's role, or an operator's token that names nobody. */

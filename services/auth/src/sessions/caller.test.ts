@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import type { KeyRing } from '../access-tokens/key-ring.ts'
 import { callerAudience, readBearer, toCaller } from './caller.ts'
-import type { KeyRing } from './key-ring.ts'
 
 const userId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 const sessionId = '0198c9d2-7b5a-7000-8000-000000000001'

@@ -1,6 +1,6 @@
+import type { VerifiedClaims } from '../access-tokens/access-token.ts'
+import type { KeyRing } from '../access-tokens/key-ring.ts'
 import { badJwt, badJwtSubject, noAuthorization } from '../errors.ts'
-import type { VerifiedClaims } from './access-token.ts'
-import type { KeyRing } from './key-ring.ts'
 
 /** The user in whose name a request comes, as its access token says. The user's row may be gone or banned meanwhile. */
 export interface Caller {

@@ -1,4 +1,4 @@
-import type { VerifiedClaims } from './access-token.ts'
+import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import { readBearer } from './caller.ts'
 
 /** The claims of the bearer of an endpoint that needs none: undefined when there is none, or it does not verify. */

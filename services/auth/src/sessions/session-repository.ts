@@ -3,9 +3,9 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Kysely, sql } from 'kysely'
+import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { AuthDatabase } from '../database.ts'
 import { type ProfileJson, toProfileOfJson } from '../users/profile.ts'
-import type { AuthenticationMethod } from './access-token.ts'
 import type { IssuedSession, SignInMethod } from './session.ts'
 
 /** Who asks for a session. */

@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
 import { customiseClaims } from '../hooks/customise-claims.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
-import type { AccessTokenClaims } from './access-token.ts'
 import type { IssuedSession } from './session.ts'
 import type { StoredSession } from './session-repository.ts'
 

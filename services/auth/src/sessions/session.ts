@@ -1,6 +1,6 @@
+import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { Profile } from '../users/profile.ts'
 import type { Timestamp } from '../users/timestamp.ts'
-import type { AuthenticationMethod } from './access-token.ts'
 
 /** How a session came to be: the first entry of its `amr` (reference: Access tokens). */
 export type SignInMethod =

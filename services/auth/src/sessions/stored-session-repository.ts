@@ -1,9 +1,9 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
+import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import { type ProfileRow, profileColumns, toProfile } from '../users/profile.ts'
 import { NO_TIME } from '../users/stored-values.ts'
-import type { AuthenticationMethod } from './access-token.ts'
 import type { StoredSession } from './session-repository.ts'
 
 interface StoredSessionRow extends ProfileRow {

@@ -1,8 +1,7 @@
+import { sealSigningKey } from '../access-tokens/sealed-signing-key.ts'
+import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
+import { insertSigningKey, lockSigningKeys } from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
-import { generateSigningKey } from '../sessions/generate-signing-key.ts'
-import { sealSigningKey } from '../sessions/sealed-signing-key.ts'
-import type { SigningAlgorithm } from '../sessions/signing-key.ts'
-import { insertSigningKey, lockSigningKeys } from '../sessions/signing-key-repository.ts'
 
 export interface KeyToAdd {
   readonly alg: SigningAlgorithm

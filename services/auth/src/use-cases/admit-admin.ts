@@ -1,7 +1,7 @@
+import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { AuthDeps } from '../deps.ts'
 import { notAdmin } from '../errors.ts'
 import { adminNeedsSecondFactor } from '../factor-errors.ts'
-import type { VerifiedClaims } from '../sessions/access-token.ts'
 import { type Admin, toAdmin } from '../sessions/admin.ts'
 import { requireFreshSession } from './require-fresh-session.ts'
 import { requireLiveSession } from './require-live-session.ts'

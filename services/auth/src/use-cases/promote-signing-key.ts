@@ -1,11 +1,11 @@
-import type { CommandDeps } from '../deps.ts'
 import {
   findActiveKid,
   findSigningKeyStatus,
   lockSigningKeys,
   updateKeyToActive,
   updateKeyToRetired,
-} from '../sessions/signing-key-repository.ts'
+} from '../access-tokens/signing-key-repository.ts'
+import type { CommandDeps } from '../deps.ts'
 import { verifySecondsOfRetired } from './retire-signing-key.ts'
 
 export type Promotion =

@@ -1,6 +1,6 @@
+import { findSigningKeyStatus, lockSigningKeys, updateKeyToRetired } from '../access-tokens/signing-key-repository.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { CommandDeps } from '../deps.ts'
-import { findSigningKeyStatus, lockSigningKeys, updateKeyToRetired } from '../sessions/signing-key-repository.ts'
 
 /**
  * What becomes of the tokens that a key has signed: they hold until they expire, or, when the key is known to others,

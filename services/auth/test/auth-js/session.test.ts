@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { generateSigningKey } from '../../src/sessions/generate-signing-key.ts'
+import { generateSigningKey } from '../../src/access-tokens/signing-key.ts'
 import { factorRow } from '../factor-row.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { JWKS_MAX_AGE_SECONDS } from '../../access-tokens/key-set.ts'
 import { errorSchema } from '../../error-body.ts'
-import { JWKS_MAX_AGE_SECONDS } from '../../sessions/key-set.ts'
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
 

@@ -3,8 +3,13 @@ import fc from 'fast-check'
 import { importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { type AccessTokenClaims, signAccessToken, verifyAccessToken } from './access-token.ts'
-import { generateSigningKey } from './generate-signing-key.ts'
-import { importSigningKey, SIGNING_ALGORITHMS, type SigningKey, secretSigningKey } from './signing-key.ts'
+import {
+  generateSigningKey,
+  importSigningKey,
+  SIGNING_ALGORITHMS,
+  type SigningKey,
+  secretSigningKey,
+} from './signing-key.ts'
 
 const now = new Date('2026-01-02T03:04:05.678Z')
 const iat = Math.floor(now.getTime() / 1_000)

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fromDer, toDer } from './ecdsa-signature.ts'
+import { fromDer, toDer } from './signing-key.ts'
 
 const CURVES = [
   ['P-256', 32, 'sha256'],
