@@ -89,7 +89,7 @@ BEGIN
       UPDATE {{one_time_tokens}} t SET sent_at = p_now WHERE t.user_id = holder.id;
     END IF;
   END IF;
-  PERFORM {{note_sign_up}}(holder.id, verdict, p_token_kind, p_aud, p_data, p_password_hash);
+  PERFORM {{keep_sign_up_content}}(holder.id, verdict, p_token_kind, p_aud, p_data, p_password_hash);
 
   IF is_new AND provider IS NOT NULL THEN
     INSERT INTO {{identities}}

@@ -30,10 +30,10 @@ import { createKeySets, type KeySets } from './providers/key-sets.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
-import { createPasswordLogins, type PasswordLogins } from './sessions/password-logins.ts'
+import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
+import { batchRefreshes, type RefreshSession, toRefreshRules } from './sessions/refresh-session.ts'
 import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
-import { createRefresher, type Refresher, refreshRulesOf } from './sessions/refresher.ts'
-import { createSignUps, type SignUps } from './sign-ups/sign-ups.ts'
+import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.ts'
 import { countHashing, createTokenReuseCounter } from './telemetry/session-metrics.ts'
 
 /** Everything that the service works with. Built once in main.ts; a test builds its own, or replaces members. */
@@ -54,9 +54,9 @@ export interface AuthDeps {
   readonly signingKeys: KeyRing
   readonly encryptionKeys: EncryptionKeys
   readonly serverKeys: ServerKeys
-  readonly refresher: Refresher
-  readonly passwordLogins: PasswordLogins
-  readonly signUps: SignUps
+  readonly refreshSession: RefreshSession
+  readonly signInByPassword: SignInByPassword
+  readonly insertSignUp: InsertSignUp
   /** Key by which a refresh token's child is made from the token (reference: Refresh tokens). */
   readonly refreshTokenKey: KeyObject
   /** Counts refresh tokens that came again. */
@@ -135,9 +135,9 @@ export async function createDeps(
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
     encryptionKeys,
     serverKeys,
-    passwordLogins: createPasswordLogins(database.lanes, { audit: config.database.auditInPostgres }),
-    signUps: createSignUps(database.lanes),
-    refresher: createRefresher(database.lanes, refreshRulesOf(config)),
+    signInByPassword: batchPasswordSignIns(database.lanes, { audit: config.database.auditInPostgres }),
+    insertSignUp: batchSignUps(database.lanes),
+    refreshSession: batchRefreshes(database.lanes, toRefreshRules(config)),
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),
     rateLimits: createRateLimits(config.rateLimits, limiters.store),

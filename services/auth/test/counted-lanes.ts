@@ -1,9 +1,9 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 
-/** Lanes that note each call which writes. */
+/** Lanes that record each call that writes. */
 export interface CountedLanes {
   readonly lanes: Lanes
-  /** How many tokens each call was about; 'alone' for one that is about a single request. */
+  /** How many requests each call is for; 'alone' for the call of a single request. */
   readonly batches: (number | 'alone')[]
 }
 
@@ -15,7 +15,7 @@ export function countLanes(lanes: Lanes): CountedLanes {
     write: {
       ...write,
       all: (query, input) => {
-        batches.push('tokenHashes' in input && Array.isArray(input.tokenHashes) ? input.tokenHashes.length : 0)
+        batches.push(Object.values(input).find(Array.isArray)?.length ?? 0)
         return write.all(query, input)
       },
       one: (query, input) => {

@@ -1,4 +1,4 @@
-import type { RefreshRules } from '../src/sessions/session-repository.ts'
+import type { RefreshRules } from '../src/sessions/refresh-session.ts'
 
 /** No session ends by itself, and a spent token may come again for as long as a test runs. */
 export const lenientRules: RefreshRules = {

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
 import { captchaFailed, captchaUnreachable } from '../errors.ts'
-import { findBearer } from '../sessions/find-bearer.ts'
+import { findBearer } from '../sessions/caller.ts'
 import { admitAdmin } from '../use-cases/admit-admin.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'signingKeys'>

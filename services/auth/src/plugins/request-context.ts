@@ -9,8 +9,7 @@ import {
   resolveRedirect,
 } from '../flows/redirect-allow-list.ts'
 import type { RequestContext } from '../request-context.ts'
-import { isAdmin } from '../sessions/caller.ts'
-import { findBearer } from '../sessions/find-bearer.ts'
+import { findBearer, isAdmin } from '../sessions/caller.ts'
 import { admitAdmin } from '../use-cases/admit-admin.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent } from './session-origin.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { SessionOrigin } from '../sessions/session-repository.ts'
+import type { SessionOrigin } from '../sessions/session.ts'
 
 /** Longer than any browser's; a header may hold 16 KiB, which every session would keep. */
 const USER_AGENT_LENGTH_MAX = 512

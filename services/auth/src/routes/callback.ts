@@ -7,8 +7,8 @@ import { errorSchema, errorVocabulary } from '../error-body.ts'
 import { callbackFailureRedirect, externalSessionRedirect, unknownFlowRedirect } from '../flows/callback-redirect.ts'
 import { codeRedirect } from '../flows/verify-redirect.ts'
 import { readClient } from '../plugins/request-context.ts'
+import { signNewSession } from '../sessions/session-view.ts'
 import { type FinishAuthorization, finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
-import { signNewSession } from '../use-cases/sign-new-session.ts'
 
 /** A form may be twice as long as the URL of a GET. */
 const FORM_BYTES = 16_384

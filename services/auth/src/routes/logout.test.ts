@@ -15,7 +15,7 @@ async function signIn({ email, password }: SignedUp, on = test) {
   return { authorization: `Bearer ${token}`, refreshToken: String(refreshToken) }
 }
 
-function logOut(authorization: string, query = '', on = test) {
+function signOut(authorization: string, query = '', on = test) {
   return on.app.inject({
     method: 'POST',
     url: `/logout${query}`,
@@ -45,15 +45,15 @@ describe('POST /logout', () => {
   ])('204: %j ends the right sessions', async (query, alive) => {
     const person = await createSignedUp(test.deps)
     const [own, other] = [await signIn(person), await signIn(person)]
-    const answer = await logOut(own.authorization, query)
+    const answer = await signOut(own.authorization, query)
     expect({ status: answer.statusCode, body: answer.body }).toEqual({ status: 204, body: '' })
     expect([await canRefresh(own.refreshToken), await canRefresh(other.refreshToken)]).toEqual(alive)
   })
 
   it('204: may be repeated, and the access token stays good', async () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
-    expect((await logOut(authorization)).statusCode).toBe(204)
-    expect((await logOut(authorization)).statusCode).toBe(204)
+    expect((await signOut(authorization)).statusCode).toBe(204)
+    expect((await signOut(authorization)).statusCode).toBe(204)
     expect((await test.app.inject({ url: '/user', headers: { authorization } })).statusCode).toBe(200)
   })
 
@@ -62,22 +62,22 @@ describe('POST /logout', () => {
     async (query) => {
       const person = await createSignedUp(test.deps)
       const stolen = await signIn(person)
-      expect((await logOut(stolen.authorization, '?scope=local')).statusCode).toBe(204)
+      expect((await signOut(stolen.authorization, '?scope=local')).statusCode).toBe(204)
       const later = await signIn(person)
-      expect((await logOut(stolen.authorization, query)).statusCode).toBe(204)
+      expect((await signOut(stolen.authorization, query)).statusCode).toBe(204)
       expect(await canRefresh(later.refreshToken)).toBe(true)
-      const logOuts = test.deps.db
+      const signOuts = test.deps.db
         .selectFrom('audit_log_entries')
         .select('id')
         .where('actor_id', '=', person.user.id)
         .where('action', '=', 'logout')
-      expect(await logOuts.execute()).toHaveLength(1)
+      expect(await signOuts.execute()).toHaveLength(1)
     },
   )
 
   it('400: an unknown scope', async () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
-    const answer = await logOut(authorization, '?scope=mine')
+    const answer = await signOut(authorization, '?scope=mine')
     expect({ status: answer.statusCode, body: answer.json() }).toEqual({
       status: 400,
       body: { code: 400, error_code: 'validation_failed', msg: 'Unsupported logout scope "mine"' },
@@ -105,13 +105,13 @@ describe('POST /logout', () => {
     const change = (values: { banned_until?: Date; deleted_at?: Date }) =>
       test.deps.db.updateTable('users').set(values).where('id', '=', person.user.id).execute()
     await change({ banned_until: new Date(Date.now() + 60_000) })
-    expect((await logOut(authorization)).json()).toEqual({
+    expect((await signOut(authorization)).json()).toEqual({
       code: 403,
       error_code: 'user_banned',
       msg: 'User is banned',
     })
     await change({ deleted_at: new Date() })
-    expect((await logOut(authorization)).json()).toEqual({
+    expect((await signOut(authorization)).json()).toEqual({
       code: 403,
       error_code: 'user_not_found',
       msg: 'User from sub claim in JWT does not exist',
@@ -124,7 +124,7 @@ describe('POST /logout', () => {
     const own = { id: person.user.id, aud: person.user.aud }
     const moveTo = (aud: string) => test.deps.db.updateTable('users').set({ aud }).where('id', '=', own.id).execute()
     await moveTo('elsewhere')
-    expect((await logOut(authorization)).json()).toEqual({
+    expect((await signOut(authorization)).json()).toEqual({
       code: 403,
       error_code: 'user_not_found',
       msg: 'User from sub claim in JWT does not exist',
@@ -137,8 +137,8 @@ describe('POST /logout', () => {
   it('403: a session that has ended, where that is enforced', async () => {
     const enforced = await openTestApp({ settings: { AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' } })
     const { authorization } = await signIn(await createSignedUp(enforced.deps), enforced)
-    expect((await logOut(authorization, '', enforced)).statusCode).toBe(204)
-    expect((await logOut(authorization, '', enforced)).json()).toEqual({
+    expect((await signOut(authorization, '', enforced)).statusCode).toBe(204)
+    expect((await signOut(authorization, '', enforced)).json()).toEqual({
       code: 403,
       error_code: 'session_not_found',
       msg: 'Session from session_id claim in JWT does not exist',

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
 import { authenticate } from '../plugins/authenticate.ts'
-import { logOut } from '../use-cases/log-out.ts'
+import { signOut } from '../use-cases/sign-out.ts'
 
 /** `POST /logout` */
 export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -21,7 +21,7 @@ export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { caller, query, clientAddress } = request
-      await logOut(app.deps, { caller, scope: query.scope, ip: clientAddress.address })
+      await signOut(app.deps, { caller, scope: query.scope, ip: clientAddress.address })
       return reply.code(204).send()
     },
   )

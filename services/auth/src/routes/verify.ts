@@ -14,9 +14,8 @@ import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '
 import { isForm } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import type { RequestContext } from '../request-context.ts'
-import { sessionViewSchema } from '../sessions/session-view.ts'
+import { sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
 import type { Redeemed } from '../use-cases/redeem-token.ts'
-import { signNewSession } from '../use-cases/sign-new-session.ts'
 import { verifyCode, verifyLink } from '../use-cases/verify-token.ts'
 
 const verifyQuery = z.object({

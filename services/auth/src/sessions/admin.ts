@@ -3,18 +3,18 @@ import { notAdmin } from '../errors.ts'
 import type { User } from '../users/user.ts'
 import { isAdmin, readSessionId, readUserId } from './caller.ts'
 
-/** Who asks an admin endpoint: a user with an admin's role, or an operator's token that names nobody. */
+/** The caller of an admin endpoint: a user with an admin's role, or an operator's token that names no user. */
 export interface Admin {
   /** Null for a token without a user. */
   readonly userId: string | null
   /** Null for a token without the claim. */
   readonly sessionId: string | null
-  /** How the audit trail calls them. */
+  /** Their name in the audit log. */
   readonly actor: Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 }
 
 /**
- * The admin that verified claims speak for. The role comes from the signed claim alone; no other claim is needed.
+ * The admin that verified claims speak for. Only the role is needed.
  * @throws notAdmin, badJwt
  */
 export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {

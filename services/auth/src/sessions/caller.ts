@@ -2,12 +2,12 @@ import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { KeyRing } from '../access-tokens/key-ring.ts'
 import { badJwt, badJwtSubject, noAuthorization } from '../errors.ts'
 
-/** The user in whose name a request comes, as its access token says. The user's row may be gone or banned meanwhile. */
+/** The user in whose name a request comes, by its access token. The user may have been deleted or banned since. */
 export interface Caller {
   readonly userId: string
   /** Null for a token without the claim. */
   readonly sessionId: string | null
-  /** As the token says; its session may have been raised or lowered since. */
+  /** By the token. Its session may have been raised or lowered since. */
   readonly aal: 'aal1' | 'aal2'
   /** Values of the `aud` claim. */
   readonly audiences: readonly string[]
@@ -17,15 +17,18 @@ export interface Caller {
 const BEARER = /^bearer +([^\s,]+)$/i
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
+/** What verifies a bearer token. */
+export interface BearerDeps {
+  readonly signingKeys: Pick<KeyRing, 'verify'>
+  readonly now: () => Date
+}
+
 /**
- * Verifies the bearer token of a request: exactly one, and its signature and times hold.
+ * Verifies the one bearer token of a request: its signature and its times.
  * @param authorization the header
  * @throws noAuthorization, badJwt
  */
-export function readBearer(
-  { signingKeys, now }: { readonly signingKeys: KeyRing; readonly now: () => Date },
-  authorization: string | undefined,
-): VerifiedClaims {
+export function readBearer({ signingKeys, now }: BearerDeps, authorization: string | undefined): VerifiedClaims {
   const token = BEARER.exec(authorization ?? '')?.[1]
   if (token === undefined) throw noAuthorization()
   const verification = signingKeys.verify(token, now())
@@ -33,21 +36,31 @@ export function readBearer(
   throw badJwt({ message: `invalid JWT: unable to parse or verify signature, ${verification.reason}` })
 }
 
+/** Like `readBearer`, for an endpoint that needs no bearer: undefined when there is none, or when it does not verify. */
+export function findBearer(deps: BearerDeps, authorization: string | undefined): VerifiedClaims | undefined {
+  if (authorization === undefined) return undefined
+  try {
+    return readBearer(deps, authorization)
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether a token's role is one of JWT_ADMIN_ROLES. */
 export function isAdmin({ role }: VerifiedClaims, adminRoles: readonly string[]): boolean {
   return typeof role === 'string' && adminRoles.includes(role)
 }
 
-/** What tells whose tokens speak for users here. */
+/** The rules for tokens that speak for users of this service. */
 export interface TokenRules {
   readonly adminRoles: readonly string[]
-  /** The issuer of this service's tokens; undefined: a hook may have written another one into them. */
+  /** The issuer of this service's tokens; undefined where a hook may have written another issuer into them. */
   readonly issuer: string | undefined
 }
 
 /**
- * The user that a token speaks for. Tokens of operators need not have one: admin endpoints do not ask. Another service that
- * shares the key has an issuer of its own, and users of its own; tokens that operators sign may lack the claim.
+ * The user that a token speaks for. Tokens of operators may name no user, since admin endpoints need none. Another service
+ * that shares the key has its own issuer and its own users. Tokens that operators sign may lack the issuer.
  * @throws badJwt, badJwtSubject
  */
 export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): Caller {
@@ -67,12 +80,12 @@ export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRu
   }
 }
 
-/** The user of a token's `sub` claim; null when there is none, or it is no UUID. */
+/** The user of a token's `sub` claim; null when it is missing or not a UUID. */
 export function readUserId({ sub }: VerifiedClaims): string | null {
   return typeof sub === 'string' && UUID.test(sub) ? sub : null
 }
 
-/** The `session_id` claim; null when it is missing or empty. @throws badJwt when it is no UUID */
+/** The `session_id` claim; null when it is missing or empty. @throws badJwt when it is not a UUID */
 export function readSessionId({ session_id: sessionId }: VerifiedClaims): string | null {
   if (sessionId === undefined || sessionId === '') return null
   if (typeof sessionId === 'string' && UUID.test(sessionId)) return sessionId

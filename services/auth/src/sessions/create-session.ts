@@ -1,22 +1,27 @@
-import type { Kysely } from 'kysely'
+import { columns } from '@trestle/database/batches/columns.ts'
+import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, sql } from 'kysely'
+import { batchCalls } from '../batch-calls.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { Timestamp } from '../users/timestamp.ts'
+import { copyProofs, updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
-import type { IssuedSession, SignInMethod } from './session.ts'
-import { insertSession, type SessionOrigin } from './session-repository.ts'
-import { copyProofs, updateCredentialSince } from './session-rows.ts'
+import type { IssuedSession, SessionOrigin, SignInMethod, StoredSession } from './session.ts'
+import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 
 export interface SignIn extends SessionOrigin {
   readonly method: SignInMethod
   /** Since when the credential that was shown belongs to the account; null: since the account was made. */
   readonly credentialSince: Timestamp | Date | null
-  /** The session of the same user that this one takes the place of, and whose proofs it keeps. */
+  /** The session of the same user that this session replaces. Its proofs are kept. */
   readonly continues?: string | null
 }
 
 /**
- * Signs a user in, inside the caller's transaction: session, first refresh token, amr, last sign-in. Answers the user as
- * they are now. The audit entry is the caller's, who knows what kind of sign-in it was.
+ * Signs a user in, inside the caller's transaction: writes the session, its first refresh token, its `amr` and the user's last
+ * sign-in. Returns the user as they are after that. The caller writes the audit log, since it knows the kind of sign-in.
  */
 export async function createSession(
   trx: Kysely<AuthDatabase>,
@@ -31,4 +36,105 @@ export async function createSession(
   }
   if (continues !== null) await copyProofs(trx, { from: continues, to: stored.sessionId })
   return { ...stored, refreshToken }
+}
+
+interface NewSession extends SessionOrigin {
+  readonly userId: string
+  readonly tokenHash: Buffer
+  readonly method: SignInMethod
+}
+
+/** Inserts a session inside the caller's transaction. @throws Error when the user is gone */
+async function insertSession(trx: Kysely<AuthDatabase>, input: NewSession): Promise<StoredSession> {
+  const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('create_session')}(
+    ${input.userId}, ${input.tokenHash}, ${input.method}, ${input.userAgent}, ${input.ip}) AS r`.execute(trx)
+  const row = rows[0]
+  if (row?.verdict !== 'done') throw new Error('no user to open a session for')
+  return toStoredSession(row)
+}
+
+/** A user whose password was right, and who is about to be signed in. */
+export interface PasswordSignIn extends SessionOrigin {
+  readonly userId: string
+  /** The stored hash that the password was verified with. */
+  readonly verifiedHash: string
+  /** Replaces the stored hash; null keeps it. */
+  readonly newHash: string | null
+  readonly provider: 'email' | 'phone'
+  readonly tokenHash: Buffer
+}
+
+/** The settings of a service that hold for every sign-in. */
+export interface PasswordSignInRules {
+  readonly audit: boolean
+}
+
+const REFUSALS = ['password-changed', 'user-banned', 'email-not-confirmed', 'phone-not-confirmed'] as const
+
+export type PasswordSignInResult =
+  | { readonly verdict: 'done'; readonly session: StoredSession }
+  | { readonly verdict: (typeof REFUSALS)[number] }
+
+/**
+ * Creates a session for a user whose password was right, unless the user has changed since it was verified.
+ * @throws 503 when it would wait for too long
+ */
+export type SignInByPassword = (signIn: PasswordSignIn) => Promise<PasswordSignInResult>
+
+/** Sign-ins whose passwords were verified together go to the database together: see `batchCalls`. */
+export function batchPasswordSignIns(lanes: Lanes, rules: PasswordSignInRules): SignInByPassword {
+  return batchCalls<PasswordSignIn, PasswordSignInResult>({
+    many: (signIns) => insertPasswordSessions(lanes, signIns, rules),
+    alone: (signIn) => insertPasswordSession(lanes, signIn, rules),
+  })
+}
+
+const signInByPassword: PreparedQuery<PasswordSignIn & PasswordSignInRules, SessionRow> = prepare(
+  'sign_in_by_password',
+  (p) => sql`SELECT ${sessionColumns} FROM ${sql.table('sign_in_by_password')}(${p.userId}, ${p.verifiedHash},
+    ${p.newHash}, ${p.provider}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
+)
+
+/** Inserts the session of one sign-in. Waits for the user's row if another transaction holds it. */
+export async function insertPasswordSession(
+  lanes: Lanes,
+  signIn: PasswordSignIn,
+  rules: PasswordSignInRules,
+): Promise<PasswordSignInResult> {
+  return toResult(await lanes.write.one(signInByPassword, { ...signIn, ...rules }))
+}
+
+interface PasswordSignIns extends PasswordSignInRules {
+  readonly signIns: readonly PasswordSignIn[]
+}
+
+const signInsByPassword: PreparedQuery<PasswordSignIns, SessionRow & NumberedRow> = prepare(
+  'sign_ins_by_password',
+  (p) =>
+    sql`SELECT r.item, ${sessionColumns} FROM ${sql.table('sign_ins_by_password')}(${columns(p.signIns, {
+      userId: 'uuid',
+      verifiedHash: 'text',
+      newHash: 'text',
+      provider: 'text',
+      tokenHash: 'bytea',
+      userAgent: 'text',
+      ip: 'text',
+    })}, ${p.audit}) AS r`,
+)
+
+/**
+ * Inserts the sessions of several sign-ins in one transaction: all of them, or none when it throws.
+ * @returns a result for each, in the same order; undefined when the user is gone or another transaction holds the user
+ */
+async function insertPasswordSessions(
+  lanes: Lanes,
+  signIns: readonly PasswordSignIn[],
+  rules: PasswordSignInRules,
+): Promise<readonly (PasswordSignInResult | undefined)[]> {
+  return orderResults(signIns, await lanes.write.all(signInsByPassword, { ...rules, signIns }), toResult)
+}
+
+function toResult(row: SessionRow): PasswordSignInResult {
+  if (row.verdict === 'done') return { verdict: 'done', session: toStoredSession(row) }
+  return { verdict: toVerdict(row.verdict, REFUSALS) }
 }

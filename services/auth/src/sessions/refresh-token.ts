@@ -5,10 +5,10 @@ const TOKEN_LENGTH = 32
 /** The random part of the first token of a session. */
 export const FIRST_TOKEN_BYTES = 24
 
-/** What may be a refresh token at all. Anything else is refused before the database is asked. */
+/** The form of a refresh token. Any other text is refused before the database is asked. */
 export const REFRESH_TOKEN_PATTERN = /^[A-Za-z0-9_-]{12,}$/
 
-/** The key of `childOf`. A new JWT_SECRET changes the children of all tokens; the tokens themselves stay good. */
+/** The key of `childOf`. A new JWT_SECRET changes the children of all tokens, but the tokens themselves stay valid. */
 export function deriveRefreshTokenKey(jwtSecret: string): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', jwtSecret, '', 'refresh-token-v1', 32)))
 }
@@ -19,14 +19,14 @@ export function firstRefreshToken(random: Buffer): string {
 }
 
 /**
- * The only token that may follow `parent`. Clients that refresh at the same time with the same token all get the same
- * child, though no token is stored in the clear (reference: Refresh tokens).
+ * The only token that may follow `parent`. Clients that refresh with the same token at the same time get the same child,
+ * although no token is stored in the clear (reference: Refresh tokens).
  */
 export function childOf(key: KeyObject, parent: string): string {
   return createHmac('sha256', key).update(parent).digest('base64url').slice(0, TOKEN_LENGTH)
 }
 
-/** What the database knows of a token. Tokens have 192 bits of entropy, so no salt is needed. */
+/** The hash of a token, as the database stores it. Tokens have 192 bits of entropy, so no salt is needed. */
 export function hashRefreshToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }

@@ -6,9 +6,10 @@ import { factorRow } from '../../test/factor-row.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-repository.ts'
-import { createSession } from './create-session.ts'
+import { createSession, insertPasswordSession } from './create-session.ts'
+import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
-import { callFinishPasswordLogin, callLogOut, callRefreshSession, type RefreshRules } from './session-repository.ts'
+import { deleteSessionsInScope } from './session-repository.ts'
 
 let database: TestDatabase
 let count = 0
@@ -41,7 +42,7 @@ function createUser(changes: Partial<Parameters<typeof insertUser>[1]> = {}): Pr
 const open = (user: User) =>
   createSession(database.db, { randomBytes }, user, { ...origin, method: 'password', credentialSince: null })
 const refresh = (token: string, rules: Partial<RefreshRules> = {}) =>
-  callRefreshSession(database.lanes, {
+  updateSession(database.lanes, {
     ...origin,
     ...noLimits,
     ...rules,
@@ -70,7 +71,7 @@ const auditOf = (user: User) =>
     .execute()
 
 describe('insertSession', () => {
-  it('opens a session, its first token and its amr, and answers the user as they are now', async () => {
+  it('stores a session, its first token and its amr, and returns the user as they are after that', async () => {
     const user = await createUser()
     const session = await open(user)
     expect(session).toEqual({
@@ -166,12 +167,12 @@ describe('insertSession', () => {
   })
 })
 
-describe('callRefreshSession', () => {
+describe('updateSession', () => {
   // ASVS 7.2.2
-  it('rotates, touches session and user, and writes the audit trail', async () => {
+  it('rotates the token, updates session and user, and writes the audit log', async () => {
     const user = await createUser()
     const session = await open(user)
-    const result = await callRefreshSession(database.lanes, {
+    const result = await updateSession(database.lanes, {
       ...noLimits,
       userAgent: 'other',
       ip: '2001:db8::1',
@@ -226,7 +227,7 @@ describe('callRefreshSession', () => {
     expect(await tokensOf(session.sessionId)).toHaveLength(2)
   })
 
-  it('kills the family of a replayed ancestor for good', async () => {
+  it('revokes the family of a replayed ancestor for good', async () => {
     const user = await createUser()
     const session = await open(user)
     const child = childOf(key, session.refreshToken)
@@ -253,7 +254,7 @@ describe('callRefreshSession', () => {
     expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen', userId: user.id })
   })
 
-  it('knows no foreign token, and none of a session that has ended', async () => {
+  it('finds no foreign token, and no token of a session that has ended', async () => {
     const user = await createUser()
     const session = await open(user)
     expect(await refresh('x'.repeat(32))).toEqual({ verdict: 'token-not-found' })
@@ -261,7 +262,7 @@ describe('callRefreshSession', () => {
     expect(await refresh(session.refreshToken)).toEqual({ verdict: 'token-not-found' })
   })
 
-  it('refuses the banned, and takes them again afterwards', async () => {
+  it('refuses a banned user until the ban has ended', async () => {
     const user = await createUser()
     const session = await open(user)
     const ban = (until: Date | null) =>
@@ -272,7 +273,7 @@ describe('callRefreshSession', () => {
     expect((await refresh(session.refreshToken)).verdict).toBe('rotated')
   })
 
-  it('judges a session by not_after, timebox and inactivity', async () => {
+  it('refuses a session past not_after, timebox or inactivity timeout', async () => {
     const { refreshToken, sessionId } = await open(await createUser())
     await age(sessionId, 'created_at', 100)
     expect(await refresh(refreshToken, { timeboxSeconds: 99 })).toEqual({ verdict: 'session-expired' })
@@ -288,7 +289,7 @@ describe('callRefreshSession', () => {
     expect(await refresh(grandchild)).toEqual({ verdict: 'session-expired' })
   })
 
-  it('lets only the newest session refresh where a user may have one', async () => {
+  it('refreshes only the newest session where a user may have one', async () => {
     const user = await createUser()
     const older = await open(user)
     const newer = await open(user)
@@ -301,7 +302,7 @@ describe('callRefreshSession', () => {
     expect((await refresh(older.refreshToken, rules)).verdict).toBe('rotated')
   })
 
-  it('ends low sessions early for users with a verified factor only', async () => {
+  it('refuses an old aal1 session only for a user with a verified factor', async () => {
     const user = await createUser()
     const session = await open(user)
     await age(session.sessionId, 'created_at', 100)
@@ -340,9 +341,12 @@ async function untilSomebodyWaits(): Promise<void> {
   if (rows[0]?.waiting === 0n) return untilSomebodyWaits()
 }
 
-describe('callFinishPasswordLogin', () => {
-  const login = (user: User, changes: { verifiedHash?: string; newHash?: string; provider?: 'email' | 'phone' } = {}) =>
-    callFinishPasswordLogin(
+describe('insertPasswordSession', () => {
+  const signIn = (
+    user: User,
+    changes: { verifiedHash?: string; newHash?: string; provider?: 'email' | 'phone' } = {},
+  ) =>
+    insertPasswordSession(
       database.lanes,
       {
         ...origin,
@@ -356,9 +360,9 @@ describe('callFinishPasswordLogin', () => {
       { audit: true },
     )
 
-  it('opens a session and notes the login', async () => {
+  it('stores a session, the last sign-in and an audit entry', async () => {
     const user = await createUser({ encrypted_password: 'hash' })
-    const result = await login(user, { newHash: 'better hash' })
+    const result = await signIn(user, { newHash: 'better hash' })
     if (result.verdict !== 'done') throw new Error(result.verdict)
     const { user: seen, sessionId } = result.session
     expect(seen).toEqual({ ...user, passwordHash: null, lastSignInAt: timestamp, updatedAt: seen.lastSignInAt })
@@ -380,8 +384,8 @@ describe('callFinishPasswordLogin', () => {
         },
       },
     ])
-    expect((await login(user)).verdict).toBe('password-changed')
-    expect((await login(user, { verifiedHash: 'better hash' })).verdict).toBe('done')
+    expect((await signIn(user)).verdict).toBe('password-changed')
+    expect((await signIn(user, { verifiedHash: 'better hash' })).verdict).toBe('done')
   })
 
   it.each([
@@ -396,26 +400,26 @@ describe('callFinishPasswordLogin', () => {
     ['email-not-confirmed', { encrypted_password: 'hash', email_confirmed_at: null }],
   ])('%s: %j', async (verdict, changes) => {
     const user = await createUser(changes)
-    expect(await login(user)).toEqual({ verdict })
+    expect(await signIn(user)).toEqual({ verdict })
     expect(await database.db.selectFrom('sessions').selectAll().where('user_id', '=', user.id).execute()).toEqual([])
     expect(await auditOf(user)).toEqual([])
   })
 
   it('phone-not-confirmed: by phone, though the email is confirmed', async () => {
-    expect(await login(await createUser({ encrypted_password: 'hash' }), { provider: 'phone' })).toEqual({
+    expect(await signIn(await createUser({ encrypted_password: 'hash' }), { provider: 'phone' })).toEqual({
       verdict: 'phone-not-confirmed',
     })
   })
 })
 
-describe('callLogOut', () => {
-  const logOut = (
+describe('deleteSessionsInScope', () => {
+  const signOut = (
     user: User,
     sessionId: string | null,
     scope: 'global' | 'local' | 'others',
     liveSessionOnly = false,
   ) =>
-    callLogOut(database.lanes, {
+    deleteSessionsInScope(database.lanes, {
       userId: user.id,
       audience: null,
       sessionId,
@@ -438,7 +442,7 @@ describe('callLogOut', () => {
     const stranger = await open(await createUser())
     const sessions = [await open(user), await open(user), await open(user)]
     const own = sessions[0]?.sessionId ?? ''
-    expect(await logOut(user, own, scope)).toBe('done')
+    expect(await signOut(user, own, scope)).toBe('done')
     // Ids of one millisecond are in no order.
     expect(await sessionsOf(user)).toEqual(left.map((index) => sessions[index]?.sessionId).sort())
     expect(await tokensOf(own)).toHaveLength(scope === 'others' ? 1 : 0)
@@ -446,24 +450,24 @@ describe('callLogOut', () => {
     expect((await auditOf(user)).map(({ action }) => action)).toEqual(['logout'])
   })
 
-  it('ends all sessions for a token without session, and may be repeated', async () => {
+  it('ends all sessions for a token without a session, also when repeated', async () => {
     const user = await createUser()
     await open(user)
-    expect(await logOut(user, null, 'others')).toBe('done')
+    expect(await signOut(user, null, 'others')).toBe('done')
     expect(await sessionsOf(user)).toEqual([])
-    expect(await logOut(user, null, 'global')).toBe('done')
+    expect(await signOut(user, null, 'global')).toBe('done')
   })
 
-  it('refuses the unknown, the banned and, where asked, the session that has ended', async () => {
+  it('refuses an unknown user, a banned user and, where asked, an ended session', async () => {
     const user = await createUser()
     const session = await open(user)
     const banned = await createUser({ banned_until: new Date(Date.now() + 60_000) })
     const deleted = await createUser({ deleted_at: new Date() })
-    expect(await logOut({ ...user, id: session.sessionId }, null, 'global')).toBe('user-not-found')
-    expect(await logOut(deleted, null, 'global')).toBe('user-not-found')
-    expect(await logOut(banned, null, 'global')).toBe('user-banned')
-    expect(await logOut(user, session.sessionId, 'local', true)).toBe('done')
-    expect(await logOut(user, session.sessionId, 'local', true)).toBe('session-not-found')
-    expect(await logOut(user, session.sessionId, 'local')).toBe('done')
+    expect(await signOut({ ...user, id: session.sessionId }, null, 'global')).toBe('user-not-found')
+    expect(await signOut(deleted, null, 'global')).toBe('user-not-found')
+    expect(await signOut(banned, null, 'global')).toBe('user-banned')
+    expect(await signOut(user, session.sessionId, 'local', true)).toBe('done')
+    expect(await signOut(user, session.sessionId, 'local', true)).toBe('session-not-found')
+    expect(await signOut(user, session.sessionId, 'local')).toBe('done')
   })
 })

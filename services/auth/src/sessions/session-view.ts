@@ -1,12 +1,14 @@
+import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
+import type { AuthDatabase } from '../database.ts'
 import { customiseClaims } from '../hooks/customise-claims.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
-import type { IssuedSession } from './session.ts'
-import type { StoredSession } from './session-repository.ts'
+import type { IssuedSession, StoredSession } from './session.ts'
+import { deleteSession } from './session-repository.ts'
 
 /** A session as clients see it (reference: Session object). */
 export const sessionViewSchema = z.object({
@@ -27,7 +29,7 @@ export interface SessionViewDeps {
   readonly hooks: Hooks
 }
 
-/** What the access token of a session is made of, before it is signed. */
+/** The claims of a session's access token, before they are signed. */
 export interface SessionClaims {
   readonly issuedAt: number
   readonly expiresAt: number
@@ -35,8 +37,8 @@ export interface SessionClaims {
 }
 
 /**
- * The claims of a session's access token, issued here and now; the hook CUSTOM_ACCESS_TOKEN may change them.
- * @param method how the token was come by: by default how the session was last proven
+ * Makes the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
+ * @param method how the token was obtained: by default, how the session was last proven
  */
 export async function makeClaims(
   deps: SessionViewDeps,
@@ -51,18 +53,35 @@ export async function makeClaims(
     timeboxEnd(config.sessions, session),
   ]
   const expiresAt = Math.min(...ends)
-  const usual = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
-  const claims = await customiseClaims(deps, usual, method)
+  const ownClaims = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
+  const claims = await customiseClaims(deps, ownClaims, method)
   return { issuedAt, expiresAt: claims.exp, claims }
 }
 
-/** The body of a session, with an access token that is signed here and now. */
+/**
+ * The body of a session that has just begun. A session whose claims the hook CUSTOM_ACCESS_TOKEN refuses, or whose hook cannot be
+ * reached, ends at once: nobody has its tokens, and it would count as the newest session of its user.
+ * @throws the error of the hook
+ */
+export async function signNewSession(
+  deps: SessionViewDeps & { readonly db: Kysely<AuthDatabase> },
+  session: IssuedSession,
+): Promise<SessionView> {
+  try {
+    return await signSessionView(deps, session)
+  } catch (error) {
+    await deleteSession(deps.db, session.sessionId)
+    throw error
+  }
+}
+
+/** The body of a session, with a new access token. */
 export async function signSessionView(
   deps: SessionViewDeps,
   session: IssuedSession,
-  made?: SessionClaims,
+  prepared?: SessionClaims,
 ): Promise<SessionView> {
-  const { issuedAt, expiresAt, claims } = made ?? (await makeClaims(deps, session))
+  const { issuedAt, expiresAt, claims } = prepared ?? (await makeClaims(deps, session))
   return {
     access_token: deps.signingKeys.sign(claims),
     token_type: 'bearer',
@@ -79,7 +98,7 @@ function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: Sto
   return isLow && lowAalMs !== undefined ? Math.floor((Date.parse(startedAt) + lowAalMs) / 1_000) : Infinity
 }
 
-/** When a session must end whose access tokens end with it, in epoch seconds. */
+/** When a session ends whose access tokens end with it, in epoch seconds. */
 function timeboxEnd({ enforceOnAccessToken, timeboxMs }: SessionConfig, { startedAt }: StoredSession): number {
   if (!enforceOnAccessToken || timeboxMs === undefined) return Infinity
   return Math.floor((Date.parse(startedAt) + timeboxMs) / 1_000)

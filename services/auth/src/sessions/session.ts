@@ -2,7 +2,7 @@ import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { Profile } from '../users/profile.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 
-/** How a session came to be: the first entry of its `amr` (reference: Access tokens). */
+/** How a session began: the first entry of its `amr` (reference: Access tokens). */
 export type SignInMethod =
   | 'password'
   | 'otp'
@@ -16,13 +16,24 @@ export type SignInMethod =
   | 'phone_change'
   | 'passkey'
 
-/** A session at the moment when its tokens are handed out. The only time that the refresh token is known in the clear. */
-export interface IssuedSession extends Profile {
+/** Who asks for a session. */
+export interface SessionOrigin {
+  readonly userAgent: string | null
+  /** A valid IP address, or empty. */
+  readonly ip: string
+}
+
+/** A session with everything that its tokens tell, without the refresh token in the clear. */
+export interface StoredSession extends Profile {
   readonly sessionId: string
   readonly aal: 'aal1' | 'aal2'
   /** When the sign-in was. */
   readonly startedAt: Timestamp
   /** Newest first. */
   readonly amr: readonly AuthenticationMethod[]
+}
+
+/** A session whose tokens are about to be handed out. The refresh token is known in the clear only at this moment. */
+export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
 }

@@ -2,20 +2,19 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
-import { callSignUp, type SignUp } from './sign-up-repository.ts'
-import { type Holder, judgeSignUp } from './sign-up-rules.ts'
-import { createSignUps, type SignUps } from './sign-ups.ts'
+import { type Holder, judgeSignUp } from './sign-up.model.ts'
+import { batchSignUps, type InsertSignUp, insertSignUp, type SignUp } from './sign-up-repository.ts'
 
 const INTERVAL_MS = 60_000
 const start = Date.parse('2026-01-02T03:04:05.678Z')
 let database: TestDatabase
-/** Where signups that are confirmed at once go together. */
-let together: SignUps
+/** For sign-ups that need no confirmation. */
+let batched: InsertSignUp
 
 // With a namespace, so that the function is tried under its longest names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
-  together = createSignUps(database.lanes)
+  batched = batchSignUps(database.lanes)
 })
 afterAll(() => database.drop())
 
@@ -72,7 +71,7 @@ function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean):
 }
 
 const signUp = (person: Person, nowMs = start, autoconfirm = false) =>
-  callSignUp(database.lanes, toSignUp(person, nowMs, autoconfirm))
+  insertSignUp(database.lanes, toSignUp(person, nowMs, autoconfirm))
 const change = ({ kind, value }: Person, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
 const rowsOf = ({ kind, value }: Person) =>
@@ -94,7 +93,7 @@ const TABLES_OF_USER = ['identities', 'sessions', 'refresh_tokens', 'mfa_amr_cla
 /** What a signup that is confirmed at once answers and writes, without what differs from one to the next. */
 async function signUpAndRead(person: Person) {
   const input = toSignUp(person, start, true)
-  const outcome = await together.signUp(input)
+  const outcome = await batched(input)
   if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
   const { sessionId } = outcome.session
   const { db } = database
@@ -128,11 +127,11 @@ async function signUpAndRead(person: Person) {
   return JSON.parse(text) as { rows: [string, unknown[]][] }
 }
 
-describe('callSignUp', () => {
+describe('insertSignUp', () => {
   it('stores a user with identity, secrets, flow, message and audit entry', async () => {
     const person = newPerson('email')
     const input = toSignUp(person, start, false)
-    expect(await callSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
+    expect(await insertSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
     const at = '2026-01-02T03:04:05.678000+00:00'
     expect(await rowsOf(person)).toMatchObject([
       {
@@ -169,7 +168,7 @@ describe('callSignUp', () => {
     ])
   })
 
-  it('signs in at once where nothing is to be confirmed, and an anonymous user', async () => {
+  it('signs a user in whose identifier counts as confirmed, and an anonymous user', async () => {
     const person = newPerson('phone')
     const outcome = await signUp(person, start, true)
     if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
@@ -179,7 +178,7 @@ describe('callSignUp', () => {
       identities: [{ provider: 'phone' }],
     })
     const nobody = { ...toSignUp(person, start, true), email: null, phone: null, passwordHash: null }
-    const anonymous = await callSignUp(database.lanes, nobody)
+    const anonymous = await insertSignUp(database.lanes, nobody)
     if (anonymous.verdict !== 'signed-in') throw new Error(anonymous.verdict)
     expect(anonymous.session).toMatchObject({
       amr: [{ method: 'anonymous' }],
@@ -206,7 +205,7 @@ describe('callSignUp', () => {
     },
   )
 
-  it('makes one user of parallel signups, also over a staged one', async () => {
+  it('makes one user of parallel sign-ups, also in place of a staged user', async () => {
     const person = newPerson('email')
     await database.db
       .insertInto('users')
@@ -259,7 +258,7 @@ describe('callSignUp', () => {
             const verdict = judgeSignUp(one.holder, { autoconfirm, isDue })
             if (!autoconfirm && isDue) one.notedAt = now
             const input = toSignUp(one.person, now, autoconfirm)
-            expect((await together.signUp(input)).verdict).toBe(verdict)
+            expect((await batched(input)).verdict).toBe(verdict)
             if (verdict === 'sent') one.tasks.push('first')
             if (verdict === 'sent-again') one.tasks.push('again')
             if (verdict === 'sent' || verdict === 'signed-in') {

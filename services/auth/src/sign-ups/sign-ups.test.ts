@@ -5,11 +5,16 @@ import { CompiledQuery, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
-import { callSignUpsAtOnce, type SignUp, type SignUpOutcome } from './sign-up-repository.ts'
-import { createSignUps, type SignUps } from './sign-ups.ts'
+import {
+  batchSignUps,
+  type InsertSignUp,
+  insertSignUps,
+  type SignUp,
+  type SignUpOutcome,
+} from './sign-up-repository.ts'
 
 let database: TestDatabase
-let signUps: SignUps
+let insert: InsertSignUp
 let batches: CountedLanes['batches']
 let count = 0
 
@@ -18,7 +23,7 @@ beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countLanes(database.lanes)
   batches = counted.batches
-  signUps = createSignUps(counted.lanes)
+  insert = batchSignUps(counted.lanes)
 })
 afterAll(() => database.drop())
 beforeEach(() => {
@@ -48,11 +53,11 @@ function newSignUp(changes: Partial<SignUp> = {}): SignUp {
   }
 }
 const newSignUps = (many: number) => Array.from({ length: many }, () => newSignUp())
-const signUp = (inputs: readonly SignUp[]) => Promise.all(inputs.map((input) => signUps.signUp(input)))
+const signUp = (inputs: readonly SignUp[]) => Promise.all(inputs.map((input) => insert(input)))
 const verdicts = (outcomes: readonly SignUpOutcome[]) => outcomes.map(({ verdict }) => verdict)
 
-describe('createSignUps', () => {
-  it('signs users up who come together in one call, each with what is theirs', async () => {
+describe('batchSignUps', () => {
+  it('stores sign-ups that arrive together in one call, each with its own values', async () => {
     const inputs = Array.from({ length: 20 }, (_, index) =>
       newSignUp({
         ...(index % 3 ? {} : { email: null, phone: `1415555${1000 + index}` }),
@@ -96,7 +101,7 @@ describe('createSignUps', () => {
     )
   })
 
-  it('sends one that comes alone at once, and one that needs no identifier or a confirmation by itself', async () => {
+  it('stores a sign-up alone that arrives alone, has no identifier or needs a confirmation', async () => {
     expect(verdicts(await signUp([newSignUp()]))).toEqual(['signed-in'])
     expect(batches).toEqual([1])
     expect(verdicts(await signUp([newSignUp({ email: null })]))).toEqual(['signed-in'])
@@ -116,7 +121,7 @@ describe('createSignUps', () => {
     expect(batches).toEqual([1, 'alone', 'alone', 'alone'])
   })
 
-  it('gives an identifier to one of those who want it together', async () => {
+  it('gives an identifier to one of several sign-ups in a batch', async () => {
     const email = 'wanted@example.com'
     const outcomes = await signUp([newSignUp({ email }), newSignUp(), newSignUp({ email }), newSignUp({ email })])
     expect(batches).toEqual([4, 'alone', 'alone'])
@@ -128,7 +133,7 @@ describe('createSignUps', () => {
     ])
   })
 
-  it('judges one alone whose identifier somebody has, and lets nobody wait for that', async () => {
+  it('judges a sign-up alone whose identifier is taken, and makes no other wait for it', async () => {
     const holders = [newSignUp(), newSignUp({ email: null, phone: '14155550199' })]
     const [holder] = holders
     await signUp(holders)
@@ -143,16 +148,16 @@ describe('createSignUps', () => {
     expect(batches).toEqual([5, 'alone', 'alone'])
   })
 
-  it('repeats each by itself when the statement is refused for one of them', async () => {
+  it('repeats each sign-up alone when PostgreSQL refuses the statement for one of them', async () => {
     const tokenHash = randomBytes(32)
     const outcomes = await Promise.allSettled(
-      [newSignUp({ tokenHash }), newSignUp({ tokenHash }), newSignUp()].map((input) => signUps.signUp(input)),
+      [newSignUp({ tokenHash }), newSignUp({ tokenHash }), newSignUp()].map((input) => insert(input)),
     )
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected'])
     expect(batches).toEqual([3, 1, 1, 1])
   })
 
-  it('waits half a second for an identifier that somebody else is taking, and then each for its own', async () => {
+  it('waits half a second for an identifier that another transaction is taking, and then judges each alone', async () => {
     const inputs = newSignUps(3)
     const held = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[1]?.email ?? null }
     const late = Promise.withResolvers<Promise<readonly SignUpOutcome[]>[]>()
@@ -170,14 +175,14 @@ describe('createSignUps', () => {
   })
 
   // Where the two are half a second apart, the first one gives up.
-  it('inserts in the order of the identifiers: no two batches wait for each other', { retry: 3 }, async () => {
+  it('inserts in the order of the identifiers, so that no two batches wait for each other', { retry: 3 }, async () => {
     const inputs = newSignUps(9)
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
     const middle = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }
     const both = Promise.withResolvers<Promise<readonly (SignUpOutcome | undefined)[]>[]>()
     const rollback = database.db.transaction().execute(async (trx) => {
       await trx.insertInto('users').values(middle).execute()
-      both.resolve([inputs, others].map((batch) => callSignUpsAtOnce(withoutRepeats(), batch)))
+      both.resolve([inputs, others].map((batch) => insertSignUps(withoutRepeats(), batch)))
       await untilBothWait()
       throw new Error('roll back')
     })

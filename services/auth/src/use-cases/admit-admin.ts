@@ -2,9 +2,9 @@ import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { AuthDeps } from '../deps.ts'
 import { notAdmin } from '../errors.ts'
 import { adminNeedsSecondFactor } from '../factor-errors.ts'
+import { requireFreshSession } from '../sessions/active-caller.ts'
 import { type Admin, toAdmin } from '../sessions/admin.ts'
-import { requireFreshSession } from './require-fresh-session.ts'
-import { requireLiveSession } from './require-live-session.ts'
+import { requireLiveSession } from '../sessions/live-session.ts'
 
 /**
  * The admin behind a bearer. Of an operator's token the role is enough; one that was issued with a session is good for

@@ -17,10 +17,10 @@ import { queueSms } from '../messages/sms-job.ts'
 import { askForAssertion, askForCreation, type CredentialRequest } from '../passkeys/ceremony.ts'
 import type { CredentialOptions } from '../passkeys/credential.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
+import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import type { User } from '../users/user.ts'
 import { requireFactorOwner } from './factor-owner.ts'
-import { findCaller, lockCaller } from './find-caller.ts'
 
 export interface ChallengeFactor {
   readonly caller: Caller

@@ -18,10 +18,9 @@ import { type EnrolledType, requireEnrollEnabled } from '../factors/factor-switc
 import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
 import { makeTotpSecret } from '../factors/totp.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
+import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
-import { lockCaller } from './find-caller.ts'
-import { requireFreshSession } from './require-fresh-session.ts'
 
 export interface EnrollFactor {
   readonly caller: Caller

@@ -1,8 +1,8 @@
 import { sessionNotFound } from '../errors.ts'
 import { anonymousNotAllowed } from '../factor-errors.ts'
-import type { Session } from '../sessions/session-rows.ts'
+import type { ActiveCaller } from '../sessions/active-caller.ts'
+import type { Session } from '../sessions/session-repository.ts'
 import type { User } from '../users/user.ts'
-import type { ActiveCaller } from './find-caller.ts'
 
 /** A caller who may manage second factors. */
 export interface FactorOwner {

@@ -17,10 +17,9 @@ import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-code.ts
 import { findRecoveryFactor, insertRecoverySet, replaceRecoveryCodes } from '../factors/recovery-code-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import { notify } from '../messages/notification.ts'
+import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
-import { lockCaller } from './find-caller.ts'
-import { requireFreshSession } from './require-fresh-session.ts'
 
 export interface RecoveryCodesRequest {
   readonly caller: Caller

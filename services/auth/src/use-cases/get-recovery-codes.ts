@@ -2,9 +2,9 @@ import type { AuthDeps } from '../deps.ts'
 import { factorNotFound } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from './factor-owner.ts'
-import { findCaller } from './find-caller.ts'
 
 /** How many codes the caller has left. @throws factorNotFound where they have never had any */
 export async function getRecoveryCodes(

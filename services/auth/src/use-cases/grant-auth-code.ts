@@ -7,9 +7,8 @@ import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-rep
 import { matchesChallenge } from '../flows/pkce.ts'
 import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
-import type { IssuedSession } from '../sessions/session.ts'
-import type { SessionOrigin } from '../sessions/session-repository.ts'
-import type { SessionView } from '../sessions/session-view.ts'
+import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
+import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { findAddressChange } from '../users/address-change-repository.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -17,7 +16,6 @@ import { linkExternalIdentity } from './link-external-identity.ts'
 import { refuseUnverified } from './refuse-unverified.ts'
 import { settleRaces } from './settle-races.ts'
 import type { ExternalOutcome } from './sign-in-externally.ts'
-import { signNewSession } from './sign-new-session.ts'
 
 export interface AuthCodeGrant extends SessionOrigin {
   readonly authCode: string | undefined

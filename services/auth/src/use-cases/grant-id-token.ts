@@ -18,17 +18,16 @@ import {
 } from '../providers/id-token.ts'
 import type { OAuth2Provider } from '../providers/provider.ts'
 import type { RequestContext } from '../request-context.ts'
+import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
-import type { SessionView } from '../sessions/session-view.ts'
+import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
-import { findCaller } from './find-caller.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import { requireIdentityOwner } from './require-identity-owner.ts'
 import { settleRaces } from './settle-races.ts'
 import { signInExternally } from './sign-in-externally.ts'
-import { signNewSession } from './sign-new-session.ts'
 
 /** Empty members count as absent. */
 export interface IdTokenGrant {

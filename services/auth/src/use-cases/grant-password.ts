@@ -12,14 +12,13 @@ import {
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
-import type { SessionOrigin } from '../sessions/session-repository.ts'
-import type { SessionView } from '../sessions/session-view.ts'
+import type { SessionOrigin } from '../sessions/session.ts'
+import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { normaliseEmail } from '../users/email-address.ts'
 import { findLogin, type Login } from '../users/login-repository.ts'
 import { normalisePhone } from '../users/phone-number.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import { judgePasswordAttempt } from './judge-attempt.ts'
-import { signNewSession } from './sign-new-session.ts'
 
 export interface PasswordGrant extends SessionOrigin {
   readonly email: string | undefined
@@ -46,7 +45,7 @@ export type PasswordGrantDeps = Pick<
   | 'now'
   | 'randomBytes'
   | 'passwords'
-  | 'passwordLogins'
+  | 'signInByPassword'
   | 'signingKeys'
   | 'rateLimits'
   | 'serverKeys'
@@ -96,7 +95,7 @@ async function finish(
   { login, verifiedHash, newHash, provider }: VerifiedLogin,
 ): Promise<PasswordSessionView> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-  const result = await deps.passwordLogins.finish({
+  const result = await deps.signInByPassword({
     userId: login.id,
     verifiedHash,
     newHash,

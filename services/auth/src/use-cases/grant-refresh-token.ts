@@ -8,10 +8,11 @@ import {
   tooManyRefreshes,
   validationFailed,
 } from '../errors.ts'
+import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
 import { childOf, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
-import type { RefreshRefusal, RefreshResult, SessionOrigin } from '../sessions/session-repository.ts'
+import type { SessionOrigin } from '../sessions/session.ts'
+import { findSessionOfToken } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
-import { findSessionOfToken } from '../sessions/stored-session-repository.ts'
 
 export interface RefreshTokenGrant extends SessionOrigin {
   readonly refreshToken: string | undefined
@@ -20,7 +21,7 @@ export interface RefreshTokenGrant extends SessionOrigin {
 /** What this use case works with. */
 export type RefreshTokenDeps = Pick<
   AuthDeps,
-  'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refresher' | 'refreshTokenKey' | 'tokenReuse'
+  'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse'
 >
 
 const EXPIRED = 'Invalid Refresh Token: Session Expired'
@@ -42,7 +43,7 @@ export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTo
   const child = childOf(deps.refreshTokenKey, parent)
   const tokenHash = hashRefreshToken(parent)
   const claims = await prepareClaims(deps, tokenHash)
-  const result = await deps.refresher.refresh({
+  const result = await deps.refreshSession({
     userAgent: grant.userAgent,
     ip: grant.ip,
     tokenHash,

@@ -5,7 +5,7 @@ import type { Factor } from '../factors/factor.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { factorAttemptRejected } from '../hook-errors.ts'
 import { requireHookAnswer } from '../hooks/hook-answer.ts'
-import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
+import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import { deletePendingChanges } from '../users/pending-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 

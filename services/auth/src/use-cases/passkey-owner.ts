@@ -3,9 +3,8 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { passkeysNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { type ActiveCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
-import type { ActiveCaller } from './find-caller.ts'
-import { requireFreshSession } from './require-fresh-session.ts'
 
 /**
  * A caller who may change passkeys: who has a second factor must have shown it, or a stolen password would be enough to

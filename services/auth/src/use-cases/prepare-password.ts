@@ -3,9 +3,9 @@ import { reauthenticationNeeded, samePassword } from '../errors.ts'
 import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/password-policy.ts'
-import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/session-rows.ts'
+import type { ActiveCaller } from '../sessions/active-caller.ts'
+import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/proof-repository.ts'
 import { type CheckedNonce, checkNonce } from './check-nonce.ts'
-import type { ActiveCaller } from './find-caller.ts'
 import { requireCurrentPassword } from './require-current-password.ts'
 
 export interface NewPassword {

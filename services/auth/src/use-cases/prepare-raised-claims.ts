@@ -1,7 +1,7 @@
 import type { AuthDeps } from '../deps.ts'
 import { sessionNotFound } from '../errors.ts'
+import { findStoredSession } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims } from '../sessions/session-view.ts'
-import { findStoredSession } from '../sessions/stored-session-repository.ts'
 
 /**
  * The claims of a session that is about to be raised to aal2, where there is the hook CUSTOM_ACCESS_TOKEN. It is asked before

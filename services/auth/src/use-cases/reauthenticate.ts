@@ -11,11 +11,11 @@ import { issueSmsCode } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
+import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import type { User } from '../users/user.ts'
 import { type UserIdentifier, updateUser } from '../users/user-repository.ts'
 import { findNonceAddress } from './check-nonce.ts'
-import { findCaller, lockCaller } from './find-caller.ts'
 
 export interface Reauthentication {
   readonly caller: Caller

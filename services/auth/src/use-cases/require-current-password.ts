@@ -1,8 +1,8 @@
 import type { AuthDeps } from '../deps.ts'
 import { currentPasswordInvalid, currentPasswordRequired } from '../errors.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
-import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/session-rows.ts'
-import type { ActiveCaller } from './find-caller.ts'
+import type { ActiveCaller } from '../sessions/active-caller.ts'
+import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from '../sessions/proof-repository.ts'
 import { judgePasswordAttempt } from './judge-attempt.ts'
 
 /**

@@ -3,8 +3,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { identitiesNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
-import type { ActiveCaller } from './find-caller.ts'
-import { requireFreshSession } from './require-fresh-session.ts'
+import { type ActiveCaller, requireFreshSession } from '../sessions/active-caller.ts'
 
 /**
  * Lets a caller change by which accounts they sign in. Clients of today do so at aal1; in the strict profile who has a second

@@ -6,8 +6,8 @@ import { holdUserCreated } from '../hooks/user-created-job.ts'
 import type { RequestContext } from '../request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { callSignUp } from '../sign-ups/sign-up-repository.ts'
-import { createAnonymousUser } from '../users/unconfirmed-user.ts'
+import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
+import { createAnonymousUser } from '../sign-ups/unconfirmed-user.ts'
 
 export interface AnonymousSignIn {
   readonly data: Readonly<Record<string, unknown>>
@@ -26,7 +26,7 @@ export async function signInAnonymously(deps: AuthDeps, { data, context }: Anony
   }
   await askBeforeUserCreated(deps, createAnonymousUser(fresh), context.ip)
   await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
-  const outcome = await callSignUp(deps.lanes, {
+  const outcome = await insertSignUp(deps.lanes, {
     ...fresh,
     identityId: randomUUID(),
     email: null,

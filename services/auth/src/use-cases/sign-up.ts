@@ -22,7 +22,7 @@ import type { RequestContext } from '../request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
-import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
+import { createUnconfirmedUser, type UnconfirmedUser } from '../sign-ups/unconfirmed-user.ts'
 import type { UserIdentifier } from '../users/user-repository.ts'
 import { toMessageRequest } from './request-message.ts'
 
@@ -71,7 +71,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
     const passwordHash = await deps.passwords.hash(input.password)
     await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-    const outcome = await deps.signUps.signUp({
+    const outcome = await deps.insertSignUp({
       ...fresh,
       email: identifier.kind === 'email' ? identifier.value : null,
       phone: identifier.kind === 'phone' ? identifier.value : null,

@@ -9,8 +9,8 @@ import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts
 import { beginSignIn } from '../providers/begin-sign-in.ts'
 import { findProvider } from '../providers/find-provider.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
+import { findCaller, lockLinkingUser } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { findCaller, lockLinkingUser } from './find-caller.ts'
 import { requireIdentityOwner } from './require-identity-owner.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'randomBytes'>

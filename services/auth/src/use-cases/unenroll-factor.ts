@@ -5,11 +5,10 @@ import { lockFactor } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { notify } from '../messages/notification.ts'
+import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { dropFactor } from './drop-factor.ts'
 import { requireFactorOwner } from './factor-owner.ts'
-import { lockCaller } from './find-caller.ts'
-import { requireFreshSession } from './require-fresh-session.ts'
 
 export interface UnenrollFactor {
   readonly caller: Caller

@@ -10,7 +10,7 @@ import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/password-policy.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { deleteSessionsOfUser } from '../sessions/session-rows.ts'
+import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import { deleteAddressChange } from '../users/address-change-repository.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { mergeMetadata } from '../users/metadata.ts'

@@ -33,17 +33,16 @@ import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '.
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { notify } from '../messages/notification.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
+import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { promoteSession } from '../sessions/promote-session.ts'
-import type { IssuedSession } from '../sessions/session.ts'
-import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { requireLiveSession } from '../sessions/live-session.ts'
+import { raiseSession } from '../sessions/raise-session.ts'
+import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { deletePendingChanges } from '../users/pending-change-repository.ts'
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
-import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
 import { prepareRaisedClaims } from './prepare-raised-claims.ts'
-import { requireLiveSession } from './require-live-session.ts'
 
 export interface VerifyFactor extends SessionOrigin {
   readonly caller: Caller
@@ -144,7 +143,7 @@ async function accept(
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
   // Until its first proof the factor guards nothing, however long it waited for that.
-  const promoted = await promoteSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
+  const promoted = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
   if (!promoted) throw sessionNotFound()
   // Sessions that have not shown it have just ended, and a code would open another one.
   if (isFirst) await deleteFinishedFlows(trx, user.id)

@@ -13,17 +13,16 @@ import {
 } from '../factors/recovery-code-repository.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
+import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { promoteSession } from '../sessions/promote-session.ts'
-import type { IssuedSession } from '../sessions/session.ts'
-import type { SessionOrigin } from '../sessions/session-repository.ts'
+import { requireLiveSession } from '../sessions/live-session.ts'
+import { raiseSession } from '../sessions/raise-session.ts'
+import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import { requireFactorOwner } from './factor-owner.ts'
-import { findCaller, lockCaller } from './find-caller.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
 import { prepareRaisedClaims } from './prepare-raised-claims.ts'
-import { requireLiveSession } from './require-live-session.ts'
 
 export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller
@@ -72,7 +71,7 @@ async function promote(
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
     if (!(await consumeRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
-    const promoted = await promoteSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
+    const promoted = await raiseSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
     if (!promoted) throw sessionNotFound()
     const traits = { factor_id: factorId }
     await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })

@@ -5,9 +5,8 @@ import { assertionSchema } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
-import { sessionViewSchema } from '../../../sessions/session-view.ts'
+import { sessionViewSchema, signNewSession } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
-import { signNewSession } from '../../../use-cases/sign-new-session.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: assertionSchema })
 

@@ -5,9 +5,9 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
+import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
-import { callRefreshSession, type RefreshRules } from './session-repository.ts'
-import { rotate, type TokenFamily } from './token-family.ts'
+import { rotate, type TokenFamily } from './token-family.model.ts'
 
 let database: TestDatabase
 let userId: string
@@ -82,7 +82,7 @@ describe('refresh_session and its model', () => {
 })
 
 function refresh(token: string, child: string, rules: RefreshRules) {
-  return callRefreshSession(database.lanes, {
+  return updateSession(database.lanes, {
     ...origin,
     ...rules,
     tokenHash: hashRefreshToken(token),

@@ -2,17 +2,17 @@ import { auditToLog } from '../audit/audit-to-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { sessionNotFound, tokenUserNotFound, userBanned, validationFailed } from '../errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
-import { callLogOut, type LogOutScope } from '../sessions/session-repository.ts'
+import { deleteSessionsInScope, type SignOutScope } from '../sessions/session-repository.ts'
 
-export interface LogOutInput {
+export interface SignOutInput {
   readonly caller: Caller
-  /** As asked for; undefined is global. */
+  /** As the request gives it; undefined is global. */
   readonly scope: string | undefined
-  /** For the audit trail. */
+  /** For the audit log. */
   readonly ip: string
 }
 
-const SCOPES: readonly LogOutScope[] = ['global', 'local', 'others']
+const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
 const REFUSALS = {
   'user-not-found': tokenUserNotFound,
   'user-banned': userBanned,
@@ -20,16 +20,16 @@ const REFUSALS = {
 }
 
 /**
- * Ends sessions of the caller (reference: POST /logout). Their access tokens stay good until they expire. May be
+ * Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be
  * repeated.
  */
-export async function logOut(
+export async function signOut(
   deps: Pick<AuthDeps, 'lanes' | 'config' | 'logger'>,
-  { caller, scope = 'global', ip }: LogOutInput,
+  { caller, scope = 'global', ip }: SignOutInput,
 ): Promise<void> {
   const known = SCOPES.find((candidate) => candidate === scope)
   if (known === undefined) throw validationFailed({ message: `Unsupported logout scope "${scope}"` })
-  const verdict = await callLogOut(deps.lanes, {
+  const verdict = await deleteSessionsInScope(deps.lanes, {
     userId: caller.userId,
     audience: caller.isAdmin ? null : callerAudience(caller, undefined, deps.config.jwt.audience),
     sessionId: caller.sessionId,

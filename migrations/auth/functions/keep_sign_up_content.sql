@@ -1,10 +1,10 @@
--- Notes what a sign-up brings until somebody confirms its account; see the table sign_up_contents.
+-- Keeps what a sign-up brings until somebody confirms its account; see the table sign_up_contents.
 --
 -- p_verdict: the verdict of sign_up. p_kind: the kind of the sign-up's message. Called by sign_up, which holds the user's row.
 --
 -- A sign-up that sends no message changes nothing. Nor does a repeated sign-up for a user who has no content of its kind: an
 -- admin or an import made such a user.
-CREATE OR REPLACE FUNCTION {{note_sign_up}}(
+CREATE OR REPLACE FUNCTION {{keep_sign_up_content}}(
   p_user_id uuid, p_verdict text, p_kind text, p_aud text, p_data jsonb, p_password_hash text
 )
 RETURNS void

@@ -14,7 +14,7 @@
 -- `local` also deletes auth codes that wait for their exchange: exchanging one opens a session.
 --
 -- Rows are found by key, so one plan serves all values. The plan must not depend on how small a table was when it was made.
-CREATE OR REPLACE FUNCTION {{log_out}}(
+CREATE OR REPLACE FUNCTION {{sign_out}}(
   p_user_id uuid, p_session_id uuid, p_scope text, p_live_session_only boolean, p_ip text, p_audit boolean
 )
 RETURNS text

@@ -1,30 +1,7 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
-import { NO_TIME } from '../users/stored-values.ts'
 import type { Timestamp } from '../users/timestamp.ts'
-
-/** A sign-in that has not ended. */
-export interface Session {
-  readonly id: string
-  readonly aal: 'aal1' | 'aal2'
-  readonly startedAt: Timestamp
-}
-
-/** Finds a session of a user. */
-export async function findSession(
-  db: Kysely<AuthDatabase>,
-  userId: string,
-  sessionId: string,
-): Promise<Session | undefined> {
-  const row = await db
-    .selectFrom('sessions')
-    .select(['id', 'aal', 'created_at'])
-    .where('id', '=', sessionId)
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
-  return row && { id: row.id, aal: row.aal === 'aal2' ? 'aal2' : 'aal1', startedAt: row.created_at ?? NO_TIME }
-}
 
 /** One way in which a session was proven, and when last: an entry of its `amr`. */
 export interface Proof {
@@ -35,14 +12,14 @@ export interface Proof {
 }
 
 /**
- * Least age of a credential, and greatest age of a sign-in by it, that a new password accepts
+ * A new password accepts a credential of at least this age, shown at a sign-in of at most this age
  * (reference: Change of password).
  */
 export const PASSWORD_PROOF_MS = 24 * 3_600_000
 
 /**
- * Whether a proof was made by a credential that had belonged to the account for so long by then. Whoever has stolen a session
- * can add a credential of their own and sign in by it at once.
+ * Whether the credential of a proof had belonged to the account for so long by then. Somebody who has stolen a session can add
+ * a credential of their own and sign in with it at once.
  */
 export function isByOldCredential({ at, credentialSince }: Proof, ageMs: number): boolean {
   return credentialSince === null || Date.parse(at) - Date.parse(credentialSince) >= ageMs
@@ -57,7 +34,7 @@ export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): P
     .execute()
 }
 
-/** Notes since when the credential of a proof belongs to the account. */
+/** Stores since when the credential of a proof belongs to the account. */
 export async function updateCredentialSince(
   trx: Kysely<AuthDatabase>,
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
@@ -72,8 +49,8 @@ export async function updateCredentialSince(
 }
 
 /**
- * Gives a session the proofs of another one of its user, but for second factors. Those of a method that it has too take the place
- * of its own: they say what the credential of before has proven.
+ * Copies the proofs of a session to another session of its user, without those of second factors. A copied proof replaces a
+ * proof of the same method, since it tells what the earlier credential has proven.
  */
 export async function copyProofs(
   trx: Kysely<AuthDatabase>,
@@ -102,19 +79,4 @@ export async function copyProofs(
       })),
     )
     .execute()
-}
-
-/** Ends a session, with its refresh tokens. */
-export async function deleteSession(db: Kysely<AuthDatabase>, sessionId: string): Promise<void> {
-  await db.deleteFrom('sessions').where('id', '=', sessionId).execute()
-}
-
-/** Ends the sessions of a user, with their refresh tokens; all but one where `keptId` names one. The user is locked. */
-export async function deleteSessionsOfUser(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  keptId: string | null = null,
-): Promise<void> {
-  const query = trx.deleteFrom('sessions').where('user_id', '=', userId)
-  await (keptId === null ? query : query.where('id', '<>', keptId)).execute()
 }

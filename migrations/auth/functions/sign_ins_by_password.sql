@@ -13,7 +13,7 @@
 -- If a user occurs twice, `users` is updated once, from either request; both get a session. Each sign-in has a moment of its
 -- own, so that of two sign-ins of one user one is the later. The conditions `= ANY (held)` make PostgreSQL find users by key,
 -- however few rows there were when it made the plan.
-CREATE OR REPLACE FUNCTION {{finish_password_logins}}(
+CREATE OR REPLACE FUNCTION {{sign_ins_by_password}}(
   p_user_ids uuid[], p_verified_hashes text[], p_new_hashes text[], p_providers text[], p_token_hashes bytea[],
   p_user_agents text[], p_ips text[], p_audit boolean
 )

@@ -7,13 +7,12 @@ import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
+import { batchRefreshes, type RefreshResult, type RefreshSession } from './refresh-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
-import { createRefresher, type Refresher } from './refresher.ts'
-import type { RefreshResult } from './session-repository.ts'
 
 const key = deriveRefreshTokenKey('a secret')
 let database: TestDatabase
-let refresher: Refresher
+let refreshSession: RefreshSession
 let batches: CountedLanes['batches']
 let count = 0
 
@@ -22,7 +21,7 @@ beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countLanes(database.lanes)
   batches = counted.batches
-  refresher = createRefresher(counted.lanes, lenientRules)
+  refreshSession = batchRefreshes(counted.lanes, lenientRules)
 })
 afterAll(() => database.drop())
 beforeEach(() => {
@@ -42,7 +41,7 @@ async function signIn() {
 
 const signInMany = (many: number) => Promise.all(Array.from({ length: many }, signIn))
 const refresh = (token: string, userAgent: string | null = 'test', ip = '192.0.2.2') =>
-  refresher.refresh({
+  refreshSession({
     userAgent,
     ip,
     tokenHash: hashRefreshToken(token),
@@ -57,8 +56,8 @@ const tokensOf = (sessionId: string) =>
     .orderBy('counter')
     .execute()
 
-describe('createRefresher', () => {
-  it('exchanges tokens that come together in few calls, each for its own session', async () => {
+describe('batchRefreshes', () => {
+  it('exchanges tokens that arrive together in few calls, each for its own session', async () => {
     const people = await signInMany(50)
     const agents = people.map((_, index) => (index === 7 ? null : `agent, "${index}" \\ {}`))
     const results = await Promise.all(
@@ -75,13 +74,13 @@ describe('createRefresher', () => {
     )
   })
 
-  it('sends one alone at once, in one call', async () => {
+  it('exchanges a token that arrives alone at once, in one call', async () => {
     const { token } = await signIn()
     expect((await refresh(token)).verdict).toBe('rotated')
     expect(batches).toEqual([1])
   })
 
-  it('gives one token that comes many times one child', async () => {
+  it('gives a token that arrives many times one child', async () => {
     const [one, other] = [await signIn(), await signIn()]
     const tokens = [...Array<string>(40).fill(one.token), other.token]
     const results = await Promise.all(tokens.map((token) => refresh(token)))
@@ -93,7 +92,7 @@ describe('createRefresher', () => {
     ])
   })
 
-  it('judges each by itself: a refusal refuses nobody else', async () => {
+  it('refuses one token of a batch, and exchanges the others', async () => {
     const [honest, banned, robbed, last] = await signInMany(4)
     if (!honest || !banned || !robbed || !last) throw new Error('nobody')
     const ban = { banned_until: new Date('2999-01-01') }
@@ -131,24 +130,24 @@ describe('createRefresher', () => {
     expect(batches).toEqual([4, 'alone', 3])
   })
 
-  it('is busy for all when a lock is not had that is none of theirs, without another try', async () => {
+  it('answers busy for all, without a second attempt, when the lock of a table is not had in time', async () => {
     const people = await signInMany(2)
     const all = vi.fn(async () => {
       await sql`DO $$ BEGIN RAISE EXCEPTION 'not had' USING ERRCODE = '55P03'; END $$`.execute(database.db)
       return []
     })
     const { write } = database.lanes
-    const locked = createRefresher({ ...database.lanes, write: { ...write, all } }, lenientRules)
+    const refreshLocked = batchRefreshes({ ...database.lanes, write: { ...write, all } }, lenientRules)
     const results = people.map(({ token }) => {
       const childHash = hashRefreshToken(childOf(key, token))
-      return locked.refresh({ userAgent: null, ip: '', tokenHash: hashRefreshToken(token), childHash })
+      return refreshLocked({ userAgent: null, ip: '', tokenHash: hashRefreshToken(token), childHash })
     })
     expect(await Promise.all(results)).toEqual([{ verdict: 'busy' }, { verdict: 'busy' }])
     expect(all).toHaveBeenCalledTimes(1)
   })
 
-  it('keeps every family one chain, whatever comes together', async () => {
-    const strict = createRefresher(database.lanes, { ...lenientRules, reuseSeconds: 0 })
+  it('keeps every family one chain, whatever arrives together', async () => {
+    const refreshStrictly = batchRefreshes(database.lanes, { ...lenientRules, reuseSeconds: 0 })
     // A session, and how far back in its chain the token stands.
     const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })
     const together = fc.array(request, { minLength: 1, maxLength: 10 })
@@ -163,7 +162,7 @@ describe('createRefresher', () => {
           })
           const results = await Promise.all(
             asked.map(({ token }) =>
-              strict.refresh({
+              refreshStrictly({
                 userAgent: null,
                 ip: '',
                 tokenHash: hashRefreshToken(token),

@@ -5,9 +5,10 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-repository.ts'
 import { createSession } from './create-session.ts'
+import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
-import { callLogOut, callRefreshSession, type RefreshRules } from './session-repository.ts'
-import { judgeSession, type SessionLimits } from './session-validity.ts'
+import { deleteSessionsInScope } from './session-repository.ts'
+import { judgeSession, type SessionLimits } from './session-validity.model.ts'
 
 let database: TestDatabase
 let count = 0
@@ -40,7 +41,7 @@ function refresh(token: string, { singlePerUser, ...limits }: SessionLimits) {
     audit: true,
   }
   const [tokenHash, childHash] = [hashRefreshToken(token), hashRefreshToken(childOf(key, token))]
-  return callRefreshSession(database.lanes, { ...origin, ...rules, tokenHash, childHash })
+  return updateSession(database.lanes, { ...origin, ...rules, tokenHash, childHash })
 }
 
 const MINUTE_MS = 60_000
@@ -170,7 +171,10 @@ describe('refresh_session beside other requests', () => {
         ip: '',
         audit: true,
       } as const
-      const [first, ended] = await Promise.all([refresh(refreshToken, noLimits), callLogOut(database.lanes, out)])
+      const [first, ended] = await Promise.all([
+        refresh(refreshToken, noLimits),
+        deleteSessionsInScope(database.lanes, out),
+      ])
       expect(ended).toBe('done')
       expect(['rotated', 'token-not-found']).toContain(first.verdict)
       expect((await refresh(childOf(key, refreshToken), noLimits)).verdict).toBe('token-not-found')

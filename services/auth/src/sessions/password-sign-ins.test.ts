@@ -5,11 +5,15 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
 import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-repository.ts'
-import { createPasswordLogins, type PasswordLogins } from './password-logins.ts'
-import type { PasswordLogin, PasswordLoginResult } from './session-repository.ts'
+import {
+  batchPasswordSignIns,
+  type PasswordSignIn,
+  type PasswordSignInResult,
+  type SignInByPassword,
+} from './create-session.ts'
 
 let database: TestDatabase
-let logins: PasswordLogins
+let signInByPassword: SignInByPassword
 let batches: CountedLanes['batches']
 let count = 0
 
@@ -18,7 +22,7 @@ beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countLanes(database.lanes)
   batches = counted.batches
-  logins = createPasswordLogins(counted.lanes, { audit: true })
+  signInByPassword = batchPasswordSignIns(counted.lanes, { audit: true })
 })
 afterAll(() => database.drop())
 beforeEach(() => {
@@ -36,8 +40,8 @@ const createUser = (changes: Partial<Parameters<typeof insertUser>[1]> = {}): Pr
   })
 const createUsers = (many: number) => Promise.all(Array.from({ length: many }, () => createUser()))
 
-const finish = (user: User, changes: Partial<PasswordLogin> = {}) =>
-  logins.finish({
+const signIn = (user: User, changes: Partial<PasswordSignIn> = {}) =>
+  signInByPassword({
     userId: user.id,
     verifiedHash: 'hash',
     newHash: null,
@@ -47,12 +51,12 @@ const finish = (user: User, changes: Partial<PasswordLogin> = {}) =>
     ip: '192.0.2.1',
     ...changes,
   })
-const verdicts = (results: readonly PasswordLoginResult[]) => results.map(({ verdict }) => verdict)
-const sessionOf = (result: PasswordLoginResult | undefined) =>
+const verdicts = (results: readonly PasswordSignInResult[]) => results.map(({ verdict }) => verdict)
+const sessionOf = (result: PasswordSignInResult | undefined) =>
   result?.verdict === 'done' ? result.session : expect.fail(`no session: ${result?.verdict}`)
 
-describe('createPasswordLogins', () => {
-  it('finishes log-ins that come together in one call, each for its own user', async () => {
+describe('batchPasswordSignIns', () => {
+  it('stores sign-ins that arrive together in one call, each for its own user', async () => {
     const users = await createUsers(20)
     const changes = users.map((_, index) => ({
       userAgent: index === 7 ? null : `agent, "${index}" \\ {}`,
@@ -60,7 +64,7 @@ describe('createPasswordLogins', () => {
       newHash: index % 2 ? `better ${index}` : null,
       tokenHash: randomBytes(32),
     }))
-    const results = await Promise.all(users.map((user, index) => finish(user, changes[index])))
+    const results = await Promise.all(users.map((user, index) => signIn(user, changes[index])))
     expect(batches).toEqual([20])
     const sessions = results.map(sessionOf)
     expect(sessions.map(({ user }) => user.id)).toEqual(users.map(({ id }) => id))
@@ -83,16 +87,16 @@ describe('createPasswordLogins', () => {
     )
   })
 
-  it('opens a session for each log-in of one user', async () => {
+  it('creates a session for each sign-in of one user', async () => {
     const [one, other] = [await createUser(), await createUser()]
-    const results = await Promise.all([...Array<User>(9).fill(one), other].map((user) => finish(user)))
+    const results = await Promise.all([...Array<User>(9).fill(one), other].map((user) => signIn(user)))
     expect(batches).toEqual([10])
     expect(new Set(results.map((result) => sessionOf(result).sessionId)).size).toBe(10)
   })
 
-  it('stores one of two better hashes of one password', async () => {
+  it('stores one of two new hashes of one password', async () => {
     const user = await createUser()
-    const results = await Promise.all(['one', 'other'].map((newHash) => finish(user, { newHash })))
+    const results = await Promise.all(['one', 'other'].map((newHash) => signIn(user, { newHash })))
     expect(batches).toEqual([2])
     expect(verdicts(results)).toEqual(['done', 'done'])
     const stored = await database.db
@@ -103,12 +107,12 @@ describe('createPasswordLogins', () => {
     expect(['one', 'other']).toContain(stored[0]?.encrypted_password)
   })
 
-  it('sends one that comes alone at once', async () => {
-    expect((await finish(await createUser())).verdict).toBe('done')
+  it('stores a sign-in that arrives alone at once', async () => {
+    expect((await signIn(await createUser())).verdict).toBe('done')
     expect(batches).toEqual([1])
   })
 
-  it('judges each by itself: a refusal refuses nobody else', async () => {
+  it('refuses one sign-in of a batch, and stores the others', async () => {
     const gone = await createUser()
     await database.db.deleteFrom('users').where('id', '=', gone.id).execute()
     const users = [
@@ -119,7 +123,7 @@ describe('createPasswordLogins', () => {
       await createUser({ email_confirmed_at: null }),
       await createUser(),
     ]
-    const results = await Promise.all(users.map((user) => finish(user)))
+    const results = await Promise.all(users.map((user) => signIn(user)))
     expect(verdicts(results)).toEqual([
       'done',
       'password-changed',
@@ -132,17 +136,17 @@ describe('createPasswordLogins', () => {
     expect(batches).toEqual([6, 'alone'])
   })
 
-  it('makes nobody wait for a user whom a stranger holds', async () => {
+  it('makes no other sign-in wait for a user whom another transaction holds', async () => {
     const [held, ...others] = await createUsers(4)
     if (!held) throw new Error('nobody')
     const { waiting } = await database.db.transaction().execute(async (trx) => {
       await sql`SELECT FROM ${sql.table('users')} WHERE id = ${held.id} FOR UPDATE`.execute(trx)
       let isDone = false
-      const late = finish(held).finally(() => {
+      const late = signIn(held).finally(() => {
         isDone = true
       })
-      expect(verdicts(await Promise.all(others.map((user) => finish(user))))).toEqual(Array(3).fill('done'))
-      expect(verdicts(await Promise.all(others.map((user) => finish(user))))).toEqual(Array(3).fill('done'))
+      expect(verdicts(await Promise.all(others.map((user) => signIn(user))))).toEqual(Array(3).fill('done'))
+      expect(verdicts(await Promise.all(others.map((user) => signIn(user))))).toEqual(Array(3).fill('done'))
       expect(isDone).toBe(false)
       return { waiting: late }
     })
@@ -150,12 +154,12 @@ describe('createPasswordLogins', () => {
     expect(batches).toEqual([4, 'alone', 3])
   })
 
-  it('repeats each by itself when the statement is refused for one of them', async () => {
+  it('repeats each sign-in alone when PostgreSQL refuses the statement for one of them', async () => {
     const users = await createUsers(3)
     const twice = randomBytes(32)
     const results = await Promise.allSettled(
       [...users, await createUser()].map((user, index) =>
-        finish(user, { tokenHash: index < 2 ? twice : randomBytes(32) }),
+        signIn(user, { tokenHash: index < 2 ? twice : randomBytes(32) }),
       ),
     )
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])

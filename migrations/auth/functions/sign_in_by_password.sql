@@ -1,8 +1,8 @@
 -- The second half of one sign-in by password, which waits for its user's row if somebody else holds it. Judges and writes as
--- finish_password_logins does, which has the rules and explains the parameters.
+-- sign_ins_by_password does, which has the rules and explains the parameters.
 --
 -- Answers the verdict `done` with the session, or a refusal alone. A user who is gone is refused as `password-changed`.
-CREATE OR REPLACE FUNCTION {{finish_password_login}}(
+CREATE OR REPLACE FUNCTION {{sign_in_by_password}}(
   p_user_id uuid, p_verified_hash text, p_new_hash text, p_provider text, p_token_hash bytea, p_user_agent text, p_ip text,
   p_audit boolean,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json
@@ -17,7 +17,7 @@ BEGIN
   PERFORM FROM {{users}} u WHERE u.id = p_user_id FOR NO KEY UPDATE;
   SELECT r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile
     INTO verdict, session_id, aal, started_at, amr, profile
-    FROM {{finish_password_logins}}(ARRAY[p_user_id], ARRAY[p_verified_hash], ARRAY[p_new_hash],
+    FROM {{sign_ins_by_password}}(ARRAY[p_user_id], ARRAY[p_verified_hash], ARRAY[p_new_hash],
       ARRAY[p_provider], ARRAY[p_token_hash], ARRAY[p_user_agent], ARRAY[p_ip], p_audit) r;
   IF NOT FOUND THEN verdict := 'password-changed'; END IF;
 END

@@ -1,0 +1,96 @@
+import type { Kysely, Transaction } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { sessionNotFound, signInTooOld, tokenUserNotFound, userBanned } from '../errors.ts'
+import { isBanned, isStaged, type User } from '../users/user.ts'
+import { findUserById, lockUserById } from '../users/user-repository.ts'
+import { type Caller, callerAudience } from './caller.ts'
+import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
+import { findSession, type Session } from './session-repository.ts'
+
+/** A user who may change something in their own name. */
+export interface ActiveCaller {
+  readonly user: User
+  /** Undefined for a token without session: it counts as aal1, and as old. */
+  readonly session: Session | undefined
+}
+
+export interface ActiveCallerDeps {
+  readonly config: { readonly jwt: { readonly audience: string } }
+  readonly now: () => Date
+}
+
+/**
+ * Finds the user and the session of a caller. Every change needs a live session (reference: Live sessions).
+ * @throws tokenUserNotFound, userBanned, sessionNotFound
+ */
+export function findCaller(
+  deps: ActiveCallerDeps & { readonly db: Kysely<AuthDatabase> },
+  caller: Caller,
+): Promise<ActiveCaller> {
+  return toActiveCaller(deps.db, deps, caller, findUserById(deps.db, caller.userId))
+}
+
+/** Like `findCaller`, under the user's lock. Whatever ends a session waits for this lock. */
+export function lockCaller(
+  trx: Transaction<AuthDatabase>,
+  deps: ActiveCallerDeps,
+  caller: Caller,
+): Promise<ActiveCaller> {
+  return toActiveCaller(trx, deps, caller, lockUserById(trx, caller.userId))
+}
+
+/**
+ * Locks the user for whom an identity is being linked, as the caller who began the linking. Their access token was checked at
+ * that time, but the session must not have ended since.
+ * @throws tokenUserNotFound, userBanned, sessionNotFound
+ */
+export function lockLinkingUser(
+  trx: Transaction<AuthDatabase>,
+  deps: ActiveCallerDeps,
+  linking: Pick<Caller, 'userId' | 'sessionId' | 'aal'>,
+): Promise<ActiveCaller> {
+  return lockCaller(trx, deps, { ...linking, audiences: [], isAdmin: true })
+}
+
+async function toActiveCaller(
+  db: Kysely<AuthDatabase>,
+  { now, config }: ActiveCallerDeps,
+  caller: Caller,
+  found: Promise<User | undefined>,
+): Promise<ActiveCaller> {
+  const { userId, sessionId } = caller
+  const user = await found
+  if (!user || isStaged(user) || user.deletedAt !== null) throw tokenUserNotFound()
+  // A token for another service that shares the secret speaks for none of our users.
+  const audience = callerAudience(caller, undefined, config.jwt.audience)
+  if (!caller.isAdmin && user.aud !== audience) throw tokenUserNotFound()
+  if (isBanned(user, now())) throw userBanned()
+  if (sessionId === null) return { user, session: undefined }
+  const session = await findSession(db, userId, sessionId)
+  if (!session) throw sessionNotFound()
+  // The session may have been raised after this token was made. A thief of the token has not shown the second factor.
+  return { user, session: caller.aal === 'aal2' ? session : { ...session, aal: 'aal1' } }
+}
+
+export interface FreshSessionDeps {
+  readonly config: { readonly sessions: { readonly freshForMs: number | undefined } }
+  readonly now: () => Date
+}
+
+/**
+ * Requires a sign-in or a second factor within SESSIONS_FRESH_FOR, before a change of anything that sign-ins rest on. A
+ * credential that was just added proves nothing. Anonymous users are exempt, since they could not sign in again.
+ * @throws signInTooOld
+ */
+export async function requireFreshSession(
+  db: Kysely<AuthDatabase>,
+  { config, now }: FreshSessionDeps,
+  { user, session }: { readonly user: Pick<User, 'isAnonymous'>; readonly session: Pick<Session, 'id'> | undefined },
+): Promise<void> {
+  const { freshForMs } = config.sessions
+  if (freshForMs === undefined || user.isAnonymous) return
+  const since = now().getTime() - freshForMs
+  const proofs = session ? await listProofs(db, session.id) : []
+  const isFresh = (proof: Proof) => Date.parse(proof.at) >= since && isByOldCredential(proof, freshForMs)
+  if (!proofs.some(isFresh)) throw signInTooOld()
+}

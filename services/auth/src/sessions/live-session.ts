@@ -1,0 +1,78 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { sessionNotFound, userBanned } from '../errors.ts'
+import { NO_TIME } from '../users/stored-values.ts'
+
+/** A session that is live, and its user as they are at present. */
+export interface LiveSession {
+  readonly role: string
+  readonly hasShownFactor: boolean
+  readonly userHasFactor: boolean
+}
+
+export interface LiveSessionDeps {
+  readonly config: {
+    readonly sessions: {
+      readonly timeboxMs: number | undefined
+      readonly inactivityTimeoutMs: number | undefined
+    }
+  }
+  readonly lanes: Lanes
+}
+
+/** The session that a token names. */
+export interface NamedSession {
+  readonly sessionId: string
+  /** Null for a token that names no user. */
+  readonly userId: string | null
+}
+
+/**
+ * Requires a session that is within SESSIONS_TIMEBOX and SESSIONS_INACTIVITY_TIMEOUT. The row of a session outlives these
+ * limits, and so may its access token, but an admin's rights and new tokens must not (reference: Admins).
+ * @throws sessionNotFound, userBanned
+ */
+export async function requireLiveSession(
+  { config, lanes }: LiveSessionDeps,
+  named: NamedSession,
+): Promise<LiveSession> {
+  const { timeboxMs, inactivityTimeoutMs } = config.sessions
+  const row = await lanes.read.first(findLiveSession, {
+    ...named,
+    timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
+    inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
+  })
+  if (!row?.is_valid) throw sessionNotFound()
+  if (row.is_banned) throw userBanned()
+  return { role: row.role ?? '', hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
+}
+
+interface LiveSessionQuery extends NamedSession {
+  /** Null is no limit. */
+  readonly timeboxSeconds: number | null
+  readonly inactivitySeconds: number | null
+}
+
+interface LiveSessionRow {
+  readonly is_banned: boolean | null
+  readonly is_valid: boolean
+  readonly role: string | null
+  readonly aal: string | null
+  readonly has_factor: boolean
+}
+
+/** A session that foreign SQL has inserted may lack the time. */
+const startedAt = sql`coalesce(s.created_at, ${sql.lit(NO_TIME)}::timestamptz)`
+
+const findLiveSession: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
+  'find_live_session',
+  (p) => sql`SELECT u.banned_until > now() AS is_banned,
+    coalesce(s.not_after >= now(), true)
+      AND coalesce(${startedAt} + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
+      AND coalesce(coalesce(s.refreshed_at AT TIME ZONE 'UTC', ${startedAt})
+        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, s.aal,
+    EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
+    FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
+    WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`,
+)

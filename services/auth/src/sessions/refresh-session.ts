@@ -1,0 +1,147 @@
+import { columns } from '@trestle/database/batches/columns.ts'
+import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { isLockTimeout } from '@trestle/database/unavailable.ts'
+import { sql } from 'kysely'
+import { batchCalls } from '../batch-calls.ts'
+import type { SessionOrigin, StoredSession } from './session.ts'
+import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
+
+/** A refresh token that is to be exchanged. */
+export interface RefreshRequest extends SessionOrigin {
+  readonly tokenHash: Buffer
+  readonly childHash: Buffer
+}
+
+/** The settings by which a refresh is judged (reference: Validity of sessions). Null is no limit. */
+export interface RefreshRules {
+  readonly revokeFamily: boolean
+  readonly reuseSeconds: number
+  readonly timeboxSeconds: number | null
+  readonly inactivitySeconds: number | null
+  readonly lowAalSeconds: number | null
+  readonly singlePerUser: boolean
+  readonly audit: boolean
+}
+
+/** The settings that the rules come from. */
+export interface RefreshConfig {
+  readonly sessions: {
+    readonly revokeFamilyOnReuse: boolean
+    readonly reuseIntervalMs: number
+    readonly timeboxMs: number | undefined
+    readonly inactivityTimeoutMs: number | undefined
+    readonly lowAalMs: number | undefined
+    readonly singlePerUser: boolean
+  }
+  readonly database: { readonly auditInPostgres: boolean }
+}
+
+export function toRefreshRules({ sessions, database }: RefreshConfig): RefreshRules {
+  return {
+    revokeFamily: sessions.revokeFamilyOnReuse,
+    // Without rotation no spent token is exchanged again (reference: Refresh tokens).
+    reuseSeconds: sessions.revokeFamilyOnReuse ? sessions.reuseIntervalMs / 1_000 : 0,
+    timeboxSeconds: toSeconds(sessions.timeboxMs),
+    inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
+    lowAalSeconds: toSeconds(sessions.lowAalMs),
+    singlePerUser: sessions.singlePerUser,
+    audit: database.auditInPostgres,
+  }
+}
+
+function toSeconds(ms: number | undefined): number | null {
+  return ms === undefined ? null : ms / 1_000
+}
+
+const REFUSALS = [
+  'token-not-found',
+  'user-banned',
+  'session-expired',
+  'session-inactive',
+  'session-low-aal',
+  'session-superseded',
+  'stolen',
+] as const
+
+/** `busy`: another transaction held the session's lock for too long, and nothing was written. */
+export type RefreshRefusal = (typeof REFUSALS)[number] | 'busy'
+
+export type RefreshResult =
+  | { readonly verdict: 'rotated' | 'reused'; readonly session: StoredSession }
+  | { readonly verdict: 'stolen'; readonly userId: string }
+  | { readonly verdict: Exclude<RefreshRefusal, 'stolen'> }
+
+/** Exchanges a refresh token for its child. @throws 503, before anything is written, when it would wait for too long */
+export type RefreshSession = (request: RefreshRequest) => Promise<RefreshResult>
+
+/** Refreshes of a process go to the database together: see `batchCalls`. */
+export function batchRefreshes(lanes: Lanes, rules: RefreshRules): RefreshSession {
+  return batchCalls<RefreshRequest, RefreshResult>({
+    many: (requests) => updateSessions(lanes, requests, rules),
+    alone: (request) => updateSession(lanes, { ...rules, ...request }),
+  })
+}
+
+interface RefreshRow extends SessionRow {
+  readonly user_id: string
+}
+
+const refreshSession: PreparedQuery<RefreshRequest & RefreshRules, RefreshRow> = prepare(
+  'refresh_session',
+  (p) => sql`SELECT ${sessionColumns}, r.user_id FROM ${sql.table('refresh_session')}(${p.tokenHash}, ${p.childHash},
+    ${p.userAgent}, ${p.ip}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds}, ${p.inactivitySeconds},
+    ${p.lowAalSeconds}, ${p.singlePerUser}, ${p.audit}) AS r`,
+)
+
+/** Exchanges one refresh token for its child. Waits for the session's lock. */
+export async function updateSession(lanes: Lanes, input: RefreshRequest & RefreshRules): Promise<RefreshResult> {
+  try {
+    return toResult(await lanes.write.one(refreshSession, input))
+  } catch (error) {
+    if (isLockTimeout(error)) return { verdict: 'busy' }
+    throw error
+  }
+}
+
+interface RefreshRequests extends RefreshRules {
+  readonly requests: readonly RefreshRequest[]
+}
+
+const refreshSessions: PreparedQuery<RefreshRequests, RefreshRow & NumberedRow> = prepare(
+  'refresh_sessions',
+  (p) => sql`SELECT r.item, ${sessionColumns}, r.user_id FROM ${sql.table('refresh_sessions')}(${columns(p.requests, {
+    tokenHash: 'bytea',
+    childHash: 'bytea',
+    userAgent: 'text',
+    ip: 'text',
+  })}, ${p.revokeFamily}, ${p.reuseSeconds}, ${p.timeboxSeconds}, ${p.inactivitySeconds}, ${p.lowAalSeconds},
+    ${p.singlePerUser}, ${p.audit}) AS r`,
+)
+
+/**
+ * Exchanges refresh tokens for their children in one transaction, one after the other: all of them, or none when it throws.
+ * @returns a result for each, in the same order; undefined when another transaction held the user or the session; `busy` for
+ *   all when another lock was not had in time, such as a table's
+ */
+async function updateSessions(
+  lanes: Lanes,
+  requests: readonly RefreshRequest[],
+  rules: RefreshRules,
+): Promise<readonly (RefreshResult | undefined)[]> {
+  try {
+    return orderResults(requests, await lanes.write.all(refreshSessions, { ...rules, requests }), toResult)
+  } catch (error) {
+    if (isLockTimeout(error)) return requests.map(() => ({ verdict: 'busy' }))
+    throw error
+  }
+}
+
+function toResult(row: RefreshRow): RefreshResult {
+  if (row.verdict === 'rotated' || row.verdict === 'reused') {
+    return { verdict: row.verdict, session: toStoredSession(row) }
+  }
+  const verdict = toVerdict(row.verdict, REFUSALS)
+  return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
+}

@@ -1,0 +1,25 @@
+import type { SignUpVerdict } from './sign-up-repository.ts'
+
+/**
+ * Who has an identifier when somebody signs up with it. A `staged` user only waits for a first code. A `claimed` email is one
+ * that a provider has given to an account without verifying it.
+ */
+export type Holder = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
+
+export interface SignUpRules {
+  /** Whether identifiers count as confirmed at once. */
+  readonly autoconfirm: boolean
+  /** Whether the last message to the identifier is long enough ago. */
+  readonly isDue: boolean
+}
+
+/**
+ * The model of a sign-up (reference: POST /signup). The SQL functions `sign_up` and `sign_ups` decide the same under their locks.
+ * A property test takes both through the same steps.
+ */
+export function judgeSignUp(holder: Holder, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
+  const isNew = holder === 'nobody' || holder === 'staged' || holder === 'claimed'
+  if (autoconfirm) return isNew ? 'signed-in' : 'taken'
+  if (isNew) return 'sent'
+  return holder === 'unconfirmed' && isDue ? 'sent-again' : 'repeated'
+}
