@@ -25,8 +25,8 @@ export interface FieldError {
 type Issue = z.core.$ZodIssue
 
 /**
- * Zod's issues as field errors, at most one a field, in the order of the body's members: `members`. What is judged over
- * several members comes last in zod's own order. `input` is what was validated.
+ * Turns zod's issues into field errors: at most one for each field, in the order of `members`, those of the schema. Zod itself
+ * puts issues of checks over several members last. `input` is the validated value.
  */
 export function toFieldErrors(issues: readonly Issue[], input: unknown, members: readonly string[]): FieldError[] {
   const place = ({ path: [first] }: Issue) => members.indexOf(String(first))
@@ -38,7 +38,7 @@ export function toFieldErrors(issues: readonly Issue[], input: unknown, members:
   return [...errors.values()]
 }
 
-/** Zod tells the bound of all integers first, also where a field has a lower one. */
+/** Zod reports the bound of all integers first, even when the field has a lower bound. */
 function isBeyondInteger(issue: Issue, issues: readonly Issue[]): boolean {
   if (issue.code !== 'too_big' || issue.maximum !== Number.MAX_SAFE_INTEGER) return false
   const place = issue.path.join('.')
@@ -54,7 +54,7 @@ function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
   return { message: 'is not valid', code: 'FORMAT' }
 }
 
-/** Only what looks like the name of a member is told again: a name may be anything, a card number too. */
+/** Repeats only names that look like members: a client may send anything as a name, even a card number. */
 function unknownMembersOf({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
   const names = keys.filter((key) => /^[a-z][a-z_]{0,31}$/i.test(key))
   return names.length === 0 ? 'has a member that is unknown' : `has no member ${names.join(', ')}`

@@ -1,11 +1,15 @@
 import { z } from 'zod'
+import { isChargeable } from '../money/currencies.ts'
 
-/** Whether PostgreSQL can store a text and JSON can carry it: no U+0000, no lone surrogate (reference: Text). */
+const AMOUNT_MAX = 999_999_999_999
+const CUSTOM_BYTES_MAX = 50_000
+
+/** Whether PostgreSQL can store a text and JSON can contain it: no U+0000, no lone surrogate (reference: Text). */
 export function isStorable(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
 
-/** The text with U+FFFD in the place of each character that cannot be stored. */
+/** Puts U+FFFD in the place of each character that cannot be stored. */
 export function toStorable(value: string): string {
   return value.replaceAll('\0', '\ufffd').toWellFormed()
 }
@@ -36,7 +40,7 @@ function isEmail(value: string): boolean {
   return others.length === 0 && LOCAL_PART.test(local) && domain.includes('.') && HOST.test(domain)
 }
 
-/** Without the specials of RFC 5322: mail libraries drop some of them, so one mailbox would have many spellings. */
+/** Without the special characters of RFC 5322: mail libraries drop some of them, so one mailbox would have many spellings. */
 const LOCAL_PART = /^[^\s\p{C}<>()[\]:;,"\\]+$/u
 
 /** An absolute http(s) URL or a bare host name, at most 2048 characters, kept as given. */
@@ -69,21 +73,21 @@ export function descriptor() {
     })
 }
 
-/** An id in the path, in lower case. What is no id becomes the empty text, which names nothing: 404, never 400. */
+/** An id in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
 export function pathId() {
   return z.string().transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
 }
 
 const ID = /^[0-9a-f]{24}$/i
 
-/** An id in a body or a query, in lower case. Whether it names anything is not judged. */
+/** An id in a body or a query, in lower case. It may name no object. */
 export function id() {
   return text()
     .refine((value) => ID.test(value), { error: 'must be 24 hexadecimal digits', params: { code: 'FORMAT' } })
     .toLowerCase()
 }
 
-/** An instant of RFC 3339, in UTC from here on: PostgreSQL knows fewer offsets, and years that JavaScript writes otherwise. */
+/** An instant of RFC 3339, converted to UTC: PostgreSQL accepts fewer offsets, and writes some years differently from JavaScript. */
 export function instant() {
   return z.iso
     .datetime({ offset: true })
@@ -103,3 +107,52 @@ export const ListQuery = z.object({
   after: id().optional(),
   filter: z.object({ test: z.boolean().optional() }).optional(),
 })
+
+/** Minor units: at least one, and at most twelve digits, as in the messages of card networks. */
+export function amount() {
+  return z.int().min(1).max(AMOUNT_MAX)
+}
+
+/** A currency that new transactions may have. */
+export function currency() {
+  return text()
+    .trim()
+    .refine((code) => /^[A-Z]{3}$/.test(code), { error: 'must be three upper-case letters' })
+    .refine(isChargeable, { error: 'must be a currency that can be charged', params: { code: 'UNKNOWN' } })
+}
+
+/** The merchant's own name for a payment or an operation: 1 to 255 characters. */
+export function reference() {
+  return text().min(1).max(255)
+}
+
+/** Reads the reference from `custom`, where official clients put it: they have no member for it. */
+export function referenceOf(given: unknown): string | undefined {
+  if (typeof given !== 'object' || given === null || !('reference' in given)) return undefined
+  return reference().safeParse(given.reference).data
+}
+
+/** An object of the merchant's own, stored as it is given. */
+export function custom() {
+  return keepable(z.record(z.string(), z.unknown()))
+}
+
+/** `custom` at the checkout, where it may be any JSON value. */
+export function anyCustom() {
+  return keepable(z.unknown())
+}
+
+function keepable<Schema extends z.ZodType>(schema: Schema) {
+  return schema
+    .refine((value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= CUSTOM_BYTES_MAX, {
+      error: `must be at most ${CUSTOM_BYTES_MAX} bytes`,
+      params: { code: 'RANGE' },
+    })
+    .refine(isStorableDeep, { error: 'must not contain U+0000 or lone surrogates' })
+}
+
+function isStorableDeep(value: unknown): boolean {
+  if (typeof value === 'string') return isStorable(value)
+  if (typeof value !== 'object' || value === null) return true
+  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableDeep(member))
+}

@@ -1,6 +1,6 @@
 import type { FieldError, FieldErrorCode } from './field-error.ts'
 
-/** A form before typing: texts, objects without prototype, and arrays made by `a[]`. */
+/** The values of a form before the schema gives them types: texts, objects without a prototype, and arrays made by `a[]`. */
 export type FormValue = string | FormValue[] | FormObject
 export interface FormObject {
   [key: string]: FormValue
@@ -15,8 +15,8 @@ const KEY = /^([^[\]]+)((?:\[[^[\]]*\])*)$/
 const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'constructor'])
 
 /**
- * Reads a form (`application/x-www-form-urlencoded`) or a query string. Brackets nest; what a text means as a number or a
- * boolean is decided later, by the schema (reference: Forms).
+ * Reads a form (`application/x-www-form-urlencoded`) or a query string. Brackets nest. The schema decides later whether a text
+ * is a number or a boolean (reference: Forms).
  */
 export function parseForm(text: string): Parsed<FormObject> {
   const pairs = text.split('&').filter((pair) => pair !== '')
@@ -56,29 +56,29 @@ function segments(key: string): readonly string[] {
   return [root, ...rest.slice(1, -1).split('][')]
 }
 
-/** Puts a text at its place, or says why it cannot stand there. */
+/** Puts a text at its path, or says why it cannot be there. */
 function put(root: FormObject, path: readonly string[], text: string): FieldError | undefined {
   if (path.some((segment) => FORBIDDEN.has(segment))) return flaw(fieldOf(path), 'is not an allowed name', 'FORMAT')
   let container: FormObject | FormValue[] = root
   for (const [index, segment] of path.entries()) {
     const next = path[index + 1]
-    if (next === undefined) return settle(container, segment, text) ? undefined : duplicate(path.slice(0, index + 1))
-    const child = open(container, segment, next === '')
+    if (next === undefined) return putText(container, segment, text) ? undefined : duplicate(path.slice(0, index + 1))
+    const child = openContainer(container, segment, next === '')
     if (!child) return duplicate(path.slice(0, index + 1))
     container = child
   }
   return undefined
 }
 
-function settle(container: FormObject | FormValue[], segment: string, text: string): boolean {
+function putText(container: FormObject | FormValue[], segment: string, text: string): boolean {
   if (Array.isArray(container)) return segment === '' && container.push(text) > 0
   if (segment in container) return false
   container[segment] = text
   return true
 }
 
-/** The container that `segment` names, made when missing; undefined where something of another kind stands there. */
-function open(
+/** The container that `segment` names, made when it is missing. Undefined when a value of another kind has the name. */
+function openContainer(
   container: FormObject | FormValue[],
   segment: string,
   asArray: boolean,

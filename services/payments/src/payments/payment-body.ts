@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
-import { isHttpUrl, text } from '../bodies/fields.ts'
-import { anyCustom, reference } from '../bodies/money-fields.ts'
-import { falseIsAbsent } from '../bodies/read-input.ts'
+import { anyCustom, isHttpUrl, reference, text } from '../bodies/fields.ts'
+import { falseIsAbsent } from '../bodies/validate-input.ts'
 import { decimalMoneyShape } from '../money/decimal-money.ts'
 
 const HINTS_MAX = 50

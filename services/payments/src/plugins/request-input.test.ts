@@ -1,7 +1,8 @@
-import { fastify } from 'fastify'
+import { type FastifyRequest, fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { createTestApp, merchantBody, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
+import { ParsedInput } from '../bodies/validate-input.ts'
 import { requestInput } from './request-input.ts'
 
 let payments: TestPayments
@@ -115,3 +116,51 @@ describe('requestInput', () => {
     expect(response.json()).toMatchObject({ statusCode: 500, message: 'no opinion' })
   })
 })
+
+describe('requestInput, of JSON', () => {
+  /** The values of a body, or what is wrong with it, as a route without a schema sees them. */
+  async function read(payload: string): Promise<unknown> {
+    const echo = fastify()
+    onTestFinished(() => echo.close())
+    await echo.register(requestInput)
+    let seen: Pick<FastifyRequest, 'body' | 'flaw'> | undefined
+    echo.post('/', async ({ body, flaw }) => {
+      seen = { body, flaw }
+    })
+    await echo.inject({ method: 'POST', url: '/', payload, headers: type('application/json') })
+    if (seen?.flaw) return seen.flaw.error.details.fields
+    return seen?.body instanceof ParsedInput ? seen.body.value : undefined
+  }
+
+  it.each([
+    ['{}', {}],
+    ['{"a":1,"a":2}', { a: 2 }],
+    ['{"constructor":"x","prototype":1}', { constructor: 'x', prototype: 1 }],
+    [nested(20), JSON.parse(nested(20))],
+  ])('reads %j', async (payload, value) => {
+    expect(await read(payload)).toEqual(value)
+  })
+
+  it('reads an empty body as an empty object', async () => {
+    expect((await post('', type('application/json'))).json()).toContainEqual(
+      expect.objectContaining({ field: 'currency', code: 'REQUIRED' }),
+    )
+  })
+
+  it.each([
+    ['{', 'is not valid JSON'],
+    [' ', 'is not valid JSON'],
+    ['[]', 'must be an object'],
+    ['null', 'must be an object'],
+    ['"x"', 'must be an object'],
+    ['{"a":{"__proto__":1}}', 'must not have a member __proto__'],
+    ['{"a":[{"constructor":{"prototype":1}}]}', 'must not have a member constructor'],
+    [nested(21), 'must not nest deeper than 20 levels'],
+  ])('refuses %j', async (payload, message) => {
+    expect(await read(payload)).toEqual([{ field: 'body', message, code: 'FORMAT' }])
+  })
+})
+
+function nested(levels: number): string {
+  return '{"a":'.repeat(levels) + 1 + '}'.repeat(levels)
+}

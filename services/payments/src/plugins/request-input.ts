@@ -3,15 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Flaw } from '../access/admit.ts'
-import { parseForm } from '../bodies/parse-form.ts'
-import { InvalidInput, ParsedInput, validateInput } from '../bodies/parsed-input.ts'
-import { readBody } from '../bodies/read-body.ts'
+import { type Parsed, parseForm } from '../bodies/parse-form.ts'
+import { InvalidInput, ParsedInput, validateInput } from '../bodies/validate-input.ts'
 import { invalidFields } from '../error-body.ts'
 import { unsupportedMediaType } from '../errors.ts'
 
 /**
- * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). What is wrong with them is noted as
- * `request.flaw` and thrown later: key, path and access are judged before values. Register before any route.
+ * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.flaw` and
+ * is thrown later: key, path and access are judged before values. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {
@@ -20,20 +19,20 @@ export const requestInput = fp(
     app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (request, body, done) => {
       done(null, takeBody(request, body))
     })
-    // The parser learns nothing of the request. Its headers are judged with the text, before the body is validated.
+    // The library gives its parser no headers. The `preValidation` hook reads the text together with them.
     await app.register(formbody, { parser: (text) => ({ formText: text }) })
     app.setValidatorCompiler<z.ZodType>(
       ({ schema }) =>
         (data: unknown) =>
           validateInput(schema, data),
     )
-    // With it a refused value reaches the handler as `validationError`, below turned into the flaw.
+    // With this option a refused value reaches `preHandler` as `validationError`, which becomes the flaw.
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
     })
     app.addHook('onRequest', ({ headers }, _reply, done) => {
-      // Fastify answers 415 itself to a media type that it cannot read, before the key is judged.
+      // Fastify would answer 415 to a malformed media type itself, before the key is judged.
       if (headers['content-type'] !== undefined && !MEDIA_TYPE.test(headers['content-type'])) {
         headers['content-type'] = 'application/octet-stream'
       }
@@ -41,7 +40,7 @@ export const requestInput = fp(
     })
     app.addHook('preValidation', (request, _reply, done) => {
       const { body } = request
-      if (body && !(body instanceof ParsedInput)) request.body = takeBody(request, formText.parse(body).formText)
+      if (body && !(body instanceof ParsedInput)) request.body = takeBody(request, FormText.parse(body).formText)
       if (request.routeOptions.schema?.querystring) request.query = takeQuery(request)
       done()
     })
@@ -59,15 +58,84 @@ export const requestInput = fp(
 )
 
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
+const JSON_DEPTH_MAX = 20
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
-/** A form, as the library hands it over. */
-const formText = z.object({ formText: z.string() })
+/** A form as `@fastify/formbody` passes it on: U+FFFD stands for bytes that are not UTF-8. */
+const FormText = z.object({ formText: z.string() })
 
 function takeBody(request: FastifyRequest, body: Buffer | string): ParsedInput {
-  const read = readBody(body, request.headers)
+  const read = readBody(request, body)
   if (typeof read === 'object' && 'value' in read) return read.value
   request.flaw = { stage: 'parse', error: read === 'unsupported' ? unsupportedMediaType() : invalidFields(read.errors) }
   return new ParsedInput('json', {})
+}
+
+/** Reads a body by its media type (reference: Media types). `unsupported`: neither JSON nor a form, compressed, or not in UTF-8. */
+function readBody({ headers }: FastifyRequest, body: Buffer | string): Parsed<ParsedInput> | 'unsupported' {
+  const type = mediaType(headers['content-type'])
+  if (type === undefined) return body.length === 0 ? { value: new ParsedInput('json', {}) } : 'unsupported'
+  if (headers['content-encoding'] !== undefined && body.length > 0) return 'unsupported'
+  const text = decode(body)
+  if (text === undefined) return refuseBody('is not valid UTF-8')
+  const parsed = type === 'json' ? parseJson(text) : parseForm(text)
+  return 'errors' in parsed ? parsed : { value: new ParsedInput(type, parsed.value) }
+}
+
+/** Undefined for any other media type, and for another character set than UTF-8. */
+function mediaType(header: string | undefined): 'json' | 'form' | undefined {
+  const [type = '', ...parameters] = (header ?? '').toLowerCase().split(';')
+  const charset = parameters.map((text) => text.trim()).find((text) => text.startsWith('charset='))
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) return undefined
+  const name = type.trim()
+  if (name === 'application/x-www-form-urlencoded') return 'form'
+  return name === 'application/json' || /^application\/[^/+\s]+\+json$/.test(name) ? 'json' : undefined
+}
+
+function decode(body: Buffer | string): string | undefined {
+  // A form percent-encodes U+FFFD, so a raw one stands for bytes that were not UTF-8.
+  if (typeof body === 'string') return body.includes('\uFFFD') ? undefined : body.replace(/^\uFEFF/, '')
+  try {
+    return UTF8.decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Reads a JSON body: an object at the top, nested at most 20 levels, without members that reach a prototype. An empty text is an
+ * empty object (reference: JSON bodies).
+ */
+function parseJson(text: string): Parsed<object> {
+  if (text === '') return { value: {} }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refuseBody('is not valid JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseBody('must be an object')
+  const problem = jsonProblem(value, 1)
+  return problem === undefined ? { value } : refuseBody(problem)
+}
+
+function jsonProblem(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth > JSON_DEPTH_MAX) return `must not nest deeper than ${JSON_DEPTH_MAX} levels`
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) return `must not have a member ${key}`
+    const problem = jsonProblem(member, depth + 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function hasPrototype(member: unknown): boolean {
+  return typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype')
+}
+
+function refuseBody(message: string): Parsed<never> {
+  return { errors: [{ field: 'body', message, code: 'FORMAT' }] }
 }
 
 function takeQuery(request: FastifyRequest): ParsedInput {

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { descriptor, email, id, name, text, website } from '../bodies/fields.ts'
-import { amount, currency } from '../bodies/money-fields.ts'
+import { amount, currency, descriptor, email, id, name, text, website } from '../bodies/fields.ts'
 import { isCountry } from '../merchants/countries.ts'
 import { hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'

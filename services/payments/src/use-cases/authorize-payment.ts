@@ -1,6 +1,6 @@
 import { callerColumns, type Repeat } from '../access/caller.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
-import { referenceOf } from '../bodies/money-fields.ts'
+import { referenceOf } from '../bodies/fields.ts'
 import { lastDay } from '../cards/card-expiry.ts'
 import { visibleDigits } from '../cards/card-number.ts'
 import type { PaymentsDeps } from '../deps.ts'

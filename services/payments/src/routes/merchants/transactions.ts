@@ -1,9 +1,19 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
-import { descriptor, id, ListQuery, pathId, text } from '../../bodies/fields.ts'
-import { amount, currency, custom, reference, referenceOf } from '../../bodies/money-fields.ts'
-import { falseIsAbsent } from '../../bodies/read-input.ts'
+import {
+  amount,
+  currency,
+  custom,
+  descriptor,
+  id,
+  ListQuery,
+  pathId,
+  reference,
+  referenceOf,
+  text,
+} from '../../bodies/fields.ts'
+import { falseIsAbsent } from '../../bodies/validate-input.ts'
 import type { Charge } from '../../charges/charge.ts'
 import { chargeRefusal, errorResponses } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'

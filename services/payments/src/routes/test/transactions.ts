@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { instant, pathId } from '../../bodies/fields.ts'
-import { amount } from '../../bodies/money-fields.ts'
+import { amount, instant, pathId } from '../../bodies/fields.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { descriptor, pathId } from '../../bodies/fields.ts'
-import { amount, reference } from '../../bodies/money-fields.ts'
+import { amount, descriptor, pathId, reference } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type Encoding, falseIsAbsent, readInput } from './read-input.ts'
+import { type Encoding, falseIsAbsent, InvalidInput, ParsedInput, readInput, validateInput } from './validate-input.ts'
 
 const Schema = z.object({
   amount: z.int().optional(),
@@ -46,25 +46,25 @@ describe('readInput', () => {
     expect(readInput(Schema, value, encoding)).toEqual(expected)
   })
 
-  it('takes false for absent only where it is registered so, and only in JSON', () => {
+  it('takes false as absent only for registered members, and only in JSON', () => {
     const id = z.string().optional().register(falseIsAbsent, {})
     const schema = z.object({ cardId: id, test: z.boolean().optional() })
     expect(readInput(schema, { cardId: false, test: false }, 'json')).toEqual({ test: false })
     expect(readInput(schema, { cardId: 'no', test: 'no' }, 'form')).toEqual({ cardId: 'no', test: false })
   })
 
-  it('stands in for a required object, so that its own members are named', () => {
+  it('makes an absent object an empty one, so that errors name its members', () => {
     const schema = z.object({ company: z.object({ country: z.string() }), bank: z.object({}).optional() })
     for (const value of [{}, { company: null }, { company: '' }, { company: {} }]) {
       expect(readInput(schema, value, 'json')).toEqual({ company: {} })
     }
   })
 
-  it.each([['x'], [['x']], [5], [true]])('leaves %j where an object belongs, for the schema to refuse', (value) => {
+  it.each([['x'], [['x']], [5], [true]])('leaves %j in place of an object, so that the schema refuses it', (value) => {
     expect(readInput(Schema, value, 'json')).toEqual(value)
   })
 
-  it('gives a form the very values of the JSON body that says the same', () => {
+  it('reads the same values from a form as from the same body in JSON', () => {
     const body = fc.record(
       { amount: fc.integer(), test: fc.boolean(), tags: fc.array(fc.integer(), { minLength: 1, maxLength: 3 }) },
       { requiredKeys: [] },
@@ -80,4 +80,43 @@ describe('readInput', () => {
       }),
     )
   })
+})
+
+const Ordered = z
+  .object({ first: z.string().optional(), second: z.int(), third: z.object({ inner: z.int() }) })
+  .refine(({ first }) => first !== 'x', {
+    path: ['first'],
+    error: 'cannot be x',
+    params: { code: 'MISMATCH' },
+    when: () => true,
+  })
+
+it('validateInput: names errors in the order of the members of the schema, whichever check found them', () => {
+  const validated = validateInput(Ordered, new ParsedInput('json', { third: {}, first: 'x' }))
+  const error = 'error' in validated ? validated.error : undefined
+  expect(error).toBeInstanceOf(InvalidInput)
+  expect(error?.fields).toEqual([
+    { field: 'first', message: 'cannot be x', code: 'MISMATCH' },
+    { field: 'second', message: 'is required', code: 'REQUIRED' },
+    { field: 'third.inner', message: 'is required', code: 'REQUIRED' },
+  ])
+})
+
+it('validateInput: names the bound of the field and unknown members, but no name that may be a card number', () => {
+  const strict = () => z.unknown().pipe(z.strictObject({}))
+  const Bounded = z.object({ amount: z.int().max(999), test: strict(), more: strict() })
+  const given = { amount: 1e30, test: { colour: 1, other_one: 2 }, more: { '4111111111111111': 1 } }
+  const validated = validateInput(Bounded, new ParsedInput('json', given))
+  expect('error' in validated ? validated.error.fields : []).toEqual([
+    { field: 'amount', message: 'must be at most 999', code: 'RANGE' },
+    { field: 'test', message: 'has no member colour, other_one', code: 'FORMAT' },
+    { field: 'more', message: 'has a member that is unknown', code: 'FORMAT' },
+  ])
+})
+
+it('validateInput: calls an object of any members an object', () => {
+  const validated = validateInput(z.object({ custom: z.record(z.string(), z.unknown()) }), { custom: 'x' })
+  expect('error' in validated ? validated.error.fields : []).toEqual([
+    { field: 'custom', message: 'must be an object', code: 'TYPE' },
+  ])
 })

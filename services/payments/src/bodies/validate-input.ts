@@ -1,10 +1,58 @@
 import { z } from 'zod'
+import { type FieldError, toFieldErrors } from './field-error.ts'
 
-/** Members for which JSON may say `false` where it means nothing: the official Node client does so for `cardId`. */
+/** Members for which JSON may say `false` to mean absent: the official Node client does so for `cardId`. */
 export const falseIsAbsent = z.registry<object>()
 
-/** How a request's values were written: JSON has types; a form and a query string have texts only. */
+/** How the values of a request are written: JSON has types; a form and a query string have texts only. */
 export type Encoding = 'json' | 'form' | 'query'
+
+/** The values of a request as they were written, on their way to the schema of the route. */
+export class ParsedInput {
+  readonly encoding: Encoding
+  readonly value: object
+
+  constructor(encoding: Encoding, value: object) {
+    this.encoding = encoding
+    this.value = value
+  }
+}
+
+/** Values that a schema refused. */
+export class InvalidInput extends Error {
+  override readonly name = 'InvalidInput'
+  readonly fields: readonly FieldError[]
+  /** Typed as far as they fit the schema. */
+  readonly input: unknown
+
+  constructor(fields: readonly FieldError[], input: unknown) {
+    super('invalid input')
+    this.fields = fields
+    this.input = input
+  }
+}
+
+/** The values of the schema's output type, or what is wrong with them. */
+export type Validated = { readonly value: unknown } | { readonly error: InvalidInput }
+
+/** Validates the body, query or path parameters of a request. A request without a body has an empty object. */
+export function validateInput(schema: z.ZodType, data: unknown): Validated {
+  const input = inputOf(schema, data)
+  const result = schema.safeParse(input)
+  return result.success
+    ? { value: result.data }
+    : { error: new InvalidInput(toFieldErrors(result.error.issues, input, membersOf(schema)), input) }
+}
+
+function membersOf(schema: z.ZodType): readonly string[] {
+  return schema instanceof z.ZodObject ? Object.keys(schema.shape) : []
+}
+
+function inputOf(schema: z.ZodType, data: unknown): unknown {
+  if (data instanceof ParsedInput) return readInput(schema, data.value, data.encoding)
+  // Path parameters are texts. An empty one is not absent: it names nothing.
+  return typeof data === 'object' && data !== null ? data : readInput(schema, {}, 'json')
+}
 
 const INTEGER = /^(?:0|-?[1-9]\d{0,15})$/
 const FORM_BOOLEANS: ReadonlyMap<unknown, boolean> = new Map([
@@ -22,9 +70,9 @@ const QUERY_BOOLEANS: ReadonlyMap<unknown, boolean> = new Map([
 ])
 
 /**
- * Prepares parsed values for validation by `schema`: leaves out what counts as absent (null and the empty text), and gives
- * the texts of a form the type that the schema expects at their place. What does not fit is left as it is, for the schema to
- * refuse. A member whose schema accepts null keeps both as null (reference: Absent values).
+ * Prepares values for the schema. Null and the empty text count as absent and are left out; where the schema accepts null,
+ * both become null (reference: Absent values). A text of a form gets the type that the schema expects at its place. A value that
+ * does not fit stays as it is, so that the schema refuses it.
  */
 export function readInput(schema: z.core.$ZodType, value: unknown, encoding: Encoding): unknown {
   const { def } = (schema as z.core.$ZodTypes)._zod
@@ -92,7 +140,7 @@ function isAbsent(schema: z.core.$ZodType, member: unknown): boolean {
   return member === undefined || member === null || member === '' || (member === false && falseIsAbsent.has(schema))
 }
 
-/** What stands for an absent member: an empty object, so that its required members are named; null where null means removal. */
+/** An absent object becomes an empty one, so that errors name its required members. Null stays where it means removal. */
 function absentValue(schema: z.core.$ZodType, member: unknown): null | object | undefined {
   const { def } = (schema as z.core.$ZodTypes)._zod
   if (def.type === 'object') return {}
