@@ -7,7 +7,7 @@ import type { MigrationSource, Names } from '../migration.ts'
  * An answer is rendered again from its object; only one whose object changes otherwise keeps its bytes in `body`. The amounts
  * are those of a transaction at that moment: with the length of its trail, which only grows, it can be shown as it was then.
  *
- * `move_many` writes these rows in the order of their columns, which must not change.
+ * `run_operations` writes these rows in the order of their columns, which must not change.
  */
 async function createAnswers(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

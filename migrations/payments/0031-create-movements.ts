@@ -1,4 +1,5 @@
-// Why: functions hand each other movements of money whose amounts are decided, and requests for them. Types name their members.
+// Why: functions pass each other movements of money whose amounts are decided, and operations that clients ask for. Types name
+// their members.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -15,17 +16,18 @@ async function createMovement(db: Kysely<unknown>, names: Names): Promise<void> 
 }
 
 /**
- * What `move_many` works on. `move_item`: what is asked, who may ask it, and what the merchant pays. `move_result`: what came of
- * it; `transaction` as it was before, `moment` its amounts after.
+ * What `run_operations` works on. `operation_item`: what is asked, what access was judged, and what the merchant pays.
+ * `operation_result`: its verdict, the `transaction` before it, and the amounts after it as `moment`.
  */
-async function createMoveTypes(db: Kysely<unknown>, names: Names): Promise<void> {
+async function createOperationTypes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE TYPE ${names.id('move_item')} AS (
-      operation text, id text, amount bigint, currency text, descriptor text, reference text,
-      path text, key text, fingerprint bytea, verdict text, identity_id text, merchant_id text, own text, pricing jsonb
+    CREATE TYPE ${names.id('operation_item')} AS (
+      kind text, transaction_id text, amount bigint, currency text, descriptor text, reference text,
+      path text, key text, fingerprint bytea, verdict text, identity_id text, merchant_id text, funding_currency text,
+      pricing jsonb
     )`.execute(db)
   await sql`
-    CREATE TYPE ${names.id('move_result')} AS (
+    CREATE TYPE ${names.id('operation_result')} AS (
       verdict text, identity_id text, possible bigint, moment ${names.id('movement')}, transaction ${names.id('transactions')}
     )`.execute(db)
 }
@@ -33,9 +35,9 @@ async function createMoveTypes(db: Kysely<unknown>, names: Names): Promise<void>
 export const createMovements: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createMovement(db, names)
-    await createMoveTypes(db, names)
+    await createOperationTypes(db, names)
   },
   async down(db: Kysely<unknown>) {
-    await sql`DROP TYPE ${sql.join(['move_result', 'move_item', 'movement'].map(names.id))}`.execute(db)
+    await sql`DROP TYPE ${sql.join(['operation_result', 'operation_item', 'movement'].map(names.id))}`.execute(db)
   },
 })

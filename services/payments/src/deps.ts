@@ -20,7 +20,6 @@ import type { UsedKeys } from './apps/app-key-repository.ts'
 import type { DayLimits } from './config/acquiring.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
-import { createRepeats, type Repeats } from './idempotency/repeats.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import type { Persons } from './members/person-token.ts'
 import type { Money } from './merchants/merchant.ts'
@@ -35,8 +34,7 @@ import {
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import type { Telemetry } from './telemetry/open-telemetry.ts'
-import type { MoveQueue } from './transactions/move-queue.ts'
-import { createMoves } from './transactions/moves.ts'
+import { createOperationQueue, type OperationQueue } from './transactions/operation-queue.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/checkout-seals.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
@@ -77,11 +75,9 @@ export interface PaymentsDeps extends Settings, Sources, Secrets {
   readonly limits: RateLimits
   /** Limits refused cards at live merchants, by address. */
   readonly limitRefusals: LimitRefusals
-  /** Requests with an Idempotency-Key that are under way. */
-  readonly repeats: Repeats
   readonly acquirers: Acquirers
-  /** Captures, refunds and voids on their way. */
-  readonly moves: MoveQueue
+  /** The way of captures, refunds and voids to the database. */
+  readonly operations: OperationQueue
   /** The keys whose last use is still to be written. */
   readonly usedKeys: UsedKeys
   readonly jobs: Jobs
@@ -107,7 +103,7 @@ export interface ProcessDeps extends PaymentsDeps {
 
 /** What an operator's command works with. */
 export interface OperatorDeps
-  extends Pick<PaymentsDeps, 'pepper' | 'vault' | 'createKey' | 'randomBytes' | 'jobs' | 'acquirers' | 'moves'>,
+  extends Pick<PaymentsDeps, 'pepper' | 'vault' | 'createKey' | 'randomBytes' | 'jobs' | 'acquirers' | 'operations'>,
     Pick<Settings, 'pricing' | 'payouts' | 'unusedAppDays'> {
   readonly database: Database<PaymentsTables>
   readonly webhookSecrets: WebhookSecrets
@@ -145,9 +141,8 @@ export async function createDeps(
     lanes: database.lanes,
     limits,
     limitRefusals: createRefusalLimit(limits, meter),
-    repeats: createRepeats(),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger }),
-    moves: openMoves(config, { lanes: database.lanes, meter }),
+    operations: openOperations(config, { lanes: database.lanes, meter }),
     usedKeys: new Map(),
     jobs,
     outbox: createOutbox({
@@ -194,7 +189,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     seedAllowed: config.seedAllowed,
     webhookSecrets: createWebhookSecrets(config),
     acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger: pino({ enabled: false }) }),
-    moves: openMoves(config, { lanes: database.lanes, meter }),
+    operations: openOperations(config, { lanes: database.lanes, meter }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: Date.now }),
     database,
     close: () => database.close(),
@@ -253,6 +248,9 @@ function openAcquirers(
   })
 }
 
-function openMoves({ rateTerms: terms, batchScope: scope }: PaymentsConfig, io: Pick<ProcessDeps, 'lanes' | 'meter'>) {
-  return createMoves({ ...io, terms, scope })
+function openOperations(
+  { rateTerms: terms, batchScope: scope }: PaymentsConfig,
+  { lanes, meter }: Pick<ProcessDeps, 'lanes' | 'meter'>,
+): OperationQueue {
+  return createOperationQueue({ lanes, meter, terms, scope })
 }

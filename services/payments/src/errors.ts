@@ -1,4 +1,5 @@
 import { defineError, type ErrorFactory } from '@trestle/common/errors/define-error.ts'
+import type { FieldError, FieldErrorCode } from './bodies/field-error.ts'
 
 /** Every error names its code in a header too: official clients read it there (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
@@ -57,3 +58,20 @@ export const challengeUnavailable = declare(
   'PAYMENT_CHALLENGE_UNAVAILABLE',
   'This step does not apply to the order; begin again at /payments',
 )
+
+// Field errors that rules give: elements of the body of a 400 (reference: Field errors). Schemas of bodies give all others.
+function fieldError(field: string, code: FieldErrorCode, message: string): FieldError {
+  return { field, message, code }
+}
+
+export const idempotencyKeyMalformed = () =>
+  fieldError('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
+export const idempotencyKeyUsed = () => fieldError('Idempotency-Key', 'MISMATCH', 'was used with another body')
+export const amountBeyondLimit = (kind: string, possible: string) =>
+  fieldError('amount', 'LIMIT_EXCEEDED', `Can ${kind} at most ${possible}`)
+export const otherCurrency = (currency: string) => fieldError('currency', 'MISMATCH', `must be ${currency}`)
+export const trailFull = () => fieldError('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
+export const currencyWithoutRate = () => fieldError('currency', 'UNKNOWN', 'has no exchange rate')
+/** One text whether the source is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
+export const unknownSource = (field: string) =>
+  fieldError(field, 'UNKNOWN', 'must be of a successful payment of this merchant')

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { keyMac } from '../src/apps/app.ts'
-import { callMoveMany } from '../src/transactions/move-repository.ts'
+import { callRunOperations } from '../src/transactions/operation-queue.ts'
 import { createLiveMerchant } from './live-merchant.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments, testPepper } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
@@ -30,8 +30,9 @@ const price = async (rate: number, flat: number) => {
   await sql`SELECT FROM ${sql.table('change_merchant')}(${merchant.id}, ${change})`.execute(payments.database.db)
 }
 const capture = async (transactionId: string, amount: number) => {
-  const move = { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined, transactionId, amount }
-  const [result] = await callMoveMany(payments.database.lanes, [{ ...move, operation: 'capture' }], TERMS)
+  const caller = { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined }
+  const operation = { ...caller, kind: 'capture' as const, transactionId, amount }
+  const [result] = await callRunOperations(payments.database.lanes, [operation], TERMS)
   const entry = result?.transaction?.trail.at(-1)
   if (!entry) throw new Error(`a capture of ${amount} was ${result?.verdict}`)
   return { id: entry.id, balance: entry.balance, fee: entry.feeFlat + entry.feeRate }

@@ -33,12 +33,12 @@ it('a session in another encoding breaks no chain', async () => {
   await payments.service.db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ mac: string }>`
       SELECT encode(mac, 'hex') AS mac FROM ${sql.table('app_keys')} WHERE app_id = ${member.id}`.execute(trx)
-    const item = { keyMac: rows[0]?.mac, id: transactionId, operation: 'capture', amount: 100, currency: 'EUR' }
-    const items = JSON.stringify([{ ...item, reference: 'é' }])
+    const item = { keyMac: rows[0]?.mac, transactionId, kind: 'capture', amount: 100, currency: 'EUR' }
+    const operations = JSON.stringify([{ ...item, reference: 'é' }])
     await sql`SET LOCAL client_encoding = 'LATIN1'`.execute(trx)
-    const { rows: moved } = await sql<{ verdict: string }>`
-      SELECT verdict FROM ${sql.table('move_many')}(${items}, 0, 7)`.execute(trx)
-    expect(moved).toEqual([{ verdict: 'done' }])
+    const { rows: done } = await sql<{ verdict: string }>`
+      SELECT verdict FROM ${sql.table('run_operations')}(${operations}, 0, 7)`.execute(trx)
+    expect(done).toEqual([{ verdict: 'done' }])
     await sql`
       SELECT FROM ${sql.table('update_merchant')}(
         ROW(decode(${rows[0]?.mac}, 'hex'), NULL, NULL, NULL, NULL, NULL)::${sql.table('caller')}, ${id}, '{"name":"é"}', '{}'

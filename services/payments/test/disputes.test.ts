@@ -4,7 +4,7 @@ import { OPERATOR } from '../src/access/caller.ts'
 import type { Dispute } from '../src/disputes/dispute.ts'
 import { closeDispute, openDispute } from '../src/disputes/dispute-amounts.model.ts'
 import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
-import { type Amounts, authorized, operate } from '../src/transactions/amounts.ts'
+import { type Amounts, authorized, operate } from '../src/transactions/amounts.model.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 

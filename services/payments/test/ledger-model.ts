@@ -1,9 +1,11 @@
 import { currencyExponent } from '../src/money/currencies.ts'
-import { exchange } from '../src/money/exchange.ts'
-import { operationFee } from '../src/money/fees.ts'
-import { type Rate, rateOfDay } from '../src/money/rates.ts'
-import { type CapturedAmount, capturedValue } from '../src/money/reversal.ts'
-import { type Amounts, authorized, type Operation, operate } from '../src/transactions/amounts.ts'
+import type { Rate } from '../src/money/ecb-rates.ts'
+import { exchange } from '../src/money/exchange.model.ts'
+import { rateOfDay } from '../src/money/rates.model.ts'
+import { type Amounts, authorized, operate } from '../src/transactions/amounts.model.ts'
+import { operationFee } from '../src/transactions/fees.model.ts'
+import { type CapturedAmount, capturedValue } from '../src/transactions/reversal.model.ts'
+import type { OperationKind } from '../src/transactions/transaction.ts'
 
 /** What new merchants pay in the tests: 135 basis points and EUR 0.25. */
 const RATE_BASIS_POINTS = 135n
@@ -40,17 +42,17 @@ export function newTransaction(currency: string, merchantCurrency: string, amoun
 /** Carries an operation out at the rates of a day (`2026-03-01`). */
 export function carryOut(
   transaction: ModelTransaction,
-  { operation, amount }: { readonly operation: Operation; readonly amount: bigint },
+  { kind, amount }: { readonly kind: OperationKind; readonly amount: bigint },
   market: Market,
 ): ModelOutcome {
-  const result = operate(transaction.amounts, operation, amount)
+  const result = operate(transaction.amounts, kind, amount)
   if (result.verdict === 'limit-exceeded') return { outcome: 'limit-exceeded', possible: result.possible }
   const moved = { ...transaction, amounts: result.amounts, trailLength: transaction.trailLength + 1 }
-  if (operation === 'void') {
+  if (kind === 'void') {
     return { outcome: 'done', transaction: moved, balance: 0n, fee: { flat: 0n, rate: 0n } }
   }
   const { captures, merchantCurrency: to } = transaction
-  if (operation === 'refund') {
+  if (kind === 'refund') {
     const gross = reversalGross(transaction, amount)
     return { outcome: 'done', transaction: moved, balance: -gross, fee: { flat: 0n, rate: 0n } }
   }
@@ -79,7 +81,7 @@ interface Pair {
 
 /**
  * What a capture brings a merchant that pays the usual fees: the difference that it makes to what all captures at its rate are
- * worth together, and to the fee by percentage of all captures. @see SQL function `next_capture`
+ * worth together, and to the fee by percentage of all captures. @see SQL function `run_operations`
  */
 export function captureWorth({ from, to, amount, captures }: FurtherCapture, market: Market) {
   const sameRate = captures.filter(({ rateKey }) => rateKey === rateKeyOf({ from, to }, market))

@@ -3,11 +3,12 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import table from '../src/money/currencies.json' with { type: 'json' }
 import { currencyExponent } from '../src/money/currencies.ts'
-import { exchange } from '../src/money/exchange.ts'
-import { operationFee } from '../src/money/fees.ts'
-import { type Rate, rateOfDay } from '../src/money/rates.ts'
-import { type CapturedAmount, capturedValue } from '../src/money/reversal.ts'
-import { divideHalfEven } from '../src/money/rounding.ts'
+import type { Rate } from '../src/money/ecb-rates.ts'
+import { exchange } from '../src/money/exchange.model.ts'
+import { rateOfDay } from '../src/money/rates.model.ts'
+import { divideHalfEven } from '../src/money/rounding.model.ts'
+import { operationFee } from '../src/transactions/fees.model.ts'
+import { type CapturedAmount, capturedValue } from '../src/transactions/reversal.model.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 let opened: Awaited<ReturnType<typeof openTestDatabase>>

@@ -19,14 +19,13 @@ import { createSimulator } from '../src/acquirers/simulator.ts'
 import { buildApp } from '../src/app.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import type { OperatorDeps, PaymentsDeps } from '../src/deps.ts'
-import { createRepeats } from '../src/idempotency/repeats.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { createPersons, type VerifyPersonToken } from '../src/members/person-token.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
-import { createMoves } from '../src/transactions/moves.ts'
+import { createOperationQueue } from '../src/transactions/operation-queue.ts'
 import { createCheckoutSeals } from '../src/vault/checkout-seals.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { takeRows } from '../src/webhooks/outbox.ts'
@@ -157,7 +156,6 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const deps: PaymentsDeps = {
     lanes: service.lanes,
     limits,
-    repeats: createRepeats(),
     acquirers: createAcquirers({
       simulator: createSimulator({
         wait,
@@ -172,7 +170,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
     ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
     ...{ registration: options.registration ?? 'open', unusedAppDays: 0 },
-    moves: createTestMoves(service),
+    operations: createTestQueue(service),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     ...{ confirmationDays: 3, rateAgeDaysMax: 7 },
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
@@ -221,15 +219,16 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   }
 }
 
-function createTestMoves({ lanes }: Database<PaymentsTables>) {
-  return createMoves({ lanes, meter: createNoopMeter(), scope: 'any', terms: { marginBasisPoints: 0, ageDaysMax: 7 } })
+function createTestQueue({ lanes }: Database<PaymentsTables>) {
+  const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
+  return createOperationQueue({ lanes, meter: createNoopMeter(), scope: 'any', terms })
 }
 
 /** The same service a second time, as another process of it has it: connections and queues of its own, perhaps a standby. */
 export async function secondProcess(first: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
   const { url } = first
   const service = openAs(ROLE, { url, lockTimeoutMs: 5_000, standby })
-  const own = { ...first.deps, lanes: service.lanes, repeats: createRepeats(), moves: createTestMoves(service) }
+  const own = { ...first.deps, lanes: service.lanes, operations: createTestQueue(service) }
   const app = await buildApp(own)
   await app.ready()
   const close = async () => {

@@ -15,7 +15,7 @@ const DEFINERS = [
   ...['create_merchant', 'update_merchant'],
   ...['add_app', 'revoke_app', 'invite_user', 'revoke_user', 'accept_invitation'],
   ...['charge_begin', 'charge_finish', 'payment_begin', 'payment_finish', 'settle_attempt'],
-  ...['move_many', 'expire_authorizations', 'create_card'],
+  ...['run_operations', 'expire_authorizations', 'create_card'],
   ...['operation_close', 'dispute_open', 'dispute_close', 'fraud_add', 'scheme_settle', 'clock_advance'],
   ...['payout', 'snapshot_accounts', 'delete_old_events'],
   ...['create_webhook', 'rotate_webhook_secret', 'delete_webhook', 'disable_webhook', 'replay_webhook'],
@@ -220,7 +220,7 @@ describe('the ledger', () => {
     // The others: parts of these, whose settings they have; what walks through tables; what reads none.
     const others = [
       ...['judge_access', 'judge_test_access', 'claim_creation', 'add_first_member', 'user_of_email', 'take_ids'],
-      ...['dispute_movement', 'post_payout', 'settle_scheme', 'exchange'],
+      ...['dispute_movement', 'post_payout', 'settle_scheme', 'exchange', 'exchange_ratio'],
       ...['clock_advance', 'expire_authorizations'],
       ...['new_id', 'mark_disputed', 'ask_for_dispute', 'check_zero_sum', 'refuse_change'],
     ]

@@ -51,17 +51,16 @@ async function createCaptured(currency = 'EUR') {
   return { merchantId, id }
 }
 
-const move = (item: object, margin = 0) =>
+const runOperation = (operation: object, margin = 0) =>
   attack(sql<{ verdict: string; possible: string | null }>`
-    SELECT verdict, possible FROM ${sql.table('move_many')}(${JSON.stringify([{ keyMac, ...item }])}, ${margin}, 7)`)
+    SELECT verdict, possible FROM ${sql.table('run_operations')}(${JSON.stringify([{ keyMac, ...operation }])}, ${margin}, 7)`)
 
 describe('the login of the service cannot choose', () => {
   it('a margin that is none', async () => {
     const { id } = await createCaptured('USD')
     for (const margin of [-1_000_000, -1, 10_001]) {
-      await expect(move({ id, operation: 'capture', amount: 100, currency: 'USD' }, margin)).rejects.toMatchObject(
-        INVALID,
-      )
+      const operation = { transactionId: id, kind: 'capture', amount: 100, currency: 'USD' }
+      await expect(runOperation(operation, margin)).rejects.toMatchObject(INVALID)
     }
   })
 
@@ -70,14 +69,14 @@ describe('the login of the service cannot choose', () => {
     const [trailId] = (
       await payments.owner.db.selectFrom('trail_entries').select('id').where('transaction_id', '=', id).execute()
     ).map((row) => row.id)
-    for (const [operation, amount] of [
+    for (const [kind, amount] of [
       ['refund', -500],
       ['capture', -500],
       ['void', 0],
       ['void', null],
     ] as const) {
-      const item = { id, operation, amount, currency: 'EUR', reference: `rejected ${trailId}` }
-      expect((await move(item)).rows).toMatchObject([{ verdict: 'limit-exceeded' }])
+      const operation = { transactionId: id, kind, amount, currency: 'EUR', reference: `rejected ${trailId}` }
+      expect((await runOperation(operation)).rows).toMatchObject([{ verdict: 'limit-exceeded' }])
     }
     expect(await violations(merchantId)).toEqual([])
   })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Rate } from '../src/money/rates.ts'
+import type { Rate } from '../src/money/ecb-rates.ts'
 import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { replay } from './ledger-replay.ts'
 import { createTestApp, secondProcess, startPayments, type TestPayments } from './payments-app.ts'

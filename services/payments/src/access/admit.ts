@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FieldError } from '../bodies/field-error.ts'
 import { invalidFields } from '../error-body.ts'
-import { conflict, forbidden, notFound, unauthorized } from '../errors.ts'
+import { conflict, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
 /**
@@ -53,15 +53,9 @@ export function admit<Result extends Judged>(caller: Caller, result: Result, fla
   if (result.verdict === 'not-found') throw notFound()
   if (result.verdict === 'forbidden') throw forbidden()
   if (flaw) throw flaw.error
-  if (result.verdict === 'key-mismatch') throw invalidFields([KEY_MISMATCH])
+  if (result.verdict === 'key-mismatch') throw invalidFields([idempotencyKeyUsed()])
   if (result.verdict === 'key-running') throw conflict()
   return result
-}
-
-const KEY_MISMATCH: FieldError = {
-  field: 'Idempotency-Key',
-  message: 'was used with another body',
-  code: 'MISMATCH',
 }
 
 /** The digest of the key of an app. @throws 403 when a person calls, who has no keys */

@@ -1,5 +1,3 @@
-import type { FieldError } from '../bodies/field-error.ts'
-
 /** A charge of a card that the merchant has charged before. Of the two sources one is given. */
 export interface Charge {
   readonly transactionId?: string | undefined
@@ -10,9 +8,4 @@ export interface Charge {
   readonly descriptor?: string | undefined
   readonly custom?: object | undefined
   readonly reference?: string | undefined
-}
-
-/** What a charge goes back to is not there, or not the merchant's, or was refused itself: which of them is not told. */
-export function unknownSource(field: string): FieldError {
-  return { field, message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' }
 }

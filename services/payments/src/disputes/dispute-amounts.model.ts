@@ -1,4 +1,4 @@
-import type { Amounts } from '../transactions/amounts.ts'
+import type { Amounts } from '../transactions/amounts.model.ts'
 import type { Dispute } from './dispute.ts'
 
 /** What opening a dispute does: `amount` is what is disputed. */

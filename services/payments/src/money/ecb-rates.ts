@@ -1,4 +1,12 @@
-import type { Rate } from './rates.ts'
+/** What a euro cost on a day. */
+export interface Rate {
+  readonly currency: string
+  /** `2026-03-01`. */
+  readonly date: string
+  readonly source: 'embedded' | 'ecb'
+  /** Units of the currency, as decimal text. */
+  readonly rate: string
+}
 
 type EcbRate = Omit<Rate, 'source'>
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
-import type { Rate } from './rates.ts'
+import type { Rate } from './ecb-rates.ts'
 
 const CHUNK = 10_000
 

@@ -1,4 +1,4 @@
-import { fingerprintOf } from '../idempotency/fingerprint.ts'
+import { fingerprintOf } from '../access/fingerprint.ts'
 import type { Money } from '../merchants/merchant.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'

@@ -1,4 +1,4 @@
-import { type CapturedAmount, capturedValue } from '../money/reversal.ts'
+import { type CapturedAmount, capturedValue } from '../transactions/reversal.model.ts'
 import type { PayoutSkip } from './payout.ts'
 
 /** What a payout is decided on, in minor units of the merchant's currency. */

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
+import { fingerprintOf } from '../access/fingerprint.ts'
 import { invalidFields } from '../error-body.ts'
-import { fingerprintOf } from '../idempotency/fingerprint.ts'
+import { idempotencyKeyMalformed } from '../errors.ts'
 
 const HEADER = 'idempotency-key'
 const KEY = /^[\x21-\x7e]{1,255}$/
@@ -13,7 +14,8 @@ export const idempotencyKey = fp(
     app.addHook('preHandler', (request, _reply, done) => {
       if (request.method === 'POST') {
         const repeat = repeatOf(request)
-        if (repeat === 'refused') request.flaw ??= { stage: 'validation', error: invalidFields([REFUSED]) }
+        if (repeat === 'refused')
+          request.flaw ??= { stage: 'validation', error: invalidFields([idempotencyKeyMalformed()]) }
         else request.caller.repeat = repeat
       }
       done()
@@ -28,12 +30,6 @@ export function repeatOf(request: FastifyRequest): Repeat | 'refused' | undefine
   if (key === undefined) return undefined
   return typeof key === 'string' && KEY.test(key) ? toRepeat(request, key) : 'refused'
 }
-
-const REFUSED = {
-  field: 'Idempotency-Key',
-  message: 'must be 1 to 255 printable ASCII characters without spaces',
-  code: 'FORMAT',
-} as const
 
 function toRepeat({ method, routeOptions, params, body }: FastifyRequest, key: string): Repeat {
   const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => parameterOf(params, name))

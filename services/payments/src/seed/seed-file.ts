@@ -5,11 +5,9 @@ import { hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 
 const operation = z.union([
-  z
-    .strictObject({ capture: amount() })
-    .transform(({ capture }) => ({ operation: 'capture' as const, amount: capture })),
-  z.strictObject({ refund: amount() }).transform(({ refund }) => ({ operation: 'refund' as const, amount: refund })),
-  z.strictObject({ void: amount() }).transform(({ void: voided }) => ({ operation: 'void' as const, amount: voided })),
+  z.strictObject({ capture: amount() }).transform(({ capture }) => ({ kind: 'capture' as const, amount: capture })),
+  z.strictObject({ refund: amount() }).transform(({ refund }) => ({ kind: 'refund' as const, amount: refund })),
+  z.strictObject({ void: amount() }).transform(({ void: voided }) => ({ kind: 'void' as const, amount: voided })),
 ])
 
 const SeedApp = z.strictObject({ id: id(), name: name().optional(), key: z.uuid() })

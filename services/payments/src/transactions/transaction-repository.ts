@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Judged } from '../access/admit.ts'
+import { judged, prepareForCaller } from '../access/access-query.ts'
+import type { Judged, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
@@ -10,7 +11,7 @@ import {
   readBelow,
 } from '../pagination/list-below-merchant.ts'
 import type { InTurn, Piece } from '../pagination/pieces.ts'
-import type { Transaction } from './transaction.ts'
+import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
 
 /** Transactions with those trails whose lengths pass. */
@@ -72,4 +73,30 @@ export async function listTransactions(
 ): Promise<Judged & Piece<Transaction>> {
   const { rows, ...rest } = await readBelow(lanes, transactionsOfMerchant, input)
   return { ...rest, rows: rows.map(toTransaction) }
+}
+
+/** Who wants to do what to which transaction. */
+export interface OperationAccess extends Credentials {
+  readonly transactionId: string
+  readonly kind: OperationKind
+}
+
+const judgeQuery = prepareForCaller(
+  'judge_operation',
+  ({ fromCaller, joinMembership }, p: OperationAccess) => sql<{ verdict: Verdict; identity_id: string | null }>`
+    SELECT ${judged(sql`t.merchant_id`)}
+    ${fromCaller}
+    LEFT JOIN LATERAL (
+      SELECT t.merchant_id FROM ${sql.table('owners')}(${p.transactionId}) o
+      JOIN ${sql.table('transactions')} t ON t.merchant_id = o.merchant_id AND t.id = ${p.transactionId}
+    ) t ON true
+    LEFT JOIN ${sql.table('merchants')} m
+      ON m.id = t.merchant_id AND (m.claim ->> ('can' || initcap(${p.kind})))::boolean
+    ${joinMembership(sql`m.id`)}`,
+)
+
+/** Judges access alone, for a request whose body was refused. */
+export async function judgeOperation(lanes: Lanes, access: OperationAccess): Promise<Judged> {
+  const { verdict, identity_id } = await lanes.read.one(judgeQuery, access)
+  return { verdict, identityId: identity_id }
 }

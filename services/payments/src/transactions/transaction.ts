@@ -29,6 +29,9 @@ export interface TrailEntry {
   readonly rateDate: string | null
 }
 
+/** What a merchant may do to a transaction. */
+export type OperationKind = 'capture' | 'refund' | 'void'
+
 /** A transaction with its trail, oldest entry first. */
 export interface Transaction {
   readonly id: string

@@ -15,12 +15,10 @@ export interface AddAppRequest {
 
 /** Makes an app a member, with the rights of any other. @throws 400 when there is no such app */
 export async function addApp(
-  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, appId }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const { app, verdict } = admit(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
-    if (!app) throw invalidFields([{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }])
-    return { app, replayed: verdict === 'replayed' }
-  })
+  const { app, verdict } = admit(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
+  if (!app) throw invalidFields([{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }])
+  return { app, replayed: verdict === 'replayed' }
 }

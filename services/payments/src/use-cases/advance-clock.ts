@@ -18,17 +18,15 @@ const EXPIRY_BATCHES = 50
 
 /** Lets time pass for a test merchant, and what it makes expire. @throws 400 when its clock would run more than 100 years ahead */
 export async function advanceClock(
-  deps: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'authorizationExpiryDays'>,
+  deps: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
   { caller, flaw, merchantId, seconds }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
-  return deps.repeats.run(caller, async () => {
-    const advanced = await callAdvanceClock(deps.lanes, { ...callerColumns(caller), merchantId, seconds })
-    const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
-    if (isTooFar) throw invalidFields([TOO_FAR])
-    if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
-    await expireAuthorizations(deps, { merchantId, batches: EXPIRY_BATCHES })
-    return { now, replayed: verdict === 'replayed' }
-  })
+  const advanced = await callAdvanceClock(deps.lanes, { ...callerColumns(caller), merchantId, seconds })
+  const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
+  if (isTooFar) throw invalidFields([TOO_FAR])
+  if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
+  await expireAuthorizations(deps, { merchantId, batches: EXPIRY_BATCHES })
+  return { now, replayed: verdict === 'replayed' }
 }
 
 const TOO_FAR = { field: 'advance', message: 'must not lead more than 100 years ahead', code: 'RANGE' } as const

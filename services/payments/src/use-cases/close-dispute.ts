@@ -19,17 +19,15 @@ export interface CloseDisputeInput {
  * @throws 409 when it was closed the other way
  */
 export async function closeDispute(
-  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, disputeId, outcome }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
-    const { verdict, dispute, refusal } = admit(caller, closed, flaw)
-    if (refusal === 'conflict') throw disputeClosed()
-    if (refusal === 'trail-full') throw invalidFields([TRAIL_FULL])
-    if (!dispute) throw new Error(`dispute_close answered ${verdict} without a dispute`)
-    return { dispute, replayed: verdict === 'replayed' }
-  })
+  const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
+  const { verdict, dispute, refusal } = admit(caller, closed, flaw)
+  if (refusal === 'conflict') throw disputeClosed()
+  if (refusal === 'trail-full') throw invalidFields([TRAIL_FULL])
+  if (!dispute) throw new Error(`dispute_close answered ${verdict} without a dispute`)
+  return { dispute, replayed: verdict === 'replayed' }
 }
 
 const TRAIL_FULL = { field: 'body', message: 'the trail of the transaction is full', code: 'LIMIT_EXCEEDED' } as const

@@ -13,13 +13,11 @@ export interface CreateMerchantInput {
 
 /** Makes a merchant, of which the caller becomes a member. Its fees are those of the settings at this time. A repeated one is found. */
 export async function createMerchant(
-  { lanes, pricing, repeats }: Pick<PaymentsDeps, 'lanes' | 'pricing' | 'repeats'>,
+  { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
   { caller, flaw, merchant: given }: CreateMerchantInput,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const values = given && { ...given, claim: DEFAULT_CLAIM, pricing }
-    const { merchant, verdict } = admit(caller, await callCreateMerchant(lanes, { caller, merchant: values }), flaw)
-    if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
-    return { merchant, replayed: verdict === 'replayed' }
-  })
+  const values = given && { ...given, claim: DEFAULT_CLAIM, pricing }
+  const { merchant, verdict } = admit(caller, await callCreateMerchant(lanes, { caller, merchant: values }), flaw)
+  if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
+  return { merchant, replayed: verdict === 'replayed' }
 }

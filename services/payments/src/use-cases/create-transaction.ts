@@ -2,8 +2,7 @@ import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { completeScenario } from '../acquirers/scenario.ts'
-import type { FieldError } from '../bodies/field-error.ts'
-import { type Charge, unknownSource } from '../charges/charge.ts'
+import type { Charge } from '../charges/charge.ts'
 import {
   type Attempt,
   type BegunCharge,
@@ -13,7 +12,7 @@ import {
 } from '../charges/charge-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields, paymentRefused } from '../error-body.ts'
-import { rateUnavailable } from '../errors.ts'
+import { currencyWithoutRate, rateUnavailable, unknownSource } from '../errors.ts'
 import { processingErrorOf } from '../processing/status-code.ts'
 
 /** A charge as a client asks for it; null when its body was refused. */
@@ -26,7 +25,7 @@ export interface CreateTransactionInput {
   readonly sourceField: string
 }
 
-type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'acquirers' | 'vault' | 'wait' | 'rateAgeDaysMax'>
+type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 'rateAgeDaysMax'>
 
 const POLL_MS = 250
 const POLLS = 20
@@ -42,23 +41,20 @@ export async function createTransaction(
   deps: ChargeDeps,
   input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
-  return deps.repeats.run(input.caller, async () => {
-    const begun = await beginOnceFree(deps, input)
-    const { verdict, attempt, end, refusal } = admit(input.caller, begun, input.flaw)
-    if (refusal === 'unknown-source') throw invalidFields([unknownSource(input.sourceField)])
-    if (refusal === 'no-rate') throw invalidFields([NO_RATE])
-    if (refusal === 'stale-rate') throw rateUnavailable()
-    const replayed = verdict === 'replayed'
-    const { merchantId, charge } = input
-    const reached =
-      end ?? (attempt && charge ? await attemptCharge(deps, { ...charge, merchantId }, attempt) : undefined)
-    if (!reached) throw new Error(`charge_begin answered ${verdict} without an attempt`)
-    if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
-    return { transactionId: reached.transactionId, replayed }
-  })
+  const begun = await beginOnceFree(deps, input)
+  const { verdict, attempt, end, refusal } = admit(input.caller, begun, input.flaw)
+  if (refusal === 'unknown-source') throw invalidFields([unknownSource(input.sourceField)])
+  if (refusal === 'no-rate') throw invalidFields([currencyWithoutRate()])
+  if (refusal === 'stale-rate') throw rateUnavailable()
+  const replayed = verdict === 'replayed'
+  const { merchantId, charge } = input
+  const reached = end ?? (attempt && charge ? await attemptCharge(deps, { ...charge, merchantId }, attempt) : undefined)
+  if (!reached) throw new Error(`charge_begin answered ${verdict} without an attempt`)
+  if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
+  return { transactionId: reached.transactionId, replayed }
 }
 
-/** Another process may be asking the acquirer under the same key: its end is waited for, within 5 s. */
+/** Another request may be asking the acquirer under the same key. Wait up to 5 s for its end (reference: Idempotency-Key). */
 async function beginOnceFree(
   { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
   { caller, merchantId, charge }: CreateTransactionInput,
@@ -121,5 +117,3 @@ function errorCodeOf(outcome: AuthorizationOutcome): number | null {
   if (outcome.verdict === 'approved') return null
   return outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : processingErrorOf(outcome.statusCode)
 }
-
-const NO_RATE: FieldError = { field: 'currency', message: 'has no exchange rate', code: 'UNKNOWN' }

@@ -16,7 +16,7 @@ export interface CreateWebhookRequest {
   readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
 }
 
-type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'randomBytes' | 'webhooks'>
+type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>
 
 const refusals: Readonly<Record<'not-https' | 'too-many' | 'internal', FieldError>> = {
   'not-https': { field: 'url', message: 'must be an https URL', code: 'FORMAT' },
@@ -26,18 +26,16 @@ const refusals: Readonly<Record<'not-https' | 'too-many' | 'internal', FieldErro
 
 /** Makes a webhook. Its secret is answered here, and by a repeat of the same request, and never again. */
 export async function createWebhook(
-  { lanes, repeats, randomBytes, webhooks }: CreateWebhookDeps,
+  { lanes, randomBytes, webhooks }: CreateWebhookDeps,
   { caller, flaw: given, merchantId, webhook: values }: CreateWebhookRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const isInternal = values !== null && !webhooks.outbound.mayCall({ url: values.url, origin: 'data' })
   const flaw = given ?? (isInternal ? { stage: 'validation', error: invalidFields([refusals.internal]) } : undefined)
-  return repeats.run(caller, async () => {
-    const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
-    const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
-    const { webhook, refusal, verdict } = admit(caller, await callCreateWebhook(lanes, input), flaw)
-    if (refusal) throw invalidFields([refusals[refusal]])
-    if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
-    const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
-    return { webhook, secret, replayed: verdict === 'replayed' }
-  })
+  const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
+  const { webhook, refusal, verdict } = admit(caller, await callCreateWebhook(lanes, input), flaw)
+  if (refusal) throw invalidFields([refusals[refusal]])
+  if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
+  const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
+  return { webhook, secret, replayed: verdict === 'replayed' }
 }

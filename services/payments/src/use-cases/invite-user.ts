@@ -13,7 +13,7 @@ export interface InviteUserRequest {
   readonly email: string | null
 }
 
-type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'repeats' | 'randomBytes' | 'jobs' | 'outbox'>
+type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'>
 
 /**
  * Invites a person by e-mail, unless they are a member already, and answers whether they were. The mail is a job of the same
@@ -23,13 +23,11 @@ export async function inviteUser(
   deps: InviteDeps,
   { caller, flaw, merchantId, email }: InviteUserRequest,
 ): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
-  return deps.repeats.run(caller, async () => {
-    const token = drawToken(deps.randomBytes)
-    const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
-    const invitation = email === null ? null : { email, tokenHash: hashToken(token), task, data }
-    const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
-    const { isMember, mailed, verdict } = admit(caller, result, flaw)
-    if (mailed) deps.outbox.wake()
-    return { isMember, replayed: verdict === 'replayed' }
-  })
+  const token = drawToken(deps.randomBytes)
+  const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
+  const invitation = email === null ? null : { email, tokenHash: hashToken(token), task, data }
+  const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
+  const { isMember, mailed, verdict } = admit(caller, result, flaw)
+  if (mailed) deps.outbox.wake()
+  return { isMember, replayed: verdict === 'replayed' }
 }

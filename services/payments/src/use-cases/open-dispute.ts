@@ -19,19 +19,17 @@ export interface OpenDisputeInput {
  * @throws 400 for more than was captured and is neither refunded nor disputed
  */
 export async function openDispute(
-  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, transactionId, dispute: given }: OpenDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
-    const { verdict, dispute, limit } = admit(caller, opened, flaw)
-    if (limit) {
-      const message = `Can dispute at most ${formatMoney(limit.currency, limit.amount)}`
-      throw invalidFields([{ field: 'amount', message, code: 'LIMIT_EXCEEDED' }])
-    }
-    if (!dispute) throw new Error(`dispute_open answered ${verdict} without a dispute`)
-    const replayed = verdict === 'replayed'
-    // An answer is repeated as it was, whatever became of the dispute since.
-    return { dispute: replayed ? { ...dispute, status: 'open', resolved: null } : dispute, replayed }
-  })
+  const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
+  const { verdict, dispute, limit } = admit(caller, opened, flaw)
+  if (limit) {
+    const message = `Can dispute at most ${formatMoney(limit.currency, limit.amount)}`
+    throw invalidFields([{ field: 'amount', message, code: 'LIMIT_EXCEEDED' }])
+  }
+  if (!dispute) throw new Error(`dispute_open answered ${verdict} without a dispute`)
+  const replayed = verdict === 'replayed'
+  // An answer is repeated as it was, whatever became of the dispute since.
+  return { dispute: replayed ? { ...dispute, status: 'open', resolved: null } : dispute, replayed }
 }

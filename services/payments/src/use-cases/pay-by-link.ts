@@ -1,6 +1,6 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { fingerprintOf } from '../access/fingerprint.ts'
 import { challengeUnavailable } from '../errors.ts'
-import { fingerprintOf } from '../idempotency/fingerprint.ts'
 import type { TokenisedCard } from '../payment-links/card-form.ts'
 import type { PayableLink } from '../payment-links/link.ts'
 import { orderOfLink } from '../payment-links/link-order.ts'

@@ -18,18 +18,16 @@ export interface PayOutInput {
  * @throws 400 on `balance` with the reason for which nothing is paid out
  */
 export async function payOut(
-  { lanes, repeats, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'payouts' | 'meter'>,
+  { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,
   { caller, flaw, merchantId }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const rules = flaw
-      ? { minimum: null, delayDays: null }
-      : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
-    const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
-    const { verdict, payout, skipped } = admit(caller, paid, flaw)
-    if (verdict === 'done') countPayouts(meter)(skipped)
-    if (skipped) throw invalidFields([{ field: 'balance', message: skipped, code: 'LIMIT_EXCEEDED' }])
-    if (!payout) throw new Error(`payout answered ${verdict} without a payout`)
-    return { payout, replayed: verdict === 'replayed' }
-  })
+  const rules = flaw
+    ? { minimum: null, delayDays: null }
+    : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
+  const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
+  const { verdict, payout, skipped } = admit(caller, paid, flaw)
+  if (verdict === 'done') countPayouts(meter)(skipped)
+  if (skipped) throw invalidFields([{ field: 'balance', message: skipped, code: 'LIMIT_EXCEEDED' }])
+  if (!payout) throw new Error(`payout answered ${verdict} without a payout`)
+  return { payout, replayed: verdict === 'replayed' }
 }

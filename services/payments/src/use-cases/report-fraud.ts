@@ -14,13 +14,11 @@ export interface ReportFraudInput {
 
 /** Keeps a fraud alert, as the acquirer would report it. */
 export async function reportFraud(
-  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, transactionId, fraud: given }: ReportFraudInput,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })
-    const { verdict, fraud } = admit(caller, added, flaw)
-    if (!fraud) throw new Error(`fraud_add answered ${verdict} without a fraud alert`)
-    return { fraud, replayed: verdict === 'replayed' }
-  })
+  const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })
+  const { verdict, fraud } = admit(caller, added, flaw)
+  if (!fraud) throw new Error(`fraud_add answered ${verdict} without a fraud alert`)
+  return { fraud, replayed: verdict === 'replayed' }
 }

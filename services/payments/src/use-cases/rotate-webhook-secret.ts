@@ -15,15 +15,13 @@ export interface RotateSecretRequest {
 
 /** Gives a webhook a new secret, which is answered here alone. For 24 h the one before signs beside it. */
 export async function rotateWebhookSecret(
-  { lanes, repeats, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'repeats' | 'randomBytes' | 'webhooks'>,
+  { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
   { caller, flaw, merchantId, webhookId }: RotateSecretRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const sealed = flaw ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
-    const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
-    const { webhook, verdict } = admit(caller, result, flaw)
-    if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
-    const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
-    return { webhook, secret, replayed: verdict === 'replayed' }
-  })
+  const sealed = flaw ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
+  const { webhook, verdict } = admit(caller, result, flaw)
+  if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
+  const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
+  return { webhook, secret, replayed: verdict === 'replayed' }
 }

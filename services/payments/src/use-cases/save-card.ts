@@ -1,9 +1,9 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
-import { unknownSource } from '../charges/charge.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields, paymentRefused } from '../error-body.ts'
+import { unknownSource } from '../errors.ts'
 
 /** A card to be kept; null when the body was refused. */
 export interface SaveCardInput {
@@ -18,17 +18,15 @@ export interface SaveCardInput {
  * @throws 400 with a processing error when the merchant may not keep cards
  */
 export async function saveCard(
-  { lanes, repeats }: Pick<PaymentsDeps, 'lanes' | 'repeats'>,
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, card }: SaveCardInput,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
-  return repeats.run(caller, async () => {
-    const { transactionId = null, notes = null } = card ?? {}
-    const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-    const { verdict, cardId, errorCode, hasSource } = admit(caller, saved, flaw)
-    if (!hasSource) throw invalidFields([unknownSource('transactionId')])
-    const replayed = verdict === 'replayed'
-    if (errorCode !== null) throw paymentRefused(errorCode, { replayed })
-    if (cardId === null) throw new Error(`create_card answered ${verdict} without a card`)
-    return { cardId, replayed }
-  })
+  const { transactionId = null, notes = null } = card ?? {}
+  const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
+  const { verdict, cardId, errorCode, hasSource } = admit(caller, saved, flaw)
+  if (!hasSource) throw invalidFields([unknownSource('transactionId')])
+  const replayed = verdict === 'replayed'
+  if (errorCode !== null) throw paymentRefused(errorCode, { replayed })
+  if (cardId === null) throw new Error(`create_card answered ${verdict} without a card`)
+  return { cardId, replayed }
 }

@@ -13,7 +13,7 @@ import {
 } from '../seed/seed-repository.ts'
 import { seedTransaction } from './seed-transaction.ts'
 
-type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'vault' | 'moves'>
+type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'vault' | 'operations'>
 
 /** How many objects were new, and how many operations were carried out. */
 export interface SeedReport {
@@ -35,7 +35,7 @@ export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> 
     transactions: await countNew(file.transactions, (transaction) => seedTransaction(trx, deps, transaction)),
   }))
   let operations = 0
-  for (const transaction of file.transactions) operations += await operate(deps, transaction)
+  for (const transaction of file.transactions) operations += await runOperations(deps, transaction)
   return { ...inserted, operations }
 }
 
@@ -48,17 +48,17 @@ function seedMerchants(trx: Kysely<PaymentsTables>, { pricing }: SeedDeps, { mer
 }
 
 /** Goes on with the operation that the trail does not have yet. */
-async function operate({ database, moves }: SeedDeps, transaction: SeedTransaction): Promise<number> {
+async function runOperations({ database, operations: queue }: SeedDeps, transaction: SeedTransaction): Promise<number> {
   const { id, merchantId, operations } = transaction
   if (operations.length === 0) return 0
   const keyMac = await findMemberKey(database.db, merchantId)
   if (!keyMac) throw new Error(`transaction ${id}: merchant ${merchantId} has no app that could operate`)
   const left = operations.slice(await getTrailLength(database.db, merchantId, id))
-  for (const { operation, amount } of left) {
-    const move = { keyMac, person: null, repeat: undefined, transactionId: id, operation, amount }
-    const { verdict, refusal } = await moves.move(move)
+  for (const { kind, amount } of left) {
+    const operation = { keyMac, person: null, repeat: undefined, transactionId: id, kind, amount }
+    const { verdict, refusal } = await queue.run(operation)
     if (verdict !== 'done' || refusal) {
-      throw new Error(`transaction ${id}: ${operation} of ${amount}: ${refusal?.reason ?? verdict}`)
+      throw new Error(`transaction ${id}: ${kind} of ${amount}: ${refusal?.reason ?? verdict}`)
     }
   }
   return left.length

@@ -12,7 +12,6 @@ import {
 } from '../../../test/payments-app.ts'
 import type { Acquirer, AuthorizationRequest } from '../../acquirers/acquirer.ts'
 import { buildApp } from '../../app.ts'
-import { createRepeats } from '../../idempotency/repeats.ts'
 import { processingError } from '../../processing/processing-error.ts'
 
 const asked: AuthorizationRequest[] = []
@@ -342,7 +341,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(asked.splice(0)).toHaveLength(1)
   })
 
-  it('201, 409: a key whose charge another process is making is waited for, and not for ever', async () => {
+  it('201, 409: a repeat waits for the charge of the first request, 5 s at most', async () => {
     const [pending, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     answer = async () => {
       reached.resolve()
@@ -351,8 +350,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     }
     const waits: number[] = []
     const wait = async (ms: number) => void waits.push(ms)
-    const patient = await buildApp({ ...payments.deps, repeats: createRepeats() })
-    const hasty = await buildApp({ ...payments.deps, repeats: createRepeats(), wait })
+    const hasty = await buildApp({ ...payments.deps, wait })
     const request = {
       ...({ method: 'POST', url: `/merchants/${live}/transactions` } as const),
       headers: { ...member.headers, 'idempotency-key': 'elsewhere' },
@@ -362,11 +360,11 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     await reached.promise
     const late = await hasty.inject(request)
     expect([late.statusCode, late.headers['retry-after'], waits.reduce((a, b) => a + b)]).toEqual([409, '1', 5_000])
-    const second = patient.inject(request)
+    const second = payments.app.inject(request)
     pending.resolve()
     expect((await second).body).toBe((await first).body)
     expect((await second).headers['idempotent-replayed']).toBe('true')
     expect(asked.splice(0)).toHaveLength(1)
-    await Promise.all([patient.close(), hasty.close()])
+    await hasty.close()
   })
 })

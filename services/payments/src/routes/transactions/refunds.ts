@@ -4,7 +4,7 @@ import { amount, descriptor, pathId, reference } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
-import { moveTransaction } from '../../use-cases/move-transaction.ts'
+import { runOperation } from '../../use-cases/run-operation.ts'
 
 const RefundBody = z.object({
   amount: amount(),
@@ -28,8 +28,8 @@ export const refundsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, operation: 'refund', values: flaw ? null : body } as const
-      const { transaction, replayed } = await moveTransaction(app.deps, input)
+      const input = { caller, flaw, transactionId, kind: 'refund', values: flaw ? null : body } as const
+      const { transaction, replayed } = await runOperation(app.deps, input)
       replyCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }
     },

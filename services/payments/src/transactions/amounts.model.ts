@@ -1,3 +1,5 @@
+import type { OperationKind } from './transaction.ts'
+
 /** The state of a transaction, in minor units of its currency. `lost` is the part of `disputed` that is gone for good. */
 export interface Amounts {
   readonly amount: bigint
@@ -9,9 +11,6 @@ export interface Amounts {
   readonly lost: bigint
 }
 
-/** What a merchant may do to a transaction. */
-export type Operation = 'capture' | 'refund' | 'void'
-
 export type AmountsVerdict =
   | { readonly verdict: 'done'; readonly amounts: Amounts }
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
@@ -21,22 +20,22 @@ export function authorized(amount: bigint): Amounts {
   return { amount, pending: amount, captured: 0n, refunded: 0n, voided: 0n, disputed: 0n, lost: 0n }
 }
 
-/** How much an operation can be about at most. Money in an open or lost dispute cannot be refunded. */
-function possibleAmount(amounts: Amounts, operation: Operation): bigint {
-  return operation === 'refund' ? amounts.captured - amounts.refunded - amounts.disputed : amounts.pending
+/** The largest amount that an operation can have. Money in an open or lost dispute cannot be refunded. */
+function possibleAmount(amounts: Amounts, kind: OperationKind): bigint {
+  return kind === 'refund' ? amounts.captured - amounts.refunded - amounts.disputed : amounts.pending
 }
 
 /**
  * Captures, refunds or voids `amount`, which is positive. Captured money never becomes pending again.
- * The model of the rule in the SQL function `move_many` (reference: Movements).
+ * The model of the rule in the SQL function `run_operations` (reference: Movements).
  */
-export function operate(amounts: Amounts, operation: Operation, amount: bigint): AmountsVerdict {
-  const possible = possibleAmount(amounts, operation)
+export function operate(amounts: Amounts, kind: OperationKind, amount: bigint): AmountsVerdict {
+  const possible = possibleAmount(amounts, kind)
   if (amount > possible) return { verdict: 'limit-exceeded', possible }
-  return { verdict: 'done', amounts: { ...amounts, ...MOVES[operation](amounts, amount) } }
+  return { verdict: 'done', amounts: { ...amounts, ...CHANGES[kind](amounts, amount) } }
 }
 
-const MOVES: Readonly<Record<Operation, (before: Amounts, amount: bigint) => Partial<Amounts>>> = {
+const CHANGES: Readonly<Record<OperationKind, (before: Amounts, amount: bigint) => Partial<Amounts>>> = {
   capture: ({ pending, captured }, amount) => ({ pending: pending - amount, captured: captured + amount }),
   refund: ({ refunded }, amount) => ({ refunded: refunded + amount }),
   void: ({ pending, voided }, amount) => ({ pending: pending - amount, voided: voided + amount }),

@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { keyMac } from '../src/apps/app.ts'
 import { CHAIN_START } from '../src/ledger/chain.ts'
-import type { Rate } from '../src/money/rates.ts'
-import { callMoveMany, type Move } from '../src/transactions/move-repository.ts'
+import type { Rate } from '../src/money/ecb-rates.ts'
+import { callRunOperations, type Operation } from '../src/transactions/operation-queue.ts'
 import { customerPayment } from './customer-payment.ts'
 import { readLinks, recomputeChain } from './ledger-fixtures.ts'
 import { carryOut, type ModelTransaction, newTransaction } from './ledger-model.ts'
@@ -33,12 +33,13 @@ afterAll(() => payments.close())
 const TERMS = { marginBasisPoints: 0, ageDaysMax: 7 }
 const today = () => new Date().toISOString().slice(0, 10)
 
-function moveOf(move: Pick<Move, 'transactionId' | 'operation' | 'amount'> & Partial<Move>): Move {
-  return { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined, ...move }
+function operationOf(operation: Pick<Operation, 'transactionId' | 'kind' | 'amount'> & Partial<Operation>): Operation {
+  return { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined, ...operation }
 }
-const moveMany = (moves: readonly Move[]) => callMoveMany(payments.database.lanes, moves, TERMS)
+const runOperations = (operations: readonly Operation[]) =>
+  callRunOperations(payments.database.lanes, operations, TERMS)
 
-describe('move_many', () => {
+describe('run_operations', () => {
   it('agrees with the model over random operations in batches', async () => {
     const merchants = await Promise.all(
       ['DKK', 'EUR', 'USD'].map(async (currency) => {
@@ -65,7 +66,7 @@ describe('move_many', () => {
     const ids = [...state.keys()]
     const operation = fc.record({
       transactionId: fc.constantFrom(...ids),
-      operation: fc.constantFrom('capture', 'capture', 'refund', 'void'),
+      kind: fc.constantFrom('capture', 'capture', 'refund', 'void'),
       amount: fc.oneof(fc.integer({ min: 1, max: 5 }), fc.integer({ min: 1, max: 4_000 })),
     })
     const batch = fc.uniqueArray(operation, {
@@ -75,7 +76,7 @@ describe('move_many', () => {
     })
     await fc.assert(
       fc.asyncProperty(batch, async (asked) => {
-        const results = await moveMany(asked.map(moveOf))
+        const results = await runOperations(asked.map(operationOf))
         for (const [index, each] of asked.entries()) {
           const before = state.get(each.transactionId)
           const { verdict, transaction, refusal } = results[index] ?? {}
@@ -93,7 +94,7 @@ describe('move_many', () => {
           expect(transaction).toMatchObject(shown)
           expect(transaction?.trail).toHaveLength(trailLength)
           expect(transaction?.trail.at(-1)).toMatchObject({
-            ...{ kind: each.operation, amount: each.amount, balance: Number(expected.balance) },
+            ...{ kind: each.kind, amount: each.amount, balance: Number(expected.balance) },
             ...{ feeFlat: Number(expected.fee.flat), feeRate: Number(expected.fee.rate) },
           })
           state.set(each.transactionId, expected.transaction)
@@ -118,16 +119,16 @@ describe('move_many', () => {
     const stranger = await createTestApp(payments)
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const id = () => customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
-    const capture = (transactionId: string, changes: Partial<Move> = {}) =>
-      moveOf({ transactionId, operation: 'capture', amount: 100, ...changes })
-    const results = await moveMany([
+    const capture = (transactionId: string, changes: Partial<Operation> = {}) =>
+      operationOf({ transactionId, kind: 'capture', amount: 100, ...changes })
+    const results = await runOperations([
       capture(await id()),
       capture(UNKNOWN_ID),
       capture(await id(), { keyMac: keyMac(testPepper, stranger.key) }),
       capture(await id(), { keyMac: keyMac(testPepper, 'x') }),
       capture(await id(), { amount: 301 }),
       capture(await id(), { currency: 'EUR' }),
-      capture(await id(), { operation: 'void' }),
+      capture(await id(), { kind: 'void' }),
     ])
     expect(results.map(({ verdict, refusal }) => refusal?.reason ?? verdict)).toEqual([
       ...['done', 'not-found', 'forbidden', 'unauthorized', 'limit-exceeded', 'currency-mismatch', 'done'],
@@ -140,27 +141,27 @@ describe('move_many', () => {
   it('refuses captures after the 200th entry, and all after the 300th', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
-    const move = async (trailLength: number, operation: Move['operation']) => {
+    const runAt = async (trailLength: number, kind: Operation['kind']) => {
       const trail = { trail_length: trailLength }
       await payments.database.db.updateTable('transactions').set(trail).where('id', '=', id).execute()
-      const [result] = await moveMany([moveOf({ transactionId: id, operation, amount: 1 })])
+      const [result] = await runOperations([operationOf({ transactionId: id, kind, amount: 1 })])
       return result?.refusal ?? result?.verdict
     }
     const full = { reason: 'trail-full', currency: 'DKK' }
-    expect([await move(198, 'capture'), await move(199, 'capture')]).toEqual(['done', 'done'])
-    expect(await move(200, 'capture')).toEqual(full)
-    expect([await move(298, 'refund'), await move(300, 'refund')]).toEqual(['done', full])
-    expect([await move(299, 'void'), await move(300, 'void')]).toEqual(['done', full])
+    expect([await runAt(198, 'capture'), await runAt(199, 'capture')]).toEqual(['done', 'done'])
+    expect(await runAt(200, 'capture')).toEqual(full)
+    expect([await runAt(298, 'refund'), await runAt(300, 'refund')]).toEqual(['done', full])
+    expect([await runAt(299, 'void'), await runAt(300, 'void')]).toEqual(['done', full])
   })
 
   it('lessens what is exchanged by the margin, and shows the rate after it', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
     const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 300 })
     const foreign = await customerPayment(payments, merchantId, { currency: 'USD', amount: 100_000 })
-    const capture = (transactionId: string) => moveOf({ transactionId, operation: 'capture', amount: 100 })
-    const [plain] = await moveMany([capture(foreign)])
+    const capture = (transactionId: string) => operationOf({ transactionId, kind: 'capture', amount: 100 })
+    const [plain] = await runOperations([capture(foreign)])
     const terms = { ...TERMS, marginBasisPoints: 5_000 }
-    const [own, lessened] = await callMoveMany(payments.database.lanes, [capture(id), capture(foreign)], terms)
+    const [own, lessened] = await callRunOperations(payments.database.lanes, [capture(id), capture(foreign)], terms)
     const rateOf = (result: typeof own) => Number(result?.transaction?.trail.at(-1)?.rate)
     expect(own?.transaction?.trail[0]).toMatchObject({ balance: 100 - 25 - 1, rate: null })
     expect(rateOf(lessened)).toBeCloseTo(rateOf(plain) / 2, 6)

@@ -1,5 +1,5 @@
 import { type Decimal, printDecimal, readDecimal } from './decimal.ts'
-import { divideHalfEven } from './rounding.ts'
+import { divideHalfEven } from './rounding.model.ts'
 
 /** One side of an exchange. */
 export interface Quote {

@@ -1,4 +1,4 @@
-import { divideHalfEven } from './rounding.ts'
+import { divideHalfEven } from '../money/rounding.model.ts'
 
 /** A capture: minor units of the transaction, and what they brought in the merchant's currency. */
 export interface CapturedAmount {

@@ -1,12 +1,4 @@
-/** What a euro cost on a day. */
-export interface Rate {
-  readonly currency: string
-  /** `2026-03-01`. */
-  readonly date: string
-  readonly source: 'embedded' | 'ecb'
-  /** Units of the currency, as decimal text. */
-  readonly rate: string
-}
+import type { Rate } from './ecb-rates.ts'
 
 /**
  * The rate that applies on a day (`2026-03-01`): of the latest date that is not after it, before the first date the first; on

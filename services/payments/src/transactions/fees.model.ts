@@ -1,4 +1,4 @@
-import { divideHalfEven } from './rounding.ts'
+import { divideHalfEven } from '../money/rounding.model.ts'
 
 /** What an operation costs, in minor units of the merchant's currency. `rate` is the amount charged by the rate. */
 export interface Fee {

@@ -1,0 +1,167 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import type { Lane } from '@trestle/database/lanes.ts'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createOperationQueue, type Operation, type OperationQueueOptions } from './operation-queue.ts'
+
+const TAG = '89abcdef'
+const id = (number: number, tag = TAG) => number.toString(16).padStart(16, '0') + tag
+
+function operationOf(transactionId: string, changes: Partial<Operation> = {}): Operation {
+  return {
+    keyMac: Buffer.alloc(32),
+    person: null,
+    transactionId,
+    kind: 'capture',
+    amount: 1,
+    repeat: undefined,
+    ...changes,
+  }
+}
+
+const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
+  repeat: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
+})
+
+/** A queue whose calls of the database end when the test says so; the calls that began are in `begun`. */
+function controlledQueue(changes: Partial<OperationQueueOptions> = {}) {
+  const begun: { ids: string[]; done: () => void; fail: (error: Error) => void }[] = []
+  const all = (_query: unknown, { operations }: { operations: string }) =>
+    new Promise((resolve, reject) => {
+      const ids = (JSON.parse(operations) as Operation[]).map(({ transactionId }) => transactionId)
+      const rows = ids.map((each) => ({ verdict: 'done', identity_id: each }))
+      begun.push({ ids, done: () => resolve(rows), fail: reject })
+    })
+  const write = { all } as unknown as Lane
+  const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
+  const queue = createOperationQueue({ lanes: { write }, meter: createNoopMeter(), terms, scope: 'any', ...changes })
+  return { begun, run: queue.run }
+}
+
+/** For operations whose answer the test does not await. */
+const abandon = (answer: Promise<unknown>) => void answer.catch(() => {})
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** What PostgreSQL says of a lock that was not granted in time: nothing was done. */
+const lockTimeout = () => Object.assign(new pg.DatabaseError('lock timeout', 0, 'error'), { code: '55P03' })
+
+describe('createOperationQueue', () => {
+  it('sends operations together, each transaction once at a time', async () => {
+    const { begun, run } = controlledQueue()
+    const answers = [1, 2, 3, 3].map((number) => run(operationOf(id(number))))
+    await turn()
+    expect(begun.map(({ ids }) => ids)).toEqual([[id(1), id(2), id(3)]])
+    begun[0]?.done()
+    await turn()
+    expect(begun[1]?.ids).toEqual([id(3)])
+    begun[1]?.done()
+    expect(await Promise.all(answers)).toMatchObject([
+      { identityId: id(1) },
+      { identityId: id(2) },
+      { identityId: id(3) },
+      { identityId: id(3) },
+    ])
+  })
+
+  it('takes 128 at a time at most', async () => {
+    const { begun, run } = controlledQueue()
+    for (let number = 0; number < 200; number++) abandon(run(operationOf(id(number))))
+    await turn()
+    expect(begun[0]?.ids).toHaveLength(128)
+  })
+
+  // ASVS 15.2.2
+  it('503: when 4,096 wait', async () => {
+    const { begun, run } = controlledQueue()
+    abandon(run(operationOf(id(0))))
+    abandon(run(operationOf(id(0))))
+    await turn()
+    for (let number = 0; number < 4_095; number++) abandon(run(operationOf(id(0))))
+    await expect(run(operationOf(id(0)))).rejects.toMatchObject({
+      status: 503,
+      code: 'SERVER_BUSY',
+      headers: { 'retry-after': '1' },
+    })
+    begun[0]?.done()
+    await turn()
+    expect(begun[1]?.ids).toEqual([id(0)])
+  })
+
+  it('keeps a batch to one merchant where it is told so', async () => {
+    const { begun, run } = controlledQueue({ scope: 'merchant' })
+    abandon(run(operationOf(id(2))))
+    for (const tag of [TAG, '00000000', '11111111']) abandon(run(operationOf(id(1, tag))))
+    await turn()
+    expect(begun.map(({ ids }) => ids.map((each) => each.slice(16)))).toEqual([[TAG, TAG], ['00000000']])
+  })
+
+  it('lets repeats with one key wait for the first request, then sends each of them itself', async () => {
+    const { begun, run } = controlledQueue()
+    const answers = [1, 2, 3].map(() => run(operationOf(id(1), withKey('k'))))
+    for (let calls = 1; calls <= 3; calls++) {
+      await turn()
+      expect(begun.map(({ ids }) => ids)).toEqual(Array.from({ length: calls }, () => [id(1)]))
+      begun[calls - 1]?.done()
+    }
+    expect(await Promise.all(answers)).toHaveLength(3)
+  })
+
+  it('lets repeats take turns after failures', async () => {
+    const { begun, run } = controlledQueue()
+    const answers = [1, 2].map(() => run(operationOf(id(1), withKey('k'))).catch(({ message }: Error) => message))
+    await turn()
+    begun[0]?.fail(new Error('failure'))
+    await turn()
+    expect(begun).toHaveLength(2)
+    begun[1]?.done()
+    expect(await Promise.all(answers)).toMatchObject(['failure', { identityId: id(1) }])
+  })
+
+  it('holds no repeat up by a batch that is run again, one by one', async () => {
+    const { begun, run } = controlledQueue()
+    const answers = [run(operationOf(id(1), withKey('k'))), run(operationOf(id(2)))]
+    await turn()
+    answers.push(run(operationOf(id(1), withKey('k'))))
+    begun[0]?.fail(lockTimeout())
+    await turn()
+    expect(begun.slice(1).map(({ ids }) => ids)).toEqual([[id(1)], [id(2)]])
+    begun[1]?.done()
+    begun[2]?.done()
+    await turn()
+    expect(begun[3]?.ids).toEqual([id(1)])
+    begun[3]?.done()
+    expect(await Promise.all(answers)).toHaveLength(3)
+    expect(begun).toHaveLength(4)
+  })
+})
+
+describe('createOperationQueue, when the first request does not end', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it.each<[number, string, string, Partial<Operation>]>([
+    [409, 'CONFLICT', 'a repeat of it', withKey('k')],
+    [503, 'SERVER_BUSY', 'another body with its key', withKey('k', 2)],
+    [503, 'SERVER_BUSY', 'another key', withKey('l')],
+    [503, 'SERVER_BUSY', 'another client', { ...withKey('k'), keyMac: Buffer.alloc(32, 9) }],
+    [503, 'SERVER_BUSY', 'a user', { ...withKey('k'), keyMac: null, person: 'john@example.com' }],
+    [503, 'SERVER_BUSY', 'another operation without a key', {}],
+  ])('%i %s: refuses, after 5 s, %s', async (status, code, _what, changes) => {
+    const { begun, run } = controlledQueue()
+    const first = run(operationOf(id(1), withKey('k')))
+    await turn()
+    const late = expect(run(operationOf(id(1), changes))).rejects.toMatchObject({
+      ...{ status, code, headers: { 'retry-after': '1' } },
+    })
+    await vi.advanceTimersByTimeAsync(5_000)
+    await late
+    begun[0]?.done()
+    await first
+    expect(begun).toHaveLength(1)
+  })
+})

@@ -1,0 +1,183 @@
+import type { Meter } from '@opentelemetry/api'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import { createGroupCommit } from '@trestle/database/batches/group-commit.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
+import { sql } from 'kysely'
+import type { Judged, Verdict } from '../access/admit.ts'
+import type { Credentials, Repeat } from '../access/caller.ts'
+import { conflict, serverBusy } from '../errors.ts'
+import type { OperationKind, Transaction } from './transaction.ts'
+import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
+
+/** A capture, refund or void that a client asks for. `amount` is positive, in minor units of the transaction's currency. */
+export interface Operation extends Credentials {
+  readonly kind: OperationKind
+  readonly transactionId: string
+  readonly amount: number
+  /** The currency that the client expects. */
+  readonly currency?: string | undefined
+  readonly descriptor?: string | undefined
+  readonly reference?: string | undefined
+  readonly repeat: Repeat | undefined
+}
+
+/** Why an operation was refused. Amounts are in `currency`, that of the transaction. */
+export type OperationRefusal =
+  | { readonly reason: 'currency-mismatch' | 'trail-full' | 'rate-unavailable'; readonly currency: string }
+  | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
+
+/** The transaction after the operation (for a repeat, as it was after the first request), or the refusal. */
+export interface OperationResult extends Judged {
+  readonly transaction?: Transaction | undefined
+  readonly refusal?: OperationRefusal | undefined
+}
+
+/** Which exchange rates are good enough for captures. */
+export interface RateTerms {
+  /** What an exchange is lessened by, in basis points. */
+  readonly marginBasisPoints: number
+  /** With an older rate, captures of live merchants are refused. */
+  readonly ageDaysMax: number
+}
+
+export interface OperationQueueOptions {
+  readonly lanes: Pick<Lanes, 'write'>
+  readonly meter: Meter
+  readonly terms: RateTerms
+  /** `merchant`: a batch contains operations of one merchant only. */
+  readonly scope: 'any' | 'merchant'
+}
+
+export type OperationQueue = ReturnType<typeof createOperationQueue>
+
+const BATCH_SIZE_MAX = 128
+
+/**
+ * The way of all captures, refunds and voids of this process to the database. Operations that arrive while batches are under
+ * way go together in the next one. A batch contains each transaction once, so a repeat with the same Idempotency-Key waits here
+ * until the first request has ended, and then finds in the database what that left. Other processes do the same, so correctness
+ * depends on the locks of the database alone (reference: Batches, Idempotency-Key).
+ */
+export function createOperationQueue({ lanes, meter, terms, scope }: OperationQueueOptions) {
+  const count = createCounters(meter)
+  const running = new Set<string>()
+  const group = createGroupCommit<Operation, OperationResult>({
+    carryOut: (operations) => callRunOperations(lanes, operations, terms),
+    keyOf: ({ transactionId }) => transactionId,
+    fits: (one, other) => scope === 'any' || isSameMerchant(one, other),
+    isWorthRepeating: isRefusedStatement,
+    sizeMax: BATCH_SIZE_MAX,
+    tooMany: serverBusy,
+  })
+  return {
+    /**
+     * Carries out an operation.
+     * @throws 503 before anything is done, when it would wait for more than 5 s; 409 instead, when the request that it repeats
+     * is still running by then
+     */
+    run: async (operation: Operation): Promise<OperationResult> => {
+      const name = nameOf(operation)
+      const isRepeat = name !== undefined && running.has(name)
+      if (name !== undefined) running.add(name)
+      try {
+        const result = await group.add(operation)
+        count.result(operation, result)
+        return result
+      } catch (error) {
+        if (isLockTimeout(error)) count.conflict(operation)
+        throw isRepeat && isServerBusy(error) ? conflict({ cause: error }) : error
+      } finally {
+        if (name !== undefined && !isRepeat) running.delete(name)
+      }
+    },
+  }
+}
+
+/** The last eight digits of an id are the tag of its merchant. */
+function isSameMerchant(one: Operation, other: Operation): boolean {
+  return one.transactionId.slice(16) === other.transactionId.slice(16)
+}
+
+function isServerBusy(error: unknown): boolean {
+  return error instanceof HttpError && error.code === serverBusy.code
+}
+
+/** The same for requests of one client with the same Idempotency-Key and body. Undefined without a key. */
+function nameOf({ keyMac, person, repeat }: Operation): string | undefined {
+  if (!repeat) return undefined
+  const { path, key, fingerprint } = repeat
+  return JSON.stringify([keyMac?.toString('base64'), person, path, key, fingerprint.toString('base64')])
+}
+
+type OperationRow = TransactionColumns & {
+  verdict: Verdict | OperationRefusal['reason']
+  identity_id: string | null
+  possible: bigint
+}
+
+const runQuery = prepare(
+  'run_operations',
+  (p: { operations: string } & RateTerms) => sql<OperationRow>`
+    SELECT f.verdict, f.identity_id, f.possible,
+      ${transactionColumns({ transaction: '(f.transaction)', amounts: '(f.moment)', instrument: '(f.instrument)' })}
+    FROM ${sql.table('run_operations')}(${p.operations}, ${p.marginBasisPoints}, ${p.ageDaysMax}) f`,
+)
+
+/**
+ * Carries out operations on different transactions: all of them are committed, or, when the call fails, none. Results are in
+ * the order of the operations.
+ */
+export async function callRunOperations(
+  { write }: OperationQueueOptions['lanes'],
+  operations: readonly Operation[],
+  terms: RateTerms,
+): Promise<readonly OperationResult[]> {
+  const rows = await write.all(runQuery, { operations: JSON.stringify(operations.map(toItem)), ...terms })
+  return rows.map(toResult)
+}
+
+function toItem({ keyMac, repeat, ...operation }: Operation): object {
+  const { key, fingerprint } = repeat ?? {}
+  return { ...operation, keyMac: keyMac?.toString('hex'), key, fingerprint: fingerprint?.toString('hex') }
+}
+
+function toResult(row: OperationRow): OperationResult {
+  const { verdict, identity_id: identityId, currency, possible } = row
+  switch (verdict) {
+    case 'done':
+    case 'replayed':
+      return { verdict, identityId, transaction: toTransaction(row) }
+    case 'limit-exceeded':
+      return { verdict: 'done', identityId, refusal: { reason: verdict, currency, possible } }
+    case 'currency-mismatch':
+    case 'trail-full':
+    case 'rate-unavailable':
+      return { verdict: 'done', identityId, refusal: { reason: verdict, currency } }
+    default:
+      return { verdict, identityId }
+  }
+}
+
+function createCounters(meter: Meter) {
+  const operations = meter.createCounter('payments_operations_total', {
+    description: 'Captures, refunds and voids that were judged',
+  })
+  const conflicts = startAtZero(
+    meter.createCounter('payments_operation_conflicts_total', {
+      description: 'Operations whose lock was not had in time',
+    }),
+    [{ kind: 'capture' }, { kind: 'refund' }, { kind: 'void' }],
+  )
+  const journals = meter.createCounter('payments_ledger_journals_total', { description: 'Journals that were booked' })
+  return {
+    result: ({ kind }: Operation, { verdict, transaction, refusal }: OperationResult) => {
+      const test = transaction === undefined ? {} : { test: transaction.test }
+      operations.add(1, { kind, ...test, outcome: refusal?.reason ?? verdict })
+      if (verdict === 'done' && transaction && kind !== 'void') journals.add(1, { kind })
+    },
+    conflict: ({ kind }: Operation) => conflicts.add(1, { kind }),
+  }
+}

@@ -1,0 +1,52 @@
+import { admit, type Flaw } from '../access/admit.ts'
+import type { Caller } from '../access/caller.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { invalidFields } from '../error-body.ts'
+import { amountBeyondLimit, otherCurrency, rateUnavailable, trailFull } from '../errors.ts'
+import { formatMoney } from '../money/minor-units.ts'
+import type { Operation, OperationRefusal } from '../transactions/operation-queue.ts'
+import type { OperationKind, Transaction } from '../transactions/transaction.ts'
+import { judgeOperation } from '../transactions/transaction-repository.ts'
+
+/** What a client asks of a transaction; values are null when its body was refused. */
+export interface RunOperationInput {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly transactionId: string
+  readonly kind: OperationKind
+  readonly values: Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'> | null
+}
+
+/**
+ * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
+ * the same money cannot both pass (reference: Refusal of amounts).
+ */
+export async function runOperation(
+  { lanes, operations }: Pick<PaymentsDeps, 'lanes' | 'operations'>,
+  { caller, flaw, transactionId, kind, values }: RunOperationInput,
+): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
+  const { keyMac, person, repeat } = caller
+  if (values === null) {
+    admit(caller, await judgeOperation(lanes, { keyMac, person, transactionId, kind }), flaw)
+    throw new Error('a body without values was admitted')
+  }
+  const result = await operations.run({ keyMac, person, repeat, transactionId, kind, ...values })
+  const { verdict, transaction, refusal } = admit(caller, result, flaw)
+  if (refusal) throw toError(refusal, kind)
+  if (!transaction) throw new Error(`run_operations answered ${verdict} without a transaction`)
+  return { transaction, replayed: verdict === 'replayed' }
+}
+
+function toError(refusal: OperationRefusal, kind: OperationKind): Error {
+  const { reason, currency } = refusal
+  switch (reason) {
+    case 'currency-mismatch':
+      return invalidFields([otherCurrency(currency)])
+    case 'limit-exceeded':
+      return invalidFields([amountBeyondLimit(kind, formatMoney(currency, refusal.possible))])
+    case 'trail-full':
+      return invalidFields([trailFull()])
+    case 'rate-unavailable':
+      return rateUnavailable()
+  }
+}
