@@ -22,8 +22,8 @@ import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import type { Persons } from './members/person-token.ts'
-import type { Money } from './merchants/merchant.ts'
 import { findExchanged } from './money/exchange-repository.ts'
+import type { Money } from './money/minor-units.ts'
 import {
   expectMigrations,
   observeDatabase,
@@ -35,8 +35,8 @@ import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testi
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import type { Telemetry } from './telemetry/open-telemetry.ts'
 import { createOperationQueue, type OperationQueue } from './transactions/operation-queue.ts'
-import { type CheckoutSeals, createCheckoutSeals } from './vault/checkout-seals.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
+import { type CheckoutSeals, createCheckoutSeals } from './vault/text-seal.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { takeRows, takeRowsCountingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'

@@ -4,11 +4,10 @@ import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import pg from 'pg'
 import { z } from 'zod'
-import type { FieldError } from './bodies/field-error.ts'
+import type { FieldError } from './errors.ts'
 import * as errors from './errors.ts'
 import { layOut } from './pagination/response-layout.ts'
-import { processingError } from './processing/processing-error.ts'
-import { processingErrorOf, statusCodeOf } from './processing/status-code.ts'
+import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
 /** The body of most errors. */
 const ErrorView = z.object({ code: z.string(), message: z.string() })

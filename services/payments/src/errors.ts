@@ -1,5 +1,4 @@
 import { defineError, type ErrorFactory } from '@trestle/common/errors/define-error.ts'
-import type { FieldError, FieldErrorCode } from './bodies/field-error.ts'
 
 /** Every error names its code in a header too: official clients read it there (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
@@ -58,6 +57,28 @@ export const challengeUnavailable = declare(
   'PAYMENT_CHALLENGE_UNAVAILABLE',
   'This step does not apply to the order; begin again at /payments',
 )
+
+export const FIELD_ERROR_CODES = [
+  'REQUIRED',
+  'TYPE',
+  'FORMAT',
+  'RANGE',
+  'IMMUTABLE',
+  'UNKNOWN',
+  'LIMIT_EXCEEDED',
+  'MISMATCH',
+  'DUPLICATE',
+] as const
+
+/** What may be wrong with a field (reference: Field errors). */
+export type FieldErrorCode = (typeof FIELD_ERROR_CODES)[number]
+
+/** One element of a 400 answer: `field` is the dotted path, or `body` for the whole. */
+export interface FieldError {
+  readonly field: string
+  readonly message: string
+  readonly code: FieldErrorCode
+}
 
 // Field errors that rules give: elements of the body of a 400 (reference: Field errors). Schemas of bodies give all others.
 function fieldError(field: string, code: FieldErrorCode, message: string): FieldError {

@@ -10,14 +10,14 @@ import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payme
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
 import type { FastifyBaseLogger } from 'fastify'
-import { observeAcquiring } from './acquirers/observe-acquiring.ts'
+import { observeAcquiring } from './acquirers/acquirer-tasks.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { observeLedger } from './ledger/verification.ts'
 import { paymentsNames } from './migrations.ts'
 import { observeRates } from './money/observe-rates.ts'
 import { tasks } from './tasks.ts'
-import { createJobKeys } from './vault/job-keys.ts'
+import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000

@@ -1,15 +1,11 @@
 import { type AnyTask, defineTask } from '@trestle/jobs/task.ts'
-import { acquirerTask } from './acquirers/acquirer-task.ts'
-import { confirmationTask } from './acquirers/confirmation-task.ts'
-import { acquirerEventsTask } from './acquirers/event-task.ts'
-import { inquiryTask } from './attempts/inquiry-task.ts'
-import { attemptSweepTask } from './attempts/sweep-task.ts'
+import { acquirerEventsTask, acquirerTask, confirmationTask } from './acquirers/acquirer-tasks.ts'
 import { simulatedDisputeTask } from './disputes/simulated-dispute-task.ts'
-import { expiryTask } from './expiry/expiry-task.ts'
+import { snapshotTask } from './ledger/snapshot-task.ts'
 import { invitationMailTask } from './mail/invitation-mail.ts'
 import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutTask } from './payouts/payout-task.ts'
-import { snapshotTask } from './snapshots/snapshot-task.ts'
+import { attemptSweepTask, expiryTask, inquiryTask } from './transactions/transaction-tasks.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
 
 /** Deletes expired and old rows of all nouns, every hour, in one process at a time. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { seedRows } from '../src/seed/seed-transaction-repository.ts'
-import { sealSeed } from '../src/use-cases/seed-transaction.ts'
+import { sealSeed } from '../src/use-cases/seed.ts'
 import type { TestPayments } from './payments-app.ts'
 
 /** A payment that a customer has made: what server-made ones go back to. */

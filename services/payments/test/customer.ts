@@ -1,4 +1,4 @@
-import type { Step } from '../src/tds/enrolment.ts'
+import type { Step } from '../src/checkout/enrolment.ts'
 import type { TestPayments } from './payments-app.ts'
 
 export interface Answer {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { callExpireAuthorizations } from '../src/expiry/expiry-repository.ts'
 import { CHAIN_START } from '../src/ledger/chain.ts'
+import { callExpireAuthorizations } from '../src/transactions/transaction-repository.ts'
 import { expireAll } from '../src/use-cases/expire-authorizations.ts'
 import { snapshotAccounts } from '../src/use-cases/snapshot-accounts.ts'
 import { customerPayment } from './customer-payment.ts'

@@ -1,7 +1,6 @@
-import type { Meter } from '@opentelemetry/api'
-import { createNoopMeter } from '@opentelemetry/api'
+import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { expect, it } from 'vitest'
-import { observeAcquiring } from '../src/acquirers/observe-acquiring.ts'
+import { observeAcquiring } from '../src/acquirers/acquirer-tasks.ts'
 import { openTestDatabase, UNKNOWN_ID } from './payments-app.ts'
 
 it('observeAcquiring: counts what waits for an operator, and jobs by state', async () => {

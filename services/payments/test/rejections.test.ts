@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { OPERATOR } from '../src/access/caller.ts'
 import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
 import { callPayOut } from '../src/payouts/payout-repository.ts'
+import { expireAuthorizations } from '../src/transactions/transaction-repository.ts'
 import { endConfirmations } from '../src/use-cases/end-confirmation.ts'
-import { expireAuthorizations } from '../src/use-cases/expire-authorizations.ts'
 import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
@@ -97,7 +97,7 @@ describe('an operation that the acquirer rejects', () => {
     const entry = await merchant.book('void', id, 600)
     const { deps } = payments
     await merchant.wait(8)
-    const expire = () => expireAuthorizations({ ...deps, authorizationExpiryDays: 7 }, { merchantId: merchant.id })
+    const expire = () => expireAuthorizations(deps.lanes, { merchantId: merchant.id, days: 7, batches: 10 })
     await expire()
     expect(await amounts(id)).toEqual([0, 0, 0, 1_000, 0])
     await merchant.answer(entry, REJECTED)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { simulatedRef } from '../src/acquirers/simulate.ts'
+import { simulatedRef } from '../src/acquirers/simulator.ts'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'

@@ -1,7 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { FieldError } from '../bodies/field-error.ts'
 import { invalidFields } from '../error-body.ts'
-import { conflict, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
+import { conflict, type FieldError, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Money } from '../merchants/merchant.ts'
-import type { Scenario } from './scenario.ts'
+import type { Scenario } from '../cards/scenario.ts'
+import type { Money } from '../money/minor-units.ts'
 
 /** What is asked of an acquirer: to reserve an amount on a card. */
 export interface AuthorizationRequest {

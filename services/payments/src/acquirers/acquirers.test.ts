@@ -1,8 +1,8 @@
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { expect, it } from 'vitest'
+import { completeScenario } from '../cards/scenario.ts'
 import type { Acquirer, AuthorizationRequest } from './acquirer.ts'
 import { createAcquirers } from './acquirers.ts'
-import { completeScenario } from './scenario.ts'
 
 const request: AuthorizationRequest = {
   ...{ idempotencyRef: 'a'.repeat(24), merchantId: 'b'.repeat(24), money: { currency: 'EUR', amount: 1 } },

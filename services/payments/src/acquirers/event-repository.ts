@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
-import type { Money } from '../merchants/merchant.ts'
+import type { Money } from '../money/minor-units.ts'
 
 type Db = Kysely<PaymentsTables>
 

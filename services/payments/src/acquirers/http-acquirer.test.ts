@@ -1,9 +1,9 @@
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { completeScenario } from '../cards/scenario.ts'
 import { type AcquirerTask, type AuthorizationRequest, NO_MERCHANT } from './acquirer.ts'
 import { createHttpAcquirer } from './http-acquirer.ts'
-import { completeScenario } from './scenario.ts'
 
 const attempt = '0123456789abcdef01234567'
 const merchantId = '89abcdef0123456789abcdef'

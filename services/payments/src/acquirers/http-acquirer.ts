@@ -1,7 +1,7 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
 import { isStorable, toStorable } from '../bodies/fields.ts'
-import { isRefusal } from '../processing/status-code.ts'
+import { isRefusal } from '../transactions/processing-error.ts'
 import {
   type Acquirer,
   type AcquirerNews,

@@ -1,4 +1,4 @@
-import type { ScenarioChanges } from './scenario.ts'
+import type { ScenarioChanges } from '../cards/scenario.ts'
 
 /** Status codes by the last two digits of the numbers that are refused. Their processing error has the same number. */
 const REFUSALS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { processingErrorOf } from '../processing/status-code.ts'
-import { completeScenario } from './scenario.ts'
-import { cardRefusal } from './simulate.ts'
+import { completeScenario } from '../cards/scenario.ts'
+import { processingErrorOf } from '../transactions/processing-error.ts'
+import { cardRefusal } from './simulator.ts'
 import { scenarioOfNumber } from './test-numbers.ts'
 import { scenarioOfPayment, TestObject } from './test-object.ts'
 

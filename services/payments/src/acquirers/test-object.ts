@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import type { ScenarioChanges } from '../cards/scenario.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { decimalMoneyShape, toMinorUnits } from '../money/decimal-money.ts'
-import type { ScenarioChanges } from './scenario.ts'
 import { scenarioOfNumber } from './test-numbers.ts'
 
 const Bound = z.union([

@@ -1,26 +1,5 @@
 import type { z } from 'zod'
-
-const CODES = [
-  'REQUIRED',
-  'TYPE',
-  'FORMAT',
-  'RANGE',
-  'IMMUTABLE',
-  'UNKNOWN',
-  'LIMIT_EXCEEDED',
-  'MISMATCH',
-  'DUPLICATE',
-] as const
-
-/** What may be wrong with a field (reference: Field errors). */
-export type FieldErrorCode = (typeof CODES)[number]
-
-/** One element of a 400 answer: `field` is the dotted path, or `body` for the whole. */
-export interface FieldError {
-  readonly field: string
-  readonly message: string
-  readonly code: FieldErrorCode
-}
+import { FIELD_ERROR_CODES, type FieldError, type FieldErrorCode } from '../errors.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -70,7 +49,7 @@ function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 function customCode(issue: z.core.$ZodIssueCustom): FieldErrorCode {
-  return CODES.find((code) => code === issue.params?.code) ?? 'FORMAT'
+  return FIELD_ERROR_CODES.find((code) => code === issue.params?.code) ?? 'FORMAT'
 }
 
 const NOUNS: Readonly<Record<string, string>> = {

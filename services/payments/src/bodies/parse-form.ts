@@ -1,4 +1,4 @@
-import type { FieldError, FieldErrorCode } from './field-error.ts'
+import type { FieldError, FieldErrorCode } from '../errors.ts'
 
 /** The values of a form before the schema gives them types: texts, objects without a prototype, and arrays made by `a[]`. */
 export type FormValue = string | FormValue[] | FormObject

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type FieldError, toFieldErrors } from './field-error.ts'
+import type { FieldError } from '../errors.ts'
+import { toFieldErrors } from './field-error.ts'
 
 /** Members for which JSON may say `false` to mean absent: the official Node client does so for `cardId`. */
 export const falseIsAbsent = z.registry<object>()

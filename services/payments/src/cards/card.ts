@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 /** A card that is kept for a merchant under an id of its own. Deprecated: charge from a previous transaction instead. */
 export interface Card {
   readonly id: string
@@ -10,4 +12,33 @@ export interface Card {
   readonly notes: string | null
   readonly deleted: Date | null
   readonly created: Date
+}
+
+/** A kept card on the wire (reference: Other objects). */
+export const CardView = z.object({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.iso.datetime(),
+  bin: z.string(),
+  last4: z.string(),
+  expiry: z.iso.datetime(),
+  scheme: z.string(),
+  notes: z.string().nullable(),
+  deleted: z.iso.datetime().nullable(),
+})
+
+/** Fills the view. Notes and deletion are null where there are none: the official client compares them so. */
+export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {
+  const { id, merchantId, bin, last4, scheme, notes } = card
+  return {
+    id,
+    merchantId,
+    created: created.toISOString(),
+    bin,
+    last4,
+    expiry: expiry.toISOString(),
+    scheme,
+    notes,
+    deleted: deleted?.toISOString() ?? null,
+  }
 }

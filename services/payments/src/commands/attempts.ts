@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
+import { bookReversal } from '../acquirers/book-answers.ts'
+import type { OperatorDeps } from '../deps.ts'
 import {
   findUnknownAttemptById,
   listUnsettledAttempts,
   type UnsettledAttempt,
   updateUnknownAttempt,
-} from '../attempts/attempt-repository.ts'
-import type { OperatorDeps } from '../deps.ts'
-import { noteReversal } from '../use-cases/inquire-attempt.ts'
+} from '../transactions/attempt-repository.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
 
 /** `payments attempts …`: authorizations of which nobody knows what became of them. */
@@ -46,6 +46,6 @@ async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: Operat
 async function reverse({ acquirers, database }: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
   const acquirer = acquirers.find(attempt.acquirer)
   if (!acquirer) throw new Error(`acquirer ${attempt.acquirer} is not configured`)
-  const isReversed = await noteReversal(database.db, attempt, await acquirer.reverse(attempt.id))
+  const isReversed = await bookReversal(database.db, attempt, await acquirer.reverse(attempt.id))
   if (!isReversed) throw new Error('the acquirer did not take the reversal')
 }

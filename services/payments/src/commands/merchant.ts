@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
-import { type Claim, DEFAULT_CLAIM, type Money, type Pricing } from '../merchants/merchant.ts'
+import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
 import { changeMerchant } from '../merchants/merchant-repository.ts'
-import { readMoney } from '../money/minor-units.ts'
+import { type Money, readMoney } from '../money/minor-units.ts'
 import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
 
 /** `payments merchant …`: what an operator settles with a merchant. */

@@ -1,3 +1,4 @@
+import type { Money } from '../money/minor-units.ts'
 /** What a merchant is allowed to do. */
 export interface Claim {
   readonly canChargeCard: boolean
@@ -6,12 +7,6 @@ export interface Claim {
   readonly canCapture: boolean
   readonly canRefund: boolean
   readonly canVoid: boolean
-}
-
-/** An amount in the minor units of its currency. */
-export interface Money {
-  readonly currency: string
-  readonly amount: number
 }
 
 /** Fees of a merchant: `rate` in basis points of a capture, `flat` for each capture, `dispute` for each lost one. */

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Money } from '../merchants/merchant.ts'
+import type { Money } from './minor-units.ts'
 
 const exchangeQuery = prepare(
   'exchange_today',

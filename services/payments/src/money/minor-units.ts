@@ -1,5 +1,10 @@
-import type { Money } from '../merchants/merchant.ts'
 import { currencyExponent, isCurrency } from './currencies.ts'
+
+/** An amount in the minor units of its currency. */
+export interface Money {
+  readonly currency: string
+  readonly amount: number
+}
 
 /** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping (reference: Field errors). */
 export function formatMoney(currency: string, amount: bigint): string {

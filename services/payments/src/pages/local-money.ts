@@ -1,7 +1,6 @@
 import Negotiator from 'negotiator'
-import type { Money } from '../merchants/merchant.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import { formatAmount } from '../money/minor-units.ts'
+import { formatAmount, type Money } from '../money/minor-units.ts'
 
 /** An amount as people of a locale write it, with the decimals of its currency. */
 export function formatLocalMoney({ currency, amount }: Money, locale: string): string {

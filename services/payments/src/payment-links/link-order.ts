@@ -1,5 +1,5 @@
+import type { Order } from '../checkout/payment-body.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import type { Order } from '../payments/payment-body.ts'
 import type { PayableLink } from './link.ts'
 
 /** The order of a link without its card: the script of the page completes it and sends it (reference: Payment page). */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import table from '../processing/processing-errors.json' with { type: 'json' }
-import { statusCodeOf } from '../processing/status-code.ts'
+import { statusCodeOf } from '../transactions/processing-error.ts'
+import table from '../transactions/processing-errors.json' with { type: 'json' }
 import { refusalOf, refusalTable } from './refusal.ts'
 import { speak } from './texts.ts'
 

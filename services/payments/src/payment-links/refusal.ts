@@ -1,6 +1,5 @@
-import { processingError } from '../processing/processing-error.ts'
-import { isRefusal, processingErrorOf } from '../processing/status-code.ts'
-import statusCodes from '../processing/status-codes.json' with { type: 'json' }
+import { isRefusal, processingError, processingErrorOf } from '../transactions/processing-error.ts'
+import statusCodes from '../transactions/status-codes.json' with { type: 'json' }
 import type { CardField } from './card-form.ts'
 import type { Say, TextName } from './texts.ts'
 

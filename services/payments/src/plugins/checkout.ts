@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Flaw } from '../access/admit.ts'
+import type { OrderRequest } from '../checkout/open-checkout.ts'
+import type { Order } from '../checkout/payment-body.ts'
 import { bodyInvalid, requestInvalid, versionMissing, versionUnsupported } from '../errors.ts'
-import type { Order } from '../payments/payment-body.ts'
-import type { OrderRequest } from '../use-cases/open-checkout.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
 /** Any page may call the checkout, without credentials (reference: Checkout). */

@@ -1,7 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
 import { expect, it } from 'vitest'
-import type { PaymentEnd } from '../payments/checkout-repository.ts'
+import type { PaymentEnd } from '../checkout/checkout-repository.ts'
 import { createRefusalLimit, createTurns } from './card-testing.ts'
 import { createRateLimits } from './limits.ts'
 

@@ -1,8 +1,8 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
+import type { PaymentEnd } from '../checkout/checkout-repository.ts'
 import { rateLimited } from '../errors.ts'
-import type { PaymentEnd } from '../payments/checkout-repository.ts'
 import type { RateLimits } from './limits.ts'
 import type { RateLimit } from './rate-limit.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
-import { VAULT_BODY_BYTES, VaultBody } from '../vault/vault-body.ts'
+import { VAULT_BODY_BYTES, VaultBody } from '../vault/card-token.ts'
 import { showLink } from './pos.ts'
 
 /** The vault at the root of the host that PAYMENTS_VAULT_HOST names: official clients post there (reference: Checkout). */

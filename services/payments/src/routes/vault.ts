@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { checkoutErrors } from '../error-body.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
-import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/vault-body.ts'
+import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/card-token.ts'
 
 /** Exchanges card data for a token (reference: Vault). */
 export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,4 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { judged, prepareForCaller } from '../access/access-query.ts'
 import type { Judged, Verdict } from '../access/admit.ts'
@@ -99,4 +100,43 @@ const judgeQuery = prepareForCaller(
 export async function judgeOperation(lanes: Lanes, access: OperationAccess): Promise<Judged> {
   const { verdict, identity_id } = await lanes.read.one(judgeQuery, access)
   return { verdict, identityId: identity_id }
+}
+
+/** Transactions that one call looks at: so few that nobody waits long for the lock of the merchant. */
+const EXPIRY_BATCH = 100
+
+interface ExpireInput {
+  readonly merchantId: string
+  readonly days: number
+  readonly limit: number
+}
+
+const expireQuery = prepare(
+  'expire_authorizations',
+  (p: ExpireInput) => sql<{ lookedAt: number; voided: number }>`
+    SELECT looked_at AS "lookedAt", voided
+    FROM ${sql.table('expire_authorizations')}(${p.merchantId}, ${p.days}, ${p.limit})`,
+)
+
+/** Voids what is left of a merchant's oldest authorizations, at most `limit` of them. Counts those it looked at and voided. */
+export function callExpireAuthorizations(
+  lanes: Lanes,
+  input: ExpireInput,
+): Promise<{ readonly lookedAt: number; readonly voided: number }> {
+  return lanes.write.one(expireQuery, input)
+}
+
+/**
+ * Voids what is left of a merchant's authorizations that are older than so many days; 0 days: of none. A transaction is looked
+ * at once, and again only when part of it becomes pending again (reference: Expiry of authorizations).
+ */
+export async function expireAuthorizations(
+  lanes: Lanes,
+  { merchantId, days, batches }: { readonly merchantId: string; readonly days: number; readonly batches: number },
+): Promise<void> {
+  if (days === 0) return
+  for (let batch = 0; batch < batches; batch++) {
+    const { lookedAt } = await callExpireAuthorizations(lanes, { merchantId, days, limit: EXPIRY_BATCH })
+    if (lookedAt < EXPIRY_BATCH) return
+  }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { processingError } from '../processing/processing-error.ts'
+import { processingError } from './processing-error.ts'
 import type { TrailEntry, Transaction } from './transaction.ts'
 
 const ErrorObject = z.object({

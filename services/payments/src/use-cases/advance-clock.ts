@@ -3,7 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields } from '../error-body.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
-import { expireAuthorizations } from './expire-authorizations.ts'
+import { expireAuthorizations } from '../transactions/transaction-repository.ts'
 
 /** How far a test merchant's clock is to go; null when the body was refused. */
 export interface AdvanceClockInput {
@@ -18,14 +18,14 @@ const EXPIRY_BATCHES = 50
 
 /** Lets time pass for a test merchant, and what it makes expire. @throws 400 when its clock would run more than 100 years ahead */
 export async function advanceClock(
-  deps: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
+  { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
   { caller, flaw, merchantId, seconds }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
-  const advanced = await callAdvanceClock(deps.lanes, { ...callerColumns(caller), merchantId, seconds })
+  const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
   const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
   if (isTooFar) throw invalidFields([TOO_FAR])
   if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
-  await expireAuthorizations(deps, { merchantId, batches: EXPIRY_BATCHES })
+  await expireAuthorizations(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
   return { now, replayed: verdict === 'replayed' }
 }
 

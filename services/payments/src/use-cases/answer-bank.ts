@@ -1,7 +1,7 @@
+import { type ChallengeState, openChallengeState } from '../checkout/frame-state.ts'
+import { sealHint } from '../checkout/hint.ts'
+import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { sealHint } from '../payments/hint.ts'
-import { findChallenge, type OpenChallenge, updateOutcome } from '../payments/session-repository.ts'
-import { type ChallengeState, openChallengeState } from '../tds/frame-state.ts'
 
 type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals'>
 

@@ -4,13 +4,13 @@ import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@tres
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_LIMIT } from '../acquirers/acquirer.ts'
+import { acquirerEventsTask } from '../acquirers/acquirer-tasks.ts'
 import {
   callSettleScheme,
   findAuthorized,
   findDisputed,
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
-import { acquirerEventsTask } from '../acquirers/event-task.ts'
 import { insertException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'

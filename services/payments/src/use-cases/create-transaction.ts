@@ -1,19 +1,19 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
-import { completeScenario } from '../acquirers/scenario.ts'
-import type { Charge } from '../charges/charge.ts'
-import {
-  type Attempt,
-  type BegunCharge,
-  type ChargeEnd,
-  callBeginCharge,
-  callFinishCharge,
-} from '../charges/charge-repository.ts'
+import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invalidFields, paymentRefused } from '../error-body.ts'
 import { currencyWithoutRate, rateUnavailable, unknownSource } from '../errors.ts'
-import { processingErrorOf } from '../processing/status-code.ts'
+import {
+  type Attempt,
+  type BegunCharge,
+  type Charge,
+  type ChargeEnd,
+  callBeginCharge,
+  callFinishCharge,
+} from '../transactions/charge-repository.ts'
+import { processingErrorOf } from '../transactions/processing-error.ts'
 
 /** A charge as a client asks for it; null when its body was refused. */
 export interface CreateTransactionInput {

@@ -1,9 +1,9 @@
 import { isEndedStatement, isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { CONFIRMATION_CRON, confirmationTask } from '../acquirers/confirmation-task.ts'
+import { confirmationTask } from '../acquirers/acquirer-tasks.ts'
+import { bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { type FinalAnswer, followAnswer } from './submit-operation.ts'
 
 type ConfirmationDeps = Pick<
   ProcessDeps,
@@ -11,16 +11,17 @@ type ConfirmationDeps = Pick<
 >
 
 const BATCH = 1_000
+const EVERY_HOUR = '41 * * * *'
 
-/** Ends the wait for acquirers, every hour. */
+/** Every hour, ends the wait for acquirers that have not answered. */
 export async function workOnConfirmations(deps: ConfirmationDeps): Promise<void> {
   await deps.jobs.work(confirmationTask, () => endConfirmations(deps))
-  await deps.jobs.schedule(confirmationTask, CONFIRMATION_CRON)
+  await deps.jobs.schedule(confirmationTask, EVERY_HOUR)
 }
 
 /**
- * Asks once more about every operation that has been open for too long. Without an answer it counts as rejected, so that no
- * merchant waits for ever for money, and nobody is paid what the acquirer has not taken.
+ * Asks once more about every operation that has been open for too long. Without an answer it counts as rejected: no merchant waits
+ * for ever for money, and nobody is paid what the acquirer has not taken.
  */
 export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
   const { db, logger, confirmationDays: days } = deps
@@ -28,7 +29,7 @@ export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Pr
     try {
       await endConfirmation(deps, key)
     } catch (error) {
-      // The lock of one merchant must not keep the others waiting.
+      // One locked merchant must not make the others wait.
       if (!isEndedStatement(error)) throw error
       logger.warn({ err: error, operation_id: key.id }, 'the wait for an acquirer could not be ended')
     }
@@ -40,12 +41,12 @@ async function endConfirmation(deps: Omit<ConfirmationDeps, 'jobs'>, key: Operat
   const { acquirer, task } = await getOperation(deps.db, key)
   const answer = await askOnceMore(deps, acquirer, task)
   try {
-    await followAnswer(deps, { acquirer, task, answer })
+    await bookFinalAnswer(deps, { acquirer, task, answer })
   } catch (error) {
     if (!isRefusedValue(error)) throw error
-    // The wait ends now, so an answer that the books do not take counts as none.
+    // The wait ends now, so an answer that cannot be booked counts as none.
     deps.logger.error({ err: error, acquirer, operation_id: key.id }, 'the answer of an acquirer could not be stored')
-    await followAnswer(deps, { acquirer, task, answer: { verdict: 'unanswered' } })
+    await bookFinalAnswer(deps, { acquirer, task, answer: { verdict: 'unanswered' } })
   }
 }
 

@@ -1,20 +1,22 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import type { TaskOutcome } from '../acquirers/acquirer.ts'
-import { insertException } from '../acquirers/exception-repository.ts'
-import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../attempts/attempt-repository.ts'
-import { type InquiryJob, inquiryDelaySeconds, inquiryTask } from '../attempts/inquiry-task.ts'
+import { bookReversal } from '../acquirers/book-answers.ts'
 import type { ProcessDeps } from '../deps.ts'
+import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
+import { type InquiryJob, inquiryTask } from '../transactions/transaction-tasks.ts'
+
+/** Seconds between questions: asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, then an operator decides. */
+const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
 
 type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 
-/** Has every unknown attempt asked about until it is settled. */
+/** Asks about every attempt of unknown outcome until it is settled. */
 export function workOnInquiries(deps: InquiryDeps): Promise<void> {
   return deps.jobs.work(inquiryTask, (job) => inquireAttempt(deps, job))
 }
 
 /**
- * Asks what became of an attempt, and reverses an approval that nobody was told of. While nobody knows, it asks again later;
- * in the end the operator decides (reference: Attempts).
+ * Asks the acquirer what became of an attempt. Reverses an approval, because its client got no answer. While the acquirer knows
+ * nothing, asks again later; in the end the operator decides (reference: Attempts).
  */
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
   const attempt = await findUnknownAttempt(deps.db, job)
@@ -24,7 +26,7 @@ export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promis
   return 'done'
 }
 
-/** Asks the acquirer, and writes down what it knows. False while it knows nothing. */
+/** Asks the acquirer and writes its answer. False while it knows nothing. */
 async function settleAttempt(
   deps: Pick<InquiryDeps, 'db' | 'acquirers' | 'logger'>,
   attempt: UnsettledAttempt,
@@ -37,7 +39,7 @@ async function settleAttempt(
   switch (outcome?.verdict) {
     case 'approved': {
       const reversed = await acquirer?.reverse(attempt.id).catch(orUnanswered)
-      return reversed !== undefined && noteReversal(deps.db, attempt, reversed)
+      return reversed !== undefined && bookReversal(deps.db, attempt, reversed)
     }
     case 'declined':
       await updateUnknownAttempt(deps.db, attempt, 'declined')
@@ -47,29 +49,9 @@ async function settleAttempt(
   }
 }
 
-/**
- * Writes down what came of giving an approval back. False when the acquirer did not take it; what it refuses for good is kept
- * for the operator.
- */
-export async function noteReversal(
-  db: InquiryDeps['db'],
-  attempt: UnsettledAttempt,
-  reversed: TaskOutcome,
-): Promise<boolean> {
-  if (reversed.verdict === 'retry') return false
-  if (reversed.verdict === 'rejected') {
-    const { merchantId, id, kind, currency, amount } = attempt
-    const payload = { type: 'reversal', attemptId: id, kind, currency, amount, reason: reversed.reason }
-    await insertException(db, { merchantId, reference: `reversal ${id}`, payload })
-    return false
-  }
-  await updateUnknownAttempt(db, attempt, 'reversed')
-  return true
-}
-
 async function askLater({ db, jobs, logger }: InquiryDeps, { merchantId, id, step = -1 }: InquiryJob): Promise<void> {
   const next = step + 1
-  const startAfterSeconds = inquiryDelaySeconds(next)
+  const startAfterSeconds = DELAYS_SECONDS[next]
   if (startAfterSeconds === undefined) logger.error({ attempt_id: id }, 'the outcome of an attempt is unknown for good')
   else await jobs.send(db, inquiryTask, { merchantId, id, step: next }, { startAfterSeconds })
 }

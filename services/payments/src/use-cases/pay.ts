@@ -1,15 +1,37 @@
-import { cardRefusal } from '../acquirers/simulate.ts'
+import { callerColumns, type Repeat } from '../access/caller.ts'
+import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import { cardRefusal } from '../acquirers/simulator.ts'
+import { referenceOf } from '../bodies/fields.ts'
+import { lastDay } from '../cards/card-expiry.ts'
+import { visibleDigits } from '../cards/card-number.ts'
+import { nextOf, tdsVerdict } from '../checkout/authentication.ts'
+import { refusalDetails, schemeName } from '../checkout/card-judgement.ts'
+import { type Challenge, challengesOf } from '../checkout/challenge.ts'
+import type { PaymentEnd } from '../checkout/checkout-repository.ts'
+import { claimTokens } from '../checkout/claim-tokens.ts'
+import type { Step, TdsStatus } from '../checkout/enrolment.ts'
+import {
+  type CheckoutDeps,
+  cardProblemOf,
+  type EndedOrder,
+  type OpenOrder,
+  type OrderRequest,
+  openCheckout,
+} from '../checkout/open-checkout.ts'
+import { toDescriptor } from '../checkout/order.ts'
+import {
+  type BeginInput,
+  type BegunPayment,
+  callBeginPayment,
+  callFinishPayment,
+} from '../checkout/payment-repository.ts'
+import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../error-body.ts'
-import { cardProblem, refusalDetails } from '../payments/card-judgement.ts'
-import { type Challenge, challengesOf } from '../payments/challenge.ts'
-import { updateOfferedStep } from '../payments/session-repository.ts'
-import { nextOf, tdsVerdict } from '../tds/authentication.ts'
-import type { Step, TdsStatus } from '../tds/enrolment.ts'
-import { type AuthorizeDeps, authorizePayment, type DecidedOrder } from './authorize-payment.ts'
-import { type CheckoutDeps, type EndedOrder, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
+import { conflict, requestInvalid, tokenInvalid } from '../errors.ts'
+import { processingErrorOf } from '../transactions/processing-error.ts'
 
-export type PayDeps = CheckoutDeps & AuthorizeDeps & Pick<PaymentsDeps, 'limitRefusals'>
+export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
 
 /** What a client is to do next, or the transaction that its order became. */
 export type PaymentAnswer =
@@ -17,14 +39,14 @@ export type PaymentAnswer =
   | { readonly transactionId: string; readonly replayed: boolean }
 
 /**
- * Takes a customer's order one step further: offers the next challenge and, when there is none left, asks for the
- * authorization. The same order and hints never pay twice (reference: Paying once).
+ * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the authorization. The
+ * same order and hints never pay twice (reference: Paying once).
  * @throws 400 with the status code of a refusal
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
   if ('end' in opened) return answer(opened)
-  const refusal = problemOf(opened)
+  const refusal = cardProblemOf(opened)
   const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
   if ('step' in next) return offer(deps, opened, next.step)
   const decision = 'status' in next ? decide(opened, next.status) : next
@@ -34,14 +56,8 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   return answer({ end, network: opened.network, replayed: false, bound: undefined })
 }
 
-/** Why the card of an order is refused without asking anyone. */
-export function problemOf({ order, payee, tokens, network, scenario }: OpenOrder): string | undefined {
-  const { test, now } = payee
-  return cardProblem({ number: tokens.number.value, network, expiry: order.card.expiry, test, scenario, now })
-}
-
-/** What the authentication means. The simulator's refusals of the card itself come before those of 3-D Secure. */
-function decide({ payee, scenario }: OpenOrder, status: TdsStatus): DecidedOrder['decision'] {
+/** The simulator refuses a card before 3-D Secure refuses the payment. */
+function decide({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
   const verdict = tdsVerdict(status, payee.tdsMode)
   if ('tds' in verdict) return verdict
   return { refusal: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? verdict.refusal }
@@ -58,4 +74,130 @@ async function offer({ lanes }: PayDeps, { order, payee, session }: OpenOrder, s
 function answer({ end, network, replayed }: EndedOrder): PaymentAnswer {
   if ('transactionId' in end) return { transactionId: end.transactionId, replayed }
   throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, network) })
+}
+
+/** How 3-D Secure marks the transaction, or the status code of its refusal. */
+type Decision = { readonly tds: 'full' | 'attempt' | null } | { readonly refusal: string }
+
+/** An order without further steps: an acquirer is asked about its card, unless it is refused already. */
+interface DecidedOrder {
+  readonly opened: OpenOrder
+  readonly repeat: Repeat | undefined
+  readonly decision: Decision
+}
+
+const POLL_MS = 250
+const POLLS = 20
+/** The status code of a payment whose outcome is unknown. */
+const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
+
+/**
+ * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused payment has a
+ * transaction too (reference: Paying once). Undefined when the session has just ended.
+ * @throws 400 when another merchant was the first to use a token
+ */
+async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
+  const { payee, tokens } = decided.opened
+  await claimTokens(deps.lanes, payee.id, tokens)
+  const begun = await beginOnceFree(deps, toBeginInput(deps, decided))
+  if ('end' in begun) return begun.end
+  if ('refusal' in begun) return refuseBegin(begun.refusal)
+  const outcome = await askFor(deps, decided, begun.attemptId)
+  const statusCode = statusCodeOf(outcome)
+  const transactionId = await callFinishPayment(deps.lanes, {
+    merchantId: payee.id,
+    attemptId: begun.attemptId,
+    outcome: outcome.verdict,
+    statusCode,
+    errorCode: statusCode === null ? null : processingErrorOf(statusCode),
+    acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
+    networkRef: outcome.verdict === 'approved' ? outcome.networkRef : null,
+  })
+  // The answer was so late that another process has called the attempt unknown. An approval is then reversed.
+  if (transactionId === undefined) return { statusCode: UNKNOWN_OUTCOME }
+  return statusCode === null ? { transactionId } : { statusCode }
+}
+
+/** Another request may be asking the acquirer for the same session or key. Wait up to 5 s for its end. */
+async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginInput): Promise<BegunPayment> {
+  let begun = await callBeginPayment(lanes, input)
+  for (let polls = 0; 'refusal' in begun && begun.refusal === 'running' && polls < POLLS; polls++) {
+    await wait(POLL_MS)
+    begun = await callBeginPayment(lanes, input)
+  }
+  return begun
+}
+
+function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
+  if (refusal === 'running') throw conflict()
+  if (refusal === 'spent') throw tokenInvalid({ details: { path: 'card.number' } })
+  if (refusal === 'key-mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
+}
+
+function toBeginInput({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginInput {
+  const { order, payee, money, tokens, network, changes, instrumentId, session } = opened
+  const number = tokens.number.value
+  const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })
+  return {
+    ...callerColumns({ keyMac: null, person: null, repeat }),
+    merchantId: payee.id,
+    sessionId: session?.id ?? null,
+    panSealed: sealed,
+    panMac: mac,
+    payment: {
+      ...money,
+      test: payee.test,
+      acquirer: payee.test ? null : payee.acquirer,
+      descriptor: descriptorOf(opened),
+      reference: order.reference ?? referenceOf(order.custom),
+      custom: order.custom,
+      tds: 'tds' in decision ? decision.tds : null,
+      plan: order.plan,
+      unplanned: order.unplanned,
+      tokens: [tokens.number, tokens.code].map(({ jti, expires }) => ({ jti, expires })),
+      instrument: {
+        ...visibleDigits(number),
+        id: instrumentId,
+        keyId,
+        expiry: lastDay(order.card.expiry),
+        scheme: schemeName(network),
+        scenario: changes,
+        planned: order.plan !== undefined,
+      },
+    },
+  }
+}
+
+function descriptorOf({ order, payee }: OpenOrder): string {
+  return (order.text === undefined ? undefined : toDescriptor(order.text)) ?? payee.descriptor
+}
+
+function askFor(
+  { acquirers }: PayDeps,
+  { opened, decision }: DecidedOrder,
+  attemptId: string,
+): Promise<AuthorizationOutcome> | AuthorizationOutcome {
+  if ('refusal' in decision) return { verdict: 'declined', statusCode: decision.refusal }
+  const { order, payee, money, tokens, network, scenario } = opened
+  return acquirers.authorize(payee.test ? null : payee.acquirer, {
+    idempotencyRef: attemptId,
+    merchantId: payee.id,
+    money,
+    descriptor: descriptorOf(opened),
+    scenario,
+    card: {
+      number: () => tokens.number.value,
+      code: () => tokens.code.value,
+      expiry: lastDay(order.card.expiry),
+      scheme: schemeName(network),
+    },
+    initiator: 'customer',
+    planned: order.plan !== undefined,
+    networkRef: null,
+  })
+}
+
+function statusCodeOf(outcome: AuthorizationOutcome): string | null {
+  if (outcome.verdict === 'approved') return null
+  return outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : outcome.statusCode
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
-import { simulatedRef } from '../acquirers/simulate.ts'
+import { simulatedRef } from '../acquirers/simulator.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'

@@ -1,19 +1,28 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { sql } from 'kysely'
 import type { ProcessDeps } from '../deps.ts'
+import { snapshotTask } from '../ledger/snapshot-task.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
-import { callSnapshotAccounts } from '../snapshots/snapshot-repository.ts'
-import { SNAPSHOT_CRON, snapshotTask } from '../snapshots/snapshot-task.ts'
 
 type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>
 
-/** Has the accounts of all merchants summed every night. */
+/** UTC. Every database transaction that took ids on the day before has ended by then. */
+const WELL_AFTER_MIDNIGHT = '41 1 * * *'
+
+/** Sums the accounts of all merchants every night. */
 export async function workOnSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
   await jobs.work(snapshotTask, () => snapshotAccounts(deps))
-  await jobs.schedule(snapshotTask, SNAPSHOT_CRON)
+  await jobs.schedule(snapshotTask, WELL_AFTER_MIDNIGHT)
 }
 
 /** Sums the accounts of all merchants up to the end of yesterday, so that house accounts need no running total. */
 export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
   await forEachMerchant(deps, (merchantId) => callSnapshotAccounts(deps.db, merchantId))
   return 'done'
+}
+
+/** Up to the end of yesterday, by the clock of the database. A second call changes nothing. */
+async function callSnapshotAccounts(db: SnapshotDeps['db'], merchantId: string): Promise<void> {
+  await sql`
+    SELECT ${sql.table('snapshot_accounts')}(${merchantId}, (now() AT TIME ZONE 'UTC')::date - 1)`.execute(db)
 }

@@ -1,12 +1,12 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { listUnsettledAttempts, type UnsettledAttempt } from '../attempts/attempt-repository.ts'
-import { attemptSweepTask } from '../attempts/sweep-task.ts'
-import { callFinishCharge } from '../charges/charge-repository.ts'
+import { callFinishPayment } from '../checkout/payment-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { callFinishPayment } from '../payments/payment-repository.ts'
-import { statusCodeOf } from '../processing/status-code.ts'
+import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
+import { callFinishCharge } from '../transactions/charge-repository.ts'
+import { statusCodeOf } from '../transactions/processing-error.ts'
+import { attemptSweepTask } from '../transactions/transaction-tasks.ts'
 
 type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
 

@@ -1,36 +1,42 @@
 import type { z } from 'zod'
-import type { PaymentsDeps } from '../deps.ts'
-import { challengeUnavailable } from '../errors.ts'
-import type { ChallengeType } from '../payments/challenge.ts'
-import type { Session } from '../payments/checkout-repository.ts'
-import { sealHint } from '../payments/hint.ts'
-import type { ChallengeTaskView } from '../payments/payment-view.ts'
+import { nextOf, wasOffered } from '../checkout/authentication.ts'
+import type { ChallengeType } from '../checkout/challenge.ts'
+import type { Session } from '../checkout/checkout-repository.ts'
+import { claimTokens } from '../checkout/claim-tokens.ts'
+import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../checkout/enrolment.ts'
+import { sealChallengeState, sealFingerprintState } from '../checkout/frame-state.ts'
+import { sealHint } from '../checkout/hint.ts'
+import {
+  type CheckoutDeps,
+  cardProblemOf,
+  type EndedOrder,
+  type OpenOrder,
+  type OrderRequest,
+  openCheckout,
+} from '../checkout/open-checkout.ts'
+import type { ChallengeTaskView } from '../checkout/payment-view.ts'
 import {
   insertSession,
   type SessionKey,
   updateChallenged,
   updateOutcome,
   updateTakenStep,
-} from '../payments/session-repository.ts'
-import { nextOf, wasOffered } from '../tds/authentication.ts'
-import { NOT_ENROLLED, type Step, simulatedEnrolment } from '../tds/enrolment.ts'
-import { sealChallengeState, sealFingerprintState } from '../tds/frame-state.ts'
-import { claimTokens } from './claim-tokens.ts'
-import { type CheckoutDeps, type EndedOrder, type OpenOrder, type OrderRequest, openCheckout } from './open-checkout.ts'
-import { problemOf } from './pay.ts'
+} from '../checkout/session-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { challengeUnavailable } from '../errors.ts'
 
 export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
 
-/** The challenge that a client has chosen of those that were offered. */
+/** The challenge that a client chose from those that were offered. */
 export interface ChallengeRequest extends OrderRequest {
   readonly step: Step
-  /** For a challenge of the cardholder; the other steps have one way. */
+  /** How the customer is asked. Steps that ask nobody have one way. */
   readonly way: Extract<ChallengeType, 'iframe' | 'redirect' | 'poll'>
-  /** Where the page that shows it comes from; undefined when its browser did not say. */
+  /** The origin of the page that shows the challenge; undefined when the browser did not send it. */
   readonly origin: string | undefined
 }
 
-/** What the client is to do. Hints are proofs that go with the order from now on. */
+/** What the client is to do. From then on it sends the hints with the order, as proof. */
 type ChallengeTask = z.input<typeof ChallengeTaskView>
 
 const FINGERPRINT_TIMEOUT_MS = 10_000
@@ -39,14 +45,14 @@ const CHALLENGE_SIZE = { width: 390, height: 400 }
 const POLL_INTERVAL_MS = 2_000
 
 /**
- * Takes the step of a payment that was offered last, or one before it, so that each of several clients that send the same order
- * at once can go on (reference: Rules of challenges).
- * @throws 400 when the order has not come to this step, or has come to its end without steps
+ * Takes the step of a payment that was offered last, or an earlier one: several clients may send the same order at once, and each
+ * can go on (reference: Rules of challenges).
+ * @throws 400 when the step was not offered yet, or the order ended without steps
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened) return skip(deps, opened, request.step)
-  if (problemOf(opened) !== undefined) throw challengeUnavailable()
+  if ('end' in opened) return toEndedTask(deps, opened, request.step)
+  if (cardProblemOf(opened) !== undefined) throw challengeUnavailable()
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
   if (!session || !wasOffered(session, request.step)) throw challengeUnavailable()
@@ -55,15 +61,15 @@ export async function takeChallenge(deps: ChallengeDeps, request: ChallengeReque
   return challenge(deps, { opened, session, request })
 }
 
-/** Nothing is left to be done where another client was faster with the same order: its end is told to whoever sends it again. */
-function skip({ seals }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
+/** Another client has ended the same order meanwhile. The hint lets this client send the order again and get that end. */
+function toEndedTask({ seals }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
   if (bound === undefined) throw challengeUnavailable()
   return { hints: [sealHint(seals.hints, bound.digest, { sessionId: bound.sessionId, step })] }
 }
 
 async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<ChallengeTask> {
-  const { payee, digest, scenario } = opened
-  await claimTokens(deps, opened)
+  const { payee, tokens, digest, scenario } = opened
+  await claimTokens(deps.lanes, payee.id, tokens)
   const enrolment = payee.test ? simulatedEnrolment(scenario) : NOT_ENROLLED
   const sessionId = await insertSession(deps.lanes, { merchantId: payee.id, digest, enrolment })
   return { hints: [sealHint(deps.seals.hints, digest, { sessionId, step: 'card-lookup' })] }
@@ -100,7 +106,7 @@ async function challenge(deps: ChallengeDeps, { opened, session, request }: Take
   const shown = { merchantId: payee.id, sessionId: session.id, money, last4, returns: way === 'redirect' }
   const state = sealChallengeState(deps.seals.frames, shown)
   const page = `${deps.baseUrl}/acs/challenge`
-  // Until the bank has said something the hint proves nothing: it may be given before.
+  // The hint proves nothing until the bank has decided, so the client may have it before.
   if (way === 'redirect') return { url: `${page}?state=${encodeURIComponent(state)}`, hints: [hint] }
   return { ...frame(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }
 }
@@ -108,12 +114,12 @@ async function challenge(deps: ChallengeDeps, { opened, session, request }: Take
 interface Polled {
   readonly key: SessionKey
   readonly session: Session
-  /** Whether the cardholder was asked a moment ago. */
+  /** Whether the customer was asked less than two seconds ago. */
   readonly waits: boolean
   readonly hint: string
 }
 
-/** Where the cardholder is asked out of band, the simulated banking app answers by itself, after a moment. */
+/** Asked out of band, the simulated banking app answers by itself after two seconds. */
 async function poll({ lanes, now }: ChallengeDeps, { key, session, waits, hint }: Polled): Promise<ChallengeTask> {
   const { polls, status } = session.enrolment
   const isAnswered = session.outcome !== null || (polls && !waits)

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { PaymentsDeps } from '../deps.ts'
-import { sealToken } from '../vault/card-token.ts'
-import type { VaultBody, VaultToken } from '../vault/vault-body.ts'
+import { sealToken, type VaultBody, type VaultToken } from '../vault/card-token.ts'
 
 /** Makes a token for card data. Nothing is stored (reference: Vault). */
 export function tokenizeCard(

@@ -1,6 +1,6 @@
 import { openPayload, sealPayload } from '@trestle/jobs/seal.ts'
 import { expect, it } from 'vitest'
-import { createJobKeys } from './job-keys.ts'
+import { createJobKeys } from './vault-keys.ts'
 
 const [old, fresh] = [
   { id: 1, key: Buffer.alloc(32, 1) },

@@ -1,9 +1,8 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Meter } from '@opentelemetry/api'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import { deriveKey } from './derive-key.ts'
 import { type SealingKeys, seal, unseal } from './seal.ts'
-import type { VaultKey } from './vault-keys.ts'
+import { deriveKey, type VaultKey } from './vault-keys.ts'
 
 /** The row that a card number belongs to. What is sealed for one opens in no other. */
 export interface PanPlace {

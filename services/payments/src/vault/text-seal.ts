@@ -1,6 +1,5 @@
-import { deriveKey, type KeyPurpose } from './derive-key.ts'
 import { type SealingKeys, seal, UnsealError, unseal } from './seal.ts'
-import type { VaultKey } from './vault-keys.ts'
+import { deriveKey, type KeyPurpose, type VaultKey } from './vault-keys.ts'
 
 /** Hands values to clients as texts that tell nothing, cannot be made up, and open in one place only. */
 export interface TextSeal {
@@ -15,7 +14,7 @@ const BLOCK = 128
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 /** A seal of one purpose over the keys of the vault. */
-export function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose): TextSeal {
+function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose): TextSeal {
   const keys: SealingKeys = {
     sealing: vaultKeys[0].id,
     keys: new Map(vaultKeys.map((key) => [key.id, deriveKey(key, purpose)])),
@@ -34,5 +33,23 @@ export function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], pu
         throw error
       }
     },
+  }
+}
+
+/** What the checkout gives out and must know again. Each has a key of its own. */
+export interface CheckoutSeals {
+  /** Card numbers and security codes. */
+  readonly tokens: TextSeal
+  /** Proofs of steps. */
+  readonly hints: TextSeal
+  /** What the pages in frames go by. */
+  readonly frames: TextSeal
+}
+
+export function createCheckoutSeals(vaultKeys: readonly [VaultKey, ...VaultKey[]]): CheckoutSeals {
+  return {
+    tokens: createTextSeal(vaultKeys, 'token/seal'),
+    hints: createTextSeal(vaultKeys, 'hint/seal'),
+    frames: createTextSeal(vaultKeys, 'frame/seal'),
   }
 }

@@ -1,3 +1,6 @@
+import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
+import type { SealKeys } from '@trestle/jobs/seal.ts'
+
 /** A key that seals card data (AES-256). Its id is the first byte of everything it seals. */
 export interface VaultKey {
   /** 0 to 255. */
@@ -22,4 +25,32 @@ function readVaultKey(text: string): VaultKey | undefined {
   if (id === undefined || encoded === undefined) return undefined
   const key = Buffer.from(encoded, 'base64')
   return Number(id) <= 255 && key.length === 32 ? { id: Number(id), key } : undefined
+}
+
+/** What a derived key is for. A label never changes: what it once protected could not be opened again. */
+export type KeyPurpose =
+  | 'pan/seal'
+  | 'pan/mac'
+  | 'token/seal'
+  | 'hint/seal'
+  | 'frame/seal'
+  | 'job/payload'
+  | 'webhook/secret'
+
+/** A key of 32 bytes for one purpose. Keys of different purposes tell nothing of each other. @see RFC 5869 (HKDF-SHA-256) */
+export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): KeyObject {
+  return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
+}
+
+export interface JobKeySources {
+  /** The first seals, all of them open. */
+  readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
+  /** Opens jobs from before the keys of the vault sealed them. */
+  readonly pepper: Buffer
+}
+
+/** The keys of jobs that carry a secret, such as the link of an invitation. */
+export function createJobKeys({ vaultKeys: [first, ...others], pepper }: JobKeySources): SealKeys {
+  const derive = (from: Pick<VaultKey, 'key'>) => deriveKey(from, 'job/payload').export()
+  return [derive(first), ...others.map(derive), derive({ key: pepper })]
 }

@@ -1,6 +1,5 @@
-import { deriveKey } from '../vault/derive-key.ts'
 import { type SealingKeys, seal, UnsealError, unseal } from '../vault/seal.ts'
-import type { VaultKey } from '../vault/vault-keys.ts'
+import { deriveKey, type VaultKey } from '../vault/vault-keys.ts'
 
 /** Seals the secrets that sign webhooks, each for its merchant. */
 export interface WebhookSecrets {

@@ -97,7 +97,7 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
   const seal = { seal: raise, open: raise }
   return {
     lanes: { read: lane, write: lane, lagging: lane },
-    moves: { move: fail },
+    operations: { run: fail },
     seals: { tokens: { ...seal, open: payments.deps.seals.tokens.open }, hints: seal, frames: seal },
   }
 }

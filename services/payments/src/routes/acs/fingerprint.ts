@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { openFingerprintState } from '../../checkout/frame-state.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { pageHeaders } from '../../pages/page.ts'
-import { openFingerprintState } from '../../tds/frame-state.ts'
 
 /** The hidden frame of a fingerprint. It tells its hint at once, or never answers (reference: Tasks). */
 export const fingerprintRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -10,7 +10,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../../test/payments-app.ts'
-import { processingError } from '../../processing/processing-error.ts'
+import { processingError } from '../../transactions/processing-error.ts'
 
 let payments: TestPayments
 let member: TestApp

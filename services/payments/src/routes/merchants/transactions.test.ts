@@ -12,7 +12,7 @@ import {
 } from '../../../test/payments-app.ts'
 import type { Acquirer, AuthorizationRequest } from '../../acquirers/acquirer.ts'
 import { buildApp } from '../../app.ts'
-import { processingError } from '../../processing/processing-error.ts'
+import { processingError } from '../../transactions/processing-error.ts'
 
 const asked: AuthorizationRequest[] = []
 let answer: Acquirer['authorize'] = async () => ({ verdict: 'approved', ref: 'north-1', networkRef: null })

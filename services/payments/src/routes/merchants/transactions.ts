@@ -14,12 +14,12 @@ import {
   text,
 } from '../../bodies/fields.ts'
 import { falseIsAbsent } from '../../bodies/validate-input.ts'
-import type { Charge } from '../../charges/charge.ts'
 import { chargeRefusal, errorResponses } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
+import type { Charge } from '../../transactions/charge-repository.ts'
 import { listTransactions } from '../../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { createTransaction } from '../../use-cases/create-transaction.ts'

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { STEPS } from '../../checkout/enrolment.ts'
+import { PaymentBody } from '../../checkout/payment-body.ts'
+import { ChallengeTaskView } from '../../checkout/payment-view.ts'
 import { checkoutErrors } from '../../error-body.ts'
 import { endpointNotFound } from '../../errors.ts'
-import { PaymentBody } from '../../payments/payment-body.ts'
-import { ChallengeTaskView } from '../../payments/payment-view.ts'
 import { toOrderRequest } from '../../plugins/checkout.ts'
-import { STEPS } from '../../tds/enrolment.ts'
 import { takeChallenge } from '../../use-cases/take-challenge.ts'
 
 const StepParams = z.object({ step: z.string() })

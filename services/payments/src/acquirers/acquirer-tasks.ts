@@ -1,0 +1,77 @@
+import type { Meter } from '@opentelemetry/api'
+import { deadQueue, defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { type Kysely, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+import { countUnknownAttempts } from '../transactions/attempt-repository.ts'
+import { countOpenExceptions } from './exception-repository.ts'
+
+/** A capture, refund or void that is booked and must be handed to the acquirer. The function that books it makes the job. */
+export interface AcquirerJob {
+  readonly merchantId: string
+  /** The trail entry. */
+  readonly id: string
+}
+
+export const acquirerTask = defineTask<AcquirerJob>('acquirer', {
+  ...RETRY_FOR_A_DAY,
+  timeoutSeconds: 30,
+  sealed: false,
+})
+
+/** Ends the wait for acquirers that have not answered. */
+export const confirmationTask = defineTask<Record<string, never>>('confirmation', {
+  retryLimit: 3,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 600,
+  timeoutSeconds: 3_000,
+  sealed: false,
+})
+
+/** Fetches the events of acquirers. */
+export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_events', {
+  retryLimit: 0,
+  firstDelaySeconds: 1,
+  longestDelaySeconds: 1,
+  timeoutSeconds: 55,
+  sealed: false,
+})
+
+interface Observed {
+  readonly db: Kysely<PaymentsTables>
+  /** The schema of the job queue. */
+  readonly schema: string
+}
+
+/**
+ * Reports what an operator must look at: attempts of unknown outcome, open exceptions, and operations on their way to acquirers by
+ * the state of their job. Every process reports the same numbers.
+ */
+export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
+  const unknown = meter.createObservableGauge('payments_attempts_unknown', {
+    description: 'Attempts of unknown outcome',
+  })
+  unknown.addCallback(async (result) => result.observe(await countUnknownAttempts(db)))
+  const open = meter.createObservableGauge('payments_acquirer_exceptions_open', {
+    description: 'What acquirers refused or said that our books could not follow',
+  })
+  open.addCallback(async (result) => result.observe(await countOpenExceptions(db)))
+  const waiting = meter.createObservableGauge('payments_acquirer_tasks', {
+    description: 'Movements on their way to acquirers, by state of their job',
+  })
+  waiting.addCallback(async (result) => {
+    const counts = new Map((await countAcquirerJobs({ db, schema })).map(({ state, count }) => [state, count]))
+    for (const state of STATES) result.observe(counts.get(state) ?? 0, { state })
+  })
+}
+
+/** `created`, and `retry` after a failure: waiting; `active`: under way; `dead`: failed for good. */
+const STATES = ['created', 'retry', 'active', 'dead'] as const
+
+async function countAcquirerJobs({ db, schema }: Observed): Promise<readonly { state: string; count: number }[]> {
+  const { rows } = await sql<{ state: string; count: number }>`
+    SELECT CASE name WHEN ${acquirerTask.name} THEN state::text ELSE 'dead' END AS state, count(*)::int AS count
+    FROM ${sql.id(schema, 'job')}
+    WHERE name IN (${acquirerTask.name}, ${deadQueue(acquirerTask)}) AND state IN ('created', 'retry', 'active')
+    GROUP BY 1`.execute(db)
+  return rows
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { completeScenario, type ScenarioChanges } from '../cards/scenario.ts'
+import { type Authentication, nextOf, tdsVerdict } from './authentication.ts'
+import { NOT_ENROLLED, type Step, simulatedEnrolment } from './enrolment.ts'
+
+const at = (state: Step, changes: Partial<Authentication> = {}, scenario: ScenarioChanges = {}): Authentication => ({
+  ...{
+    enrolment: simulatedEnrolment(completeScenario(scenario)),
+    state,
+    isTaken: true,
+    outcome: null,
+    isTimedOut: false,
+  },
+  ...changes,
+})
+const DEVICE = { step: 'device-fingerprint' }
+const answered = new Set<Step>(['card-lookup', 'tds-challenge'])
+
+describe('nextOf', () => {
+  it.each<[string, Authentication | undefined, ReadonlySet<Step>, object]>([
+    ['an order without a session', undefined, new Set(), { step: 'card-lookup' }],
+    ['the lookup', at('card-lookup'), new Set(), { step: 'device-fingerprint' }],
+    ['the device', at('device-fingerprint'), new Set(), { step: 'tds-fingerprint' }],
+    ['a fingerprint', at('tds-fingerprint'), new Set(), { step: 'tds-challenge' }],
+    ['a device nobody has looked at', at('device-fingerprint', { isTaken: false }), new Set(), DEVICE],
+    [
+      'a fingerprint nobody has taken',
+      at('tds-fingerprint', { isTaken: false }),
+      new Set(),
+      { step: 'tds-fingerprint' },
+    ],
+    [
+      'a card without a fingerprint',
+      at('device-fingerprint', {}, { tdsFingerprint: 'unavailable' }),
+      new Set(),
+      { step: 'tds-challenge' },
+    ],
+    [
+      'a card without a challenge',
+      at('tds-fingerprint', {}, { tdsChallenge: false }),
+      new Set(),
+      { status: 'authenticated' },
+    ],
+    [
+      'neither',
+      at('device-fingerprint', {}, { tdsFingerprint: 'unavailable', tdsChallenge: false, tdsStatus: 'attempted' }),
+      new Set(),
+      { status: 'attempted' },
+    ],
+    ['a live card', at('card-lookup', { enrolment: NOT_ENROLLED }), new Set(), { status: 'unavailable' }],
+    ['a challenge without a word', at('tds-challenge'), answered, { step: 'tds-challenge' }],
+    [
+      'a word without its hint',
+      at('tds-challenge', { outcome: 'authenticated' }),
+      new Set(),
+      { step: 'tds-challenge' },
+    ],
+    ['a word with its hint', at('tds-challenge', { outcome: 'attempted' }), answered, { status: 'attempted' }],
+    [
+      'the same, read late',
+      at('tds-challenge', { outcome: 'attempted', isTimedOut: true }),
+      answered,
+      { status: 'attempted' },
+    ],
+    ['no word in time', at('tds-challenge', { isTimedOut: true }), answered, { status: 'rejected' }],
+  ])('after %s', (_name, authentication, done, next) => {
+    expect(nextOf(authentication, done)).toEqual(next)
+  })
+})
+
+describe('tdsVerdict', () => {
+  it.each([
+    ['authenticated', 'attempt', { tds: 'full' }],
+    ['authenticated', 'full', { tds: 'full' }],
+    ['attempted', 'attempt', { tds: 'attempt' }],
+    ['attempted', 'full', { refusal: 'TDSECURE_REQUIRED' }],
+    ['unavailable', 'attempt', { tds: null }],
+    ['unavailable', 'full', { refusal: 'TDSECURE_REQUIRED' }],
+    ['rejected', 'attempt', { refusal: 'TDSECURE_FAILED' }],
+    ['rejected', 'full', { refusal: 'TDSECURE_FAILED' }],
+  ] as const)('%s where the merchant demands %s', (status, mode, verdict) => {
+    expect(tdsVerdict(status, mode)).toEqual(verdict)
+  })
+})

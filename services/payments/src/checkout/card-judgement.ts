@@ -1,0 +1,44 @@
+import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
+import type { SchemeVerdict } from '../cards/card-number.ts'
+import { hasCheckDigit } from '../cards/check-digit.ts'
+import type { Scenario } from '../cards/scenario.ts'
+
+export interface JudgedCard {
+  /** Digits alone. */
+  readonly number: string
+  readonly network: SchemeVerdict
+  readonly expiry: CardExpiry
+  readonly test: boolean
+  /** What the simulator is to make of its network. */
+  readonly scenario: Pick<Scenario, 'scheme'>
+  /** The merchant's clock. */
+  readonly now: Date
+}
+
+const SUPPORTED = ['visa', 'mastercard'] as const
+const UNKNOWN = 'PAYMENT_CARD_SCHEME_UNKNOWN'
+const UNSUPPORTED = 'PAYMENT_CARD_SCHEME_UNSUPPORTED'
+
+/**
+ * The status code that refuses a card before anybody is asked: for its network, its check digit or its expiry
+ * (reference: Order of checks at the checkout).
+ */
+export function cardProblem({ number, network, expiry, test, scenario, now }: JudgedCard): string | undefined {
+  // A scenario can make a network worse, never better.
+  const verdict = network.verdict === 'supported' ? scenario.scheme : network.verdict
+  if (verdict === 'unknown') return UNKNOWN
+  if (verdict === 'unsupported') return UNSUPPORTED
+  if (!test && !hasCheckDigit(number)) return 'PAYMENT_CARD_NUMBER_INVALID'
+  return isExpired(lastDay(expiry), now) ? 'PAYMENT_CARD_EXPIRED' : undefined
+}
+
+/** The name of a network, or null. */
+export function schemeName(network: SchemeVerdict): string | null {
+  return network.verdict === 'unknown' ? null : network.scheme
+}
+
+/** What helps whoever has the wrong card. */
+export function refusalDetails(statusCode: string, network: SchemeVerdict): Readonly<Record<string, unknown>> {
+  if (statusCode === UNKNOWN) return { supported: SUPPORTED }
+  return statusCode === UNSUPPORTED ? { scheme: schemeName(network), supported: SUPPORTED } : {}
+}

@@ -1,0 +1,152 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import type { Repeat } from '../access/caller.ts'
+import { type RateState, rateState } from '../money/exchange-repository.ts'
+import type { Authentication } from './authentication.ts'
+import type { Enrolment, Step } from './enrolment.ts'
+
+/** The merchant of an order, as far as paying needs it. */
+export interface Payee {
+  readonly id: string
+  readonly test: boolean
+  readonly currency: string
+  readonly descriptor: string
+  readonly website: string
+  readonly tdsMode: 'attempt' | 'full'
+  /** Null: none that is live. */
+  readonly acquirer: string | null
+  readonly canChargeCard: boolean
+  /** The merchant's clock, which tests may have moved on. */
+  readonly now: Date
+}
+
+/** How a payment ended: a transaction, or the status code of its refusal. */
+export type PaymentEnd = { readonly transactionId: string } | { readonly statusCode: string }
+
+/** A payment that is under way, or ended not long ago. */
+export interface Session extends Authentication {
+  readonly id: string
+  readonly end: PaymentEnd | undefined
+}
+
+/** What an order meets. */
+export interface Checkout {
+  readonly payee: Payee
+  /** Whether the order's currency can be exchanged into the merchant's. */
+  readonly rate: RateState
+  /** Which of the tokens have paid this merchant already, other than in this session or under this Idempotency-Key. */
+  readonly spent: readonly string[]
+  /** A new id, for the card. */
+  readonly instrumentId: string
+  /** Undefined: none, of another order, or too old. */
+  readonly session: Session | undefined
+  /** What the Idempotency-Key was used for; undefined without one, and while its first request runs. */
+  readonly repeated: PaymentEnd | 'mismatch' | undefined
+}
+
+/** What names the merchant, the session and the tokens of an order. */
+export interface CheckoutInput {
+  /** The merchant's public key, a UUID. */
+  readonly merchantKey: string
+  /** Null: the merchant's own. */
+  readonly currency: string | null
+  /** Days after which a rate is too old for live money. */
+  readonly rateAgeDaysMax: number
+  /** Null where the order has no readable card token. */
+  readonly digest: Buffer | null
+  readonly sessionId: string | null
+  readonly jtis: readonly string[]
+  readonly repeat: Repeat | undefined
+}
+
+interface CheckoutRow {
+  id: string
+  test: boolean
+  currency: string
+  descriptor: string
+  website: string
+  tds_mode: 'attempt' | 'full'
+  acquirer: string | null
+  can_charge: boolean
+  now: Date
+  rate: RateState
+  spent: string[]
+  instrument_id: string
+  session_id: string | null
+  state: Step | null
+  taken: Step | null
+  tds: Enrolment | null
+  outcome: Authentication['outcome']
+  timed_out: boolean | null
+  transaction_id: string | null
+  status_code: string | null
+  fingerprint: Buffer | null
+  repeat_status: number | null
+  repeat_object_id: string | null
+  repeat_status_code: string | null
+}
+
+interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
+  readonly method: string | null
+  readonly path: string | null
+  readonly repeatKey: string | null
+}
+
+const checkoutQuery = prepare(
+  'find_checkout',
+  (p: QueryInput) => sql<CheckoutRow>`
+    SELECT m.id, m.test, m.currency, m.descriptor, m.website, m.tds_mode, m.acquirer,
+      (m.claim ->> 'canChargeCard')::boolean AS can_charge, ${sql.table('merchant_now')}(m.id) AS now,
+      ${rateState(p.currency, p.rateAgeDaysMax)} AS rate,
+      ARRAY(
+        SELECT t.jti FROM ${sql.table('spent_tokens')} t WHERE t.merchant_id = m.id AND t.jti = ANY (${p.jtis}::text[])
+          AND s.attempt_id IS NULL AND i.key IS NULL
+      ) AS spent,
+      made.id AS instrument_id,
+      s.id AS session_id, s.state, s.taken, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,
+      s.transaction_id, s.status_code,
+      i.fingerprint, i.status AS repeat_status, i.object_id AS repeat_object_id, i.body AS repeat_status_code
+    FROM ${sql.table('merchants')} m
+    CROSS JOIN LATERAL ${sql.table('new_id')}(m.tag) made
+    LEFT JOIN ${sql.table('payment_sessions')} s ON s.merchant_id = m.id AND s.id = ${p.sessionId}::text
+      AND s.digest = ${p.digest}::bytea AND s.expires > now()
+    LEFT JOIN ${sql.table('idempotency')} i ON i.merchant_id = m.id AND i.identity_id = m.id
+      AND i.method = ${p.method}::text AND i.path = ${p.path}::text AND i.key = ${p.repeatKey}::text
+    WHERE m.key = ${p.merchantKey}::uuid`,
+)
+
+/** What an order meets, or undefined when no merchant has its key. */
+export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<Checkout | undefined> {
+  const { repeat, ...names } = input
+  const { method = null, path = null, key: repeatKey = null } = repeat ?? {}
+  const row = await lanes.read.first(checkoutQuery, { ...names, method, path, repeatKey })
+  if (!row) return undefined
+  const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
+  return {
+    payee: { id, test, currency, descriptor, website, tdsMode, acquirer, canChargeCard, now },
+    rate: row.rate,
+    spent: row.spent,
+    instrumentId: row.instrument_id,
+    session: toSession(row),
+    repeated: repeat && toRepeated(row, repeat),
+  }
+}
+
+function toSession(row: CheckoutRow): Session | undefined {
+  const { session_id: id, state, taken, tds: enrolment, outcome, timed_out } = row
+  if (id === null || state === null || enrolment === null) return undefined
+  const end = toEnd(row.transaction_id, row.status_code)
+  return { id, state, enrolment, outcome, isTaken: taken === state, isTimedOut: timed_out ?? false, end }
+}
+
+function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeated'] {
+  if (row.fingerprint !== null && !row.fingerprint.equals(fingerprint)) return 'mismatch'
+  return row.repeat_status === null ? undefined : toEnd(row.repeat_object_id, row.repeat_status_code)
+}
+
+/** A refused payment has a transaction too. */
+export function toEnd(transactionId: string | null, statusCode: string | null): PaymentEnd | undefined {
+  if (statusCode !== null) return { statusCode }
+  return transactionId === null ? undefined : { transactionId }
+}

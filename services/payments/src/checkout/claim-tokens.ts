@@ -1,0 +1,38 @@
+import { columns } from '@trestle/database/batches/columns.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { tokenInvalid } from '../errors.ts'
+import type { CardToken } from '../vault/card-token.ts'
+
+interface TokenUse {
+  readonly merchantId: string
+  readonly tokens: readonly CardToken[]
+}
+
+// DO UPDATE instead of DO NOTHING: only so the statement returns a row that exists, and waits for a concurrent insert of it.
+const bindQuery = prepare(
+  'bind_tokens',
+  (p: TokenUse) => sql<{ jti: string }>`
+    INSERT INTO ${sql.table('token_merchants')} AS held (jti, merchant_id, expires)
+    SELECT t.jti, ${p.merchantId}, t.expires
+    FROM unnest(${columns(p.tokens, { jti: 'text', expires: 'timestamptz' })}) AS t (jti, expires) ORDER BY t.jti
+    ON CONFLICT (jti) DO UPDATE SET expires = excluded.expires WHERE held.merchant_id = excluded.merchant_id
+    RETURNING jti`,
+)
+
+/**
+ * Claims the tokens of an order for its merchant, before they are used for anything. A token belongs to the merchant that uses it
+ * first, so a leaked token cannot pay elsewhere.
+ * @throws 400 when another merchant was first
+ */
+export async function claimTokens(
+  lanes: Lanes,
+  merchantId: string,
+  { number, code }: { readonly number: CardToken; readonly code: CardToken },
+): Promise<void> {
+  const bound = await lanes.write.all(bindQuery, { merchantId, tokens: [number, code] })
+  const own = new Set(bound.map(({ jti }) => jti))
+  if (!own.has(number.jti)) throw tokenInvalid({ details: { path: 'card.number' } })
+  if (!own.has(code.jti)) throw tokenInvalid({ details: { path: 'card.code' } })
+}

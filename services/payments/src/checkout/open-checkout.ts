@@ -1,0 +1,171 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Repeat } from '../access/caller.ts'
+import type { Acquirers } from '../acquirers/acquirers.ts'
+import { scenarioOfPayment } from '../acquirers/test-object.ts'
+import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
+import { completeScenario, type Scenario, type ScenarioChanges } from '../cards/scenario.ts'
+import { cardDataInsecure } from '../error-body.ts'
+import {
+  integrationDisabled,
+  integrationKeyUnknown,
+  rateUnavailable,
+  requestInvalid,
+  testModeMixed,
+  tokenInvalid,
+  tokenTypeUnexpected,
+} from '../errors.ts'
+import { sharesSite } from '../merchants/site.ts'
+import type { Money } from '../money/minor-units.ts'
+import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
+import type { CheckoutSeals } from '../vault/text-seal.ts'
+import { cardProblem } from './card-judgement.ts'
+import { type Checkout, findCheckout, type Payee, type PaymentEnd, type Session } from './checkout-repository.ts'
+import type { Step } from './enrolment.ts'
+import { readHints } from './hint.ts'
+import { moneyOf, orderDigest, orderProblem } from './order.ts'
+import type { Order } from './payment-body.ts'
+
+/** An order as a request contains it. */
+export interface OrderRequest {
+  readonly order: Order
+  readonly repeat: Repeat | undefined
+  /** The address of the customer. Refused cards are counted by it. */
+  readonly address: string
+  /** Whether it came by TLS. */
+  readonly isSecure: boolean
+  /** Called with the merchant once it is known, for the log. */
+  readonly onMerchant?: (merchantId: string) => void
+}
+
+/** An order that is in order, except perhaps its card. */
+export interface OpenOrder {
+  readonly order: Order
+  readonly payee: Payee
+  readonly money: Money
+  readonly digest: Buffer
+  readonly tokens: { readonly number: CardToken; readonly code: CardToken }
+  readonly network: SchemeVerdict
+  /** How the simulator treats the card of a test merchant. Live merchants have none. */
+  readonly changes: ScenarioChanges
+  readonly scenario: Scenario
+  /** The id under which the card is stored if the payment begins. */
+  readonly instrumentId: string
+  readonly session: Session | undefined
+  /** The steps that the hints prove. */
+  readonly done: ReadonlySet<Step>
+}
+
+/** How the same order ended before. */
+export interface EndedOrder {
+  readonly end: PaymentEnd
+  readonly network: SchemeVerdict
+  /** Whether the Idempotency-Key led to it. */
+  readonly replayed: boolean
+  /** What the hints of the order are bound to; undefined for an order without hints. */
+  readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
+}
+
+/** What the checkout works with. */
+export interface CheckoutDeps {
+  readonly lanes: Lanes
+  readonly seals: CheckoutSeals
+  readonly acquirers: Pick<Acquirers, 'names'>
+  /** Whether live card data must come by TLS. */
+  readonly requireTls: boolean
+  /** The page of payment links, as customers reach it. */
+  readonly posUrl: string
+  /** Days after which an exchange rate is too old for live money. */
+  readonly rateAgeDaysMax: number
+  readonly now: () => Date
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/**
+ * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended comes
+ * first: its tokens are spent by then, and the merchant or the dates may have changed.
+ * @throws 400
+ */
+export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
+  const { order, repeat } = request
+  const number = openToken(deps.seals.tokens, order.card.number, 'pcn')
+  const code = openToken(deps.seals.tokens, order.card.code, 'pcsc')
+  const digest = 'token' in number ? orderDigest(order, number.token.jti) : undefined
+  const progress = digest && readHints(deps.seals.hints, digest, order.hints)
+  const checkout = UUID.test(order.integration.key)
+    ? await findCheckout(deps.lanes, {
+        merchantKey: order.integration.key,
+        currency: order.amount?.currency ?? null,
+        rateAgeDaysMax: deps.rateAgeDaysMax,
+        digest: digest ?? null,
+        sessionId: progress?.sessionId ?? null,
+        jtis: [number, code].flatMap((opened) => ('token' in opened ? [opened.token.jti] : [])),
+        repeat,
+      })
+    : undefined
+  if (!checkout) throw integrationKeyUnknown()
+  request.onMerchant?.(checkout.payee.id)
+  const { payee, session, repeated, spent, instrumentId } = checkout
+  judgeRequest(deps, request, payee)
+  if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
+  const network = schemeOf('token' in number ? number.token.value : '', payee)
+  const end = repeated ?? session?.end
+  if (end) {
+    const bound = digest && progress?.sessionId ? { digest, sessionId: progress.sessionId } : undefined
+    return { end, network, replayed: repeated !== undefined, bound }
+  }
+  judgeOrder(deps, order, checkout)
+  const use = { now: deps.now(), spent }
+  const tokens = { number: usableToken(number, 'card.number', use), code: usableToken(code, 'card.code', use) }
+  const changes = payee.test ? scenarioOfPayment(tokens.number.value, order.test ?? {}) : {}
+  return {
+    ...{ order, payee, tokens, network, changes, scenario: completeScenario(changes), instrumentId, session },
+    money: moneyOf(order, payee.currency),
+    digest: digest ?? orderDigest(order, tokens.number.jti),
+    done: session ? (progress?.done ?? new Set()) : new Set(),
+  }
+}
+
+/** Why the card of an order is refused before anybody is asked; undefined when it is not. */
+export function cardProblemOf({ order, payee, tokens, network, scenario }: OpenOrder): string | undefined {
+  const { test, now } = payee
+  return cardProblem({ number: tokens.number.value, network, expiry: order.card.expiry, test, scenario, now })
+}
+
+/** What the order is, and how it came. A repeated order gives the same result. */
+function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
+  if (test !== (order.test !== undefined)) {
+    throw testModeMixed({ message: test ? 'test is required for a test merchant' : 'test is not for a live merchant' })
+  }
+  if (requireTls && !test && !isSecure) throw cardDataInsecure()
+}
+
+/** Permission, dates and rates: they may have changed since the order was first sent. */
+function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
+  const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
+  if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
+  const problem = orderProblem(order, payee.now) ?? (rate === null ? 'amount.currency has no exchange rate' : undefined)
+  if (problem !== undefined) throw requestInvalid({ message: problem })
+  if (!mayReturn(order.returnUrl, payee, posUrl)) throw requestInvalid({ message: OTHER_SITE })
+  if (rate === 'stale') throw rateUnavailable()
+}
+
+const OTHER_SITE = "returnUrl must be on the site of the merchant's website"
+
+/** Customers of a live merchant return to its site, or to our own page of payment links, and nowhere else. */
+function mayReturn(returnUrl: string | undefined, { test, website }: Payee, posUrl: string): boolean {
+  if (returnUrl === undefined || test) return true
+  return sharesSite(returnUrl, website) || new URL(returnUrl).origin === new URL(posUrl).origin
+}
+
+function usableToken(
+  opened: OpenedToken,
+  path: string,
+  { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
+): CardToken {
+  const details = { path }
+  if ('flaw' in opened) throw opened.flaw === 'invalid' ? tokenInvalid({ details }) : tokenTypeUnexpected({ details })
+  const { token } = opened
+  if (token.expires <= now || spent.includes(token.jti)) throw tokenInvalid({ details })
+  return token
+}

@@ -1,0 +1,76 @@
+import { fingerprintOf } from '../access/fingerprint.ts'
+import { currencyExponent, isChargeable } from '../money/currencies.ts'
+import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
+import type { Money } from '../money/minor-units.ts'
+import type { Order } from './payment-body.ts'
+
+const AMOUNT_MAX = 999_999_999_999n
+const DESCRIPTOR_LENGTH_MAX = 22
+const DESCRIPTOR_LENGTH_MIN = 2
+
+type Amount = DecimalMoney & { readonly currency: string }
+
+/** What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined: nothing. */
+export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): string | undefined {
+  if (!amount && plan.length === 0 && !unplanned) return 'amount is required without plan and unplanned'
+  const ofAmount = amount && amountProblem(amount)
+  if (ofAmount !== undefined) return `amount.${ofAmount}`
+  for (const [i, entry] of plan.entries()) {
+    const ofEntry = amountProblem(entry.amount)
+    if (ofEntry !== undefined) return `plan.${i}.amount.${ofEntry}`
+  }
+  return planProblem(plan, now)
+}
+
+function amountProblem(amount: Amount): string | undefined {
+  if (!isChargeable(amount.currency)) return 'currency must be a currency that can be charged'
+  return minorUnits(amount) > AMOUNT_MAX ? `value must be at most ${AMOUNT_MAX} minor units` : undefined
+}
+
+/** Entries follow one another; only the last may go on without an end. */
+function planProblem(plan: NonNullable<Order['plan']>, now: Date): string | undefined {
+  let latest = Number.NEGATIVE_INFINITY
+  for (const [i, { scheduled, repeat }] of plan.entries()) {
+    const field = scheduled === undefined ? `plan.${i}.repeat.first` : `plan.${i}.scheduled`
+    if (scheduled !== undefined && Date.parse(scheduled) <= now.getTime()) return `${field} must be in the future`
+    const begins = Date.parse(scheduled ?? repeat?.first ?? '')
+    if (begins <= latest) return `${field} must be later than the entry before it`
+    latest = Number.isNaN(begins) ? latest : begins
+    const isLast = i === plan.length - 1
+    if (repeat && repeat.count === undefined && !isLast)
+      return `plan.${i}.repeat.count is required before another entry`
+  }
+  return undefined
+}
+
+/** What is reserved, in minor units: nothing, in the merchant's currency, where a card is only verified. */
+export function moneyOf({ amount }: Pick<Order, 'amount'>, ownCurrency: string): Money {
+  return amount
+    ? { currency: amount.currency, amount: Number(minorUnits(amount)) }
+    : { currency: ownCurrency, amount: 0 }
+}
+
+function minorUnits(amount: Amount): bigint {
+  return toMinorUnits(amount, currencyExponent(amount.currency) ?? 0)
+}
+
+/**
+ * A digest of what the customer agreed to, 32 bytes. Hints are bound to it (reference: Paying once), so those of one order are of
+ * no use to another. The token names the card. The redirect of a payment link is part of it, so that a payment under one link is
+ * not told to the shop of another.
+ */
+export function orderDigest(order: Order, numberJti: string): Buffer {
+  const { integration, amount, card, plan, unplanned, redirect } = order
+  const key = integration.key.toLowerCase()
+  return fingerprintOf({ key, amount, numberJti, expiry: card.expiry, plan, unplanned, redirect })
+}
+
+/**
+ * The text of a customer's bank statement: printable ASCII, at most 22 characters. Letters lose their diacritics, and what
+ * then is no such character becomes a question mark. Undefined when too little is left.
+ */
+export function toDescriptor(text: string): string | undefined {
+  const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '')
+  const descriptor = plain.replaceAll(/[^\x20-\x7e]/gu, '?').slice(0, DESCRIPTOR_LENGTH_MAX)
+  return descriptor.length < DESCRIPTOR_LENGTH_MIN ? undefined : descriptor
+}

@@ -1,0 +1,124 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { type CallerColumns, callerRow } from '../access/caller.ts'
+import type { ScenarioChanges } from '../cards/scenario.ts'
+import type { Money } from '../money/minor-units.ts'
+import { type PaymentEnd, toEnd } from './checkout-repository.ts'
+
+/** A payment as it is written down before anyone is asked. Without a session it can only be refused. */
+export interface BeginInput extends CallerColumns {
+  readonly merchantId: string
+  readonly sessionId: string | null
+  readonly panSealed: Buffer
+  readonly panMac: Buffer
+  readonly payment: {
+    readonly test: boolean
+    /** Null: the simulator. */
+    readonly acquirer: string | null
+    readonly currency: string
+    readonly amount: number
+    readonly descriptor: string
+    readonly reference: string | undefined
+    readonly custom: unknown
+    readonly tds: 'full' | 'attempt' | null
+    readonly plan: readonly object[] | undefined
+    readonly unplanned: object | undefined
+    /** What the payment uses up. */
+    readonly tokens: readonly { readonly jti: string; readonly expires: Date }[]
+    readonly instrument: {
+      readonly id: string
+      readonly keyId: number
+      readonly bin: string
+      readonly last4: string
+      /** Last day on which the card is good: `2066-08-31`. */
+      readonly expiry: string
+      readonly scheme: string | null
+      readonly scenario: ScenarioChanges
+      readonly planned: boolean
+    }
+  }
+}
+
+interface BeginRow {
+  verdict: 'done' | 'finished' | 'running' | 'spent' | 'gone' | 'key-mismatch'
+  attempt_id: string | null
+  transaction_id: string | null
+  status_code: string | null
+}
+
+/**
+ * An attempt to make; the end that the session or the Idempotency-Key has come to; or why there is none. `running`: another
+ * request is at it. `spent`: the tokens have paid. `gone`: the session is over.
+ */
+export type BegunPayment =
+  | { readonly attemptId: string }
+  | { readonly end: PaymentEnd }
+  | { readonly refusal: 'running' | 'spent' | 'gone' | 'key-mismatch' }
+
+const beginQuery = prepare(
+  'payment_begin',
+  (p: BeginInput) => sql<BeginRow>`
+    SELECT verdict, attempt_id, transaction_id, status_code FROM ${sql.table('payment_begin')}(
+      ${callerRow(p)}, ${p.merchantId}, ${p.sessionId}, ${p.payment}, ${p.panSealed}, ${p.panMac}
+    )`,
+)
+
+/** Claims session, key and tokens of a payment, and writes down the attempt to make it. */
+export async function callBeginPayment(lanes: Lanes, input: BeginInput): Promise<BegunPayment> {
+  const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
+  if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
+  if (attemptId !== null) return { attemptId }
+  const end = toEnd(transaction_id, status_code)
+  if (!end) throw new Error(`payment_begin answered ${verdict} without an end`)
+  return { end }
+}
+
+const paidQuery = prepare(
+  'get_paid_order',
+  (p: { merchantKey: string; transactionId: string }) => sql<{
+    currency: string
+    amount: bigint
+    reference: string | null
+    last4: string
+  }>`
+    SELECT t.currency, t.amount, t.reference, i.last4
+    FROM ${sql.table('merchants')} m
+    JOIN ${sql.table('transactions')} t ON t.merchant_id = m.id AND t.id = ${p.transactionId}
+    JOIN ${sql.table('instruments')} i ON i.merchant_id = t.merchant_id AND i.id = t.instrument_id
+    WHERE m.key = ${p.merchantKey}::uuid`,
+)
+
+/** What a customer has paid, as it was written down, and the card by its last digits. */
+export async function getPaidOrder(
+  lanes: Lanes,
+  input: { readonly merchantKey: string; readonly transactionId: string },
+): Promise<{ readonly money: Money; readonly reference: string | null; readonly last4: string }> {
+  const { currency, amount, reference, last4 } = await lanes.read.one(paidQuery, input)
+  return { money: { currency, amount: Number(amount) }, reference, last4 }
+}
+
+/** What became of an attempt, in the words of the row `attempts`. */
+export interface FinishInput {
+  readonly merchantId: string
+  readonly attemptId: string
+  readonly outcome: 'approved' | 'declined' | 'unknown'
+  /** Null when approved; so is the number of its processing error. */
+  readonly statusCode: string | null
+  readonly errorCode: number | null
+  readonly acquirerRef: string | null
+  readonly networkRef: string | null
+}
+
+const finishQuery = prepare(
+  'payment_finish',
+  (p: FinishInput) => sql<{ verdict: 'done' | 'settled'; transaction_id: string | null }>`
+    SELECT verdict, transaction_id FROM ${sql.table('payment_finish')}(
+      ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.statusCode}, ${p.errorCode}, ${p.acquirerRef}, ${p.networkRef}
+    )`,
+)
+
+/** Writes the transaction that an attempt became, and answers its id. Undefined: another was first, and called it unknown. */
+export async function callFinishPayment(lanes: Lanes, input: FinishInput): Promise<string | undefined> {
+  return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
+}

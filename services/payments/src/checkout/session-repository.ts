@@ -1,0 +1,122 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
+
+/** What names a session, everywhere. */
+export interface SessionKey {
+  readonly merchantId: string
+  readonly id: string
+}
+
+const openQuery = prepare(
+  'open_session',
+  (p: { merchantId: string; digest: Buffer; enrolment: Enrolment; state: Step }) => sql<{ id: string }>`
+    INSERT INTO ${sql.table('payment_sessions')} (merchant_id, id, created, digest, state, tds, expires)
+    SELECT m.id, made.id, made.created, ${p.digest}, ${p.state}, ${p.enrolment}::jsonb, made.created + interval '30 minutes'
+    FROM ${sql.table('merchants')} m CROSS JOIN LATERAL ${sql.table('new_id')}(m.tag) made WHERE m.id = ${p.merchantId}
+    RETURNING id`,
+)
+
+/** Opens the session of an order for half an hour, and answers its id. */
+export async function insertSession(
+  lanes: Lanes,
+  input: { readonly merchantId: string; readonly digest: Buffer; readonly enrolment: Enrolment },
+): Promise<string> {
+  return (await lanes.write.one(openQuery, { ...input, state: 'card-lookup' })).id
+}
+
+/** The step that was offered last, and the one that is offered now. */
+interface OfferedStep {
+  readonly from: Step
+  readonly to: Step
+}
+
+const offerQuery = prepare(
+  'offer_step',
+  (p: SessionKey & OfferedStep) => sql<{ id: string }>`
+    UPDATE ${sql.table('payment_sessions')} SET state = ${p.to}
+    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.from} RETURNING id`,
+)
+
+/** Remembers the step that is offered: no later one can be taken now. Of requests at once the first counts. */
+export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
+  await lanes.write.first(offerQuery, { ...key, ...step })
+}
+
+const takeQuery = prepare(
+  'take_step',
+  (p: SessionKey & { step: Step }) => sql<{ id: string }>`
+    UPDATE ${sql.table('payment_sessions')} SET taken = ${p.step}
+    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.step} RETURNING id`,
+)
+
+/** Notes that the task of a step was given out, where it is the one that was offered last. */
+export async function updateTakenStep(lanes: Lanes, key: SessionKey, step: Step): Promise<void> {
+  await lanes.write.first(takeQuery, { ...key, step })
+}
+
+/** Where a challenge is shown, and where it leads back. */
+export interface ChallengePlace extends SessionKey {
+  /** Null: whoever asks did not say; a page that did is remembered. */
+  readonly origin: string | null
+  readonly returnUrl: string | null
+}
+
+const challengeQuery = prepare(
+  'start_challenge',
+  (p: ChallengePlace) => sql<{ waits: boolean }>`
+    UPDATE ${sql.table('payment_sessions')}
+    SET challenged = coalesce(challenged, date_trunc('milliseconds', clock_timestamp())),
+      origin = coalesce(${p.origin}, origin), return_url = ${p.returnUrl}
+    WHERE merchant_id = ${p.merchantId} AND id = ${p.id}
+    RETURNING challenged > clock_timestamp() - interval '2 seconds' AS waits`,
+)
+
+/** Notes when the cardholder was first asked. True while that was less than two seconds ago. */
+export async function updateChallenged(lanes: Lanes, place: ChallengePlace): Promise<boolean> {
+  return (await lanes.write.one(challengeQuery, place)).waits
+}
+
+/** A challenge as the simulated bank sees it. */
+export interface OpenChallenge {
+  readonly digest: Buffer
+  readonly enrolment: Enrolment
+  /** Null: the cardholder has not answered. */
+  readonly outcome: TdsStatus | null
+  /** False when it is too late to answer. */
+  readonly isOpen: boolean
+  readonly origin: string | null
+  readonly returnUrl: string | null
+  /** What the merchant goes by. */
+  readonly merchant: string
+}
+
+const findQuery = prepare(
+  'find_challenge',
+  (p: SessionKey) => sql<OpenChallenge>`
+    SELECT s.digest, s.tds AS enrolment, s.outcome, s.origin, s.return_url AS "returnUrl",
+      coalesce(m.name, m.website) AS merchant,
+      s.attempt_id IS NULL AND s.expires > now() AND s.challenged > now() - interval '10 minutes' AS "isOpen"
+    FROM ${sql.table('payment_sessions')} s JOIN ${sql.table('merchants')} m ON m.id = s.merchant_id
+    WHERE s.merchant_id = ${p.merchantId} AND s.id = ${p.id}`,
+)
+
+/** The challenge of a session, while the session is kept. */
+export function findChallenge(lanes: Lanes, key: SessionKey): Promise<OpenChallenge | undefined> {
+  return lanes.read.first(findQuery, key)
+}
+
+const decideQuery = prepare(
+  'decide_challenge',
+  (p: SessionKey & { outcome: TdsStatus }) => sql<{ outcome: TdsStatus }>`
+    UPDATE ${sql.table('payment_sessions')} SET outcome = ${p.outcome}
+    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND outcome IS NULL AND attempt_id IS NULL
+      AND expires > clock_timestamp() AND challenged > clock_timestamp() - interval '10 minutes'
+    RETURNING outcome`,
+)
+
+/** Writes down what the bank says. False when something was said before, or it is too late. */
+export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<boolean> {
+  return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
+}

@@ -1,0 +1,157 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type CallerColumns, callerRow } from '../access/caller.ts'
+import type { ScenarioChanges } from '../cards/scenario.ts'
+
+/** A charge of a card that the merchant has charged before. Of the two sources one is given. */
+export interface Charge {
+  readonly transactionId?: string | undefined
+  readonly cardId?: string | undefined
+  readonly currency: string
+  /** Minor units. */
+  readonly amount: number
+  readonly descriptor?: string | undefined
+  readonly custom?: object | undefined
+  readonly reference?: string | undefined
+}
+
+/** `charge` is null when only access is to be checked. */
+export interface BeginInput extends CallerColumns {
+  readonly merchantId: string
+  readonly charge: Charge | null
+  /** The acquirers that live merchants may have. */
+  readonly acquirers: readonly string[]
+  /** Days after which a rate is too old for live money. */
+  readonly rateAgeDaysMax: number
+}
+
+interface BeginRow {
+  verdict: Verdict | 'unknown-source' | 'no-rate' | 'stale-rate' | 'refused'
+  identity_id: string | null
+  transaction_id: string | null
+  error_code: number | null
+  attempt_id: string | null
+  descriptor: string | null
+  acquirer: string | null
+  expired: boolean | null
+  instrument_id: string | null
+  pan_sealed: Buffer | null
+  expiry: string | null
+  scheme: string | null
+  scenario: ScenarioChanges | null
+  network_ref: string | null
+  planned: boolean | null
+}
+
+/** What an acquirer is to be asked. */
+export interface Attempt {
+  readonly id: string
+  /** Null: the simulator. */
+  readonly acquirer: string | null
+  readonly descriptor: string
+  readonly expired: boolean
+  readonly instrument: {
+    readonly id: string
+    readonly panSealed: Buffer
+    /** Last day on which the card is good: `2066-08-31`. */
+    readonly expiry: string
+    readonly scheme: string | null
+    readonly scenario: ScenarioChanges
+    readonly networkRef: string | null
+    readonly planned: boolean
+  }
+}
+
+/** The end of a charge, as it is answered: a transaction, or the number of a processing error. */
+export type ChargeEnd = { readonly transactionId: string } | { readonly errorCode: number }
+
+/** After access: an attempt to make, an end already, or a refusal of what was asked. */
+export interface BegunCharge extends Judged {
+  readonly attempt: Attempt | undefined
+  readonly end: ChargeEnd | undefined
+  readonly refusal: 'unknown-source' | 'no-rate' | 'stale-rate' | undefined
+}
+
+const beginQuery = prepare(
+  'charge_begin',
+  (p: BeginInput) => sql<BeginRow>`
+    SELECT f.verdict, f.identity_id, f.transaction_id, f.error_code, f.attempt_id, f.descriptor, f.acquirer, f.expired,
+      i.id AS instrument_id, i.pan_sealed, i.expiry::text, i.scheme, i.scenario, i.network_ref, i.planned
+    FROM ${sql.table('charge_begin')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f
+    CROSS JOIN LATERAL (SELECT (f.instrument).*) i`,
+)
+
+/** Judges a charge and writes down the attempt to make it, before anyone is asked. */
+export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<BegunCharge> {
+  // The function judges rates by an age that travels with the charge.
+  const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
+  const row = await lanes.write.one(beginQuery, { ...input, charge })
+  const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
+  return {
+    ...{ verdict, identityId: row.identity_id, attempt: toAttempt(row), end: toEnd(row) },
+    // A refusal with a processing error is an end.
+    refusal: refusal === 'refused' ? undefined : refusal,
+  }
+}
+
+interface FinishRow {
+  verdict: 'done' | 'settled'
+  transaction_id: string | null
+}
+
+/** What the acquirer answered, in the words of the row `attempts`. */
+export interface FinishInput {
+  readonly merchantId: string
+  readonly attemptId: string
+  readonly outcome: 'approved' | 'declined' | 'unknown'
+  /** The processing error; null when approved. */
+  readonly errorCode: number | null
+  readonly acquirerRef: string | null
+}
+
+const finishQuery = prepare(
+  'charge_finish',
+  (p: FinishInput) => sql<FinishRow>`
+    SELECT verdict, transaction_id FROM ${sql.table('charge_finish')}(
+      ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.errorCode}, ${p.acquirerRef}
+    )`,
+)
+
+/** Writes the transaction that an attempt became. `settled`: another process was first, and has called it unknown. */
+export async function callFinishCharge(
+  lanes: Lanes,
+  input: FinishInput,
+): Promise<{ readonly verdict: 'settled' } | { readonly verdict: 'done'; readonly transactionId: string }> {
+  const { verdict, transaction_id } = await lanes.write.one(finishQuery, input)
+  if (verdict === 'settled' || transaction_id === null) return { verdict: 'settled' }
+  return { verdict, transactionId: transaction_id }
+}
+
+function toAttempt(row: BeginRow): Attempt | undefined {
+  const { attempt_id: id, descriptor, instrument_id, pan_sealed, expiry } = row
+  if (id === null || descriptor === null || instrument_id === null || pan_sealed === null || expiry === null) {
+    return undefined
+  }
+  return {
+    id,
+    acquirer: row.acquirer,
+    descriptor,
+    expired: row.expired ?? false,
+    instrument: {
+      id: instrument_id,
+      panSealed: pan_sealed,
+      expiry,
+      scheme: row.scheme,
+      scenario: row.scenario ?? {},
+      networkRef: row.network_ref,
+      planned: row.planned ?? false,
+    },
+  }
+}
+
+function toEnd({ transaction_id, error_code }: BeginRow): ChargeEnd | undefined {
+  if (error_code !== null) return { errorCode: error_code }
+  return transaction_id === null ? undefined : { transactionId: transaction_id }
+}

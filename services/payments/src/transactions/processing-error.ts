@@ -1,0 +1,49 @@
+import errors from './processing-errors.json' with { type: 'json' }
+import statusCodes from './status-codes.json' with { type: 'json' }
+
+/** Why a card payment was refused, as clients see it. `client` and `merchant` say who may be at fault. */
+export interface ProcessingError {
+  readonly code: number
+  readonly message: string
+  /** The message again, for older readers. */
+  readonly text: string
+  readonly client: boolean
+  readonly merchant: boolean
+}
+
+const ERRORS: ReadonlyMap<number, ProcessingError> = new Map(
+  errors.errors.map(({ code, message, client, merchant }) => [
+    code,
+    { code, message, text: message, client, merchant },
+  ]),
+)
+
+/** The processing error of a number (reference: Processing errors). @throws RangeError for a number that is not in the table */
+export function processingError(code: number): ProcessingError {
+  const error = ERRORS.get(code)
+  if (error === undefined) throw new RangeError(`there is no processing error ${code}`)
+  return error
+}
+
+/** What an acquirer may answer when it declines, and the processing error that is told and kept for each. */
+const PROCESSING_ERRORS: ReadonlyMap<string, number> = new Map(
+  statusCodes.codes.flatMap(({ code, processingError }) => (processingError === null ? [] : [[code, processingError]])),
+)
+
+/** The number of the processing error of a status code (reference: Processing errors). @throws RangeError where there is none */
+export function processingErrorOf(statusCode: string): number {
+  const error = PROCESSING_ERRORS.get(statusCode)
+  if (error === undefined) throw new RangeError(`status code ${statusCode} has no processing error`)
+  return error
+}
+
+/** Whether a status code says that a card payment was refused. */
+export function isRefusal(statusCode: string): boolean {
+  return PROCESSING_ERRORS.has(statusCode)
+}
+
+/** The status code that names a processing error: of several the first of the table. */
+export function statusCodeOf(errorCode: number): string {
+  // That cards may not be kept is told nowhere else: the merchant lacks a right, as with 27.
+  return [...PROCESSING_ERRORS].find(([, error]) => error === errorCode)?.[0] ?? 'PAYMENT_INTEGRATION_DISABLED'
+}

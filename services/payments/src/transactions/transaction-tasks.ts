@@ -1,0 +1,36 @@
+import { defineTask } from '@trestle/jobs/task.ts'
+
+/** Finding out what became of an attempt. The first job comes from the outbox; each job sends the next one. */
+export interface InquiryJob {
+  readonly merchantId: string
+  /** The attempt. */
+  readonly id: string
+  /** How often the acquirer has been asked. Absent: not yet. */
+  readonly step?: number
+}
+
+export const inquiryTask = defineTask<InquiryJob>('inquiry', {
+  retryLimit: 5,
+  firstDelaySeconds: 5,
+  longestDelaySeconds: 60,
+  timeoutSeconds: 60,
+  sealed: false,
+})
+
+/** Calls an attempt unknown when the process that sent it has ended. */
+export const attemptSweepTask = defineTask<Record<string, never>>('attempt_sweep', {
+  retryLimit: 0,
+  firstDelaySeconds: 1,
+  longestDelaySeconds: 1,
+  timeoutSeconds: 50,
+  sealed: false,
+})
+
+/** Voids what is left of expired authorizations. */
+export const expiryTask = defineTask<Record<string, never>>('expiry', {
+  retryLimit: 3,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 600,
+  timeoutSeconds: 3_000,
+  sealed: false,
+})
