@@ -1,13 +1,12 @@
-import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
+
 import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import pg from 'pg'
 import { z } from 'zod'
-import type { FieldError } from './errors.ts'
 import * as errors from './errors.ts'
 import { layOut } from './pagination/response-layout.ts'
-import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
 /** The body of most errors. */
 const ErrorView = z.object({ code: z.string(), message: z.string() })
@@ -60,43 +59,12 @@ export function checkoutErrors<const Status extends 404 | 409 = never>(...status
 /** The answers to 400 of a route that may also be refused by a card's issuer or the like. */
 export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }
 
-/** 400 over a card payment that was refused. The error is named in the header alike, however often it is answered. */
-export function paymentRefused(errorCode: number, { replayed }: { readonly replayed: boolean }): HttpError {
-  const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
-  const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
-  return new HttpError(400, statusCode, { message: body.message, details: { body }, headers })
-}
-
-/** 400 of the checkout for a payment that was refused (reference: Checkout errors). */
-export function orderRefused(
-  statusCode: string,
-  { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },
-): HttpError {
-  const { message } = processingError(processingErrorOf(statusCode))
-  const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
-  return new HttpError(400, statusCode, { message, details, headers })
-}
-
-/** The processing error of card data that is not protected on its way. */
-const INSECURE = 21
-
-/** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
-export function cardDataInsecure(): HttpError {
-  const error = processingError(INSECURE)
-  return errors.requestInvalid({ message: error.message, details: { error } })
-}
-
-/** 400 over the fields that are wrong. */
-export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
-  return errors.requestInvalid({ details: { fields }, cause })
-}
-
 /** What the shared error handler says in this service. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,
   // Bodies and queries are judged by the plugin `request-input`; nothing else has a schema that can refuse.
-  invalid: ({ context }) => invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
+  invalid: ({ context }) => errors.invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
   malformed,
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),
   unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
@@ -122,5 +90,5 @@ function isRecordChanged(cause: unknown): boolean {
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_BAD_URL') return errors.endpointNotFound({ cause })
-  return invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
+  return errors.bodyMalformed(cause)
 }

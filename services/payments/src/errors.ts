@@ -1,14 +1,15 @@
-import { defineError, type ErrorFactory } from '@trestle/common/errors/define-error.ts'
+import { defineError, type ErrorFactory, HttpError } from '@trestle/common/errors/define-error.ts'
+import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
-/** Every error names its code in a header too: official clients read it there (reference: Headers of answers). */
+/** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
 
-/** Seconds after which a request that met a passing fault may be sent again. */
+/** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
 
-/** Its body is the array of `details.fields`. */
+/** The body is the array in `details.fields`. At the checkout it is one object, whose message names what is wrong. */
 export const requestInvalid = declare(400, 'REQUEST_INVALID', 'The request is not valid')
 export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing, malformed, unknown or revoked', {
   'www-authenticate': 'Basic realm="payments", charset="UTF-8"',
@@ -26,16 +27,16 @@ export const registrationInvited = declare(
 )
 export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
 export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')
-export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
-/** No retry helps: the outcome is final. */
-export const disputeClosed = declare(409, 'CONFLICT', 'The dispute was closed the other way')
 export const requestTimeout = declare(408, 'REQUEST_TIMEOUT', 'The body took too long to arrive')
-export const uriTooLong = declare(414, 'URI_TOO_LONG', 'The URL is longer than 8 KiB')
+export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
+/** Has no Retry-After: the outcome of a dispute is final. */
+export const disputeClosed = declare(409, 'CONFLICT', 'The dispute was closed the other way')
 export const payloadTooLarge = declare(413, 'PAYLOAD_TOO_LARGE', 'The body is too large')
+export const uriTooLong = declare(414, 'URI_TOO_LONG', 'The URL is longer than 8 KiB')
 export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
 export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')
 export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wrong on our side')
-/** What the operator does: docs/runbooks/changed-rows.md. */
+/** The operator follows docs/runbooks/changed-rows.md. */
 export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this merchant must be looked at by the operator')
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
 export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait for their turn', RETRY)
@@ -43,13 +44,14 @@ export const rateUnavailable = declare(503, 'RATE_UNAVAILABLE', 'There is no rec
   'retry-after': '60',
 })
 
-// Errors of the checkout alone (reference: Checkout errors).
+// Errors of the checkout only (reference: Checkout errors).
 export const versionMissing = declare(400, 'VERSION_MISSING', 'The header Accept-Version is missing')
 export const versionUnsupported = declare(400, 'VERSION_UNSUPPORTED', 'Accept-Version must be 1')
 export const bodyInvalid = declare(400, 'BODY_INVALID', 'The body must be JSON, sent as application/json')
 export const tokenInvalid = declare(400, 'TOKEN_INVALID', 'The token is unknown, too old or spent')
 export const tokenTypeUnexpected = declare(400, 'TOKEN_TYPE_UNEXPECTED', 'The token stands for another kind of value')
-export const testModeMixed = declare(400, 'TEST_MODE_MIXED', 'Test and live do not go together')
+export const testMissing = declare(400, 'TEST_MODE_MIXED', 'test is required for a test merchant')
+export const testUnexpected = declare(400, 'TEST_MODE_MIXED', 'test is not for a live merchant')
 export const integrationKeyUnknown = declare(400, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key')
 export const integrationDisabled = declare(400, 'PAYMENT_INTEGRATION_DISABLED', 'The merchant takes no payments')
 export const challengeUnavailable = declare(
@@ -58,6 +60,18 @@ export const challengeUnavailable = declare(
   'This step does not apply to the order; begin again at /payments',
 )
 
+// Wrong members of an order (reference: Checkout errors).
+export const orderKeyMalformed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key is not valid')
+export const orderKeyUsed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key was used with another body')
+export const returnUrlElsewhere = declare(
+  400,
+  'REQUEST_INVALID',
+  "returnUrl must be on the site of the merchant's website",
+)
+/** `problem` names the member and says what is wrong: `amount.currency has no exchange rate`. */
+export const orderInvalid = (problem: string, cause?: unknown) => requestInvalid({ message: problem, cause })
+
+/** The codes of field errors (reference: Field errors). */
 export const FIELD_ERROR_CODES = [
   'REQUIRED',
   'TYPE',
@@ -70,29 +84,88 @@ export const FIELD_ERROR_CODES = [
   'DUPLICATE',
 ] as const
 
-/** What may be wrong with a field (reference: Field errors). */
+/** What may be wrong with a field. */
 export type FieldErrorCode = (typeof FIELD_ERROR_CODES)[number]
 
-/** One element of a 400 answer: `field` is the dotted path, or `body` for the whole. */
+/** One element of a 400 answer. `field` is the dotted path, or `body` for the whole. */
 export interface FieldError {
   readonly field: string
   readonly message: string
   readonly code: FieldErrorCode
 }
 
-// Field errors that rules give: elements of the body of a 400 (reference: Field errors). Schemas of bodies give all others.
-function fieldError(field: string, code: FieldErrorCode, message: string): FieldError {
-  return { field, message, code }
+/** 400 over the fields that are wrong. */
+export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
+  return requestInvalid({ details: { fields }, cause })
 }
 
+/** The 400 of a rule about one field. */
+function fieldInvalid(field: string, code: FieldErrorCode, message: string): HttpError {
+  return invalidFields([{ field, message, code }])
+}
+
+// Rules of endpoints about one field. Schemas say what a value must look like (`bodies/`).
+export const bodyMalformed = (cause: unknown) =>
+  invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
 export const idempotencyKeyMalformed = () =>
-  fieldError('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
-export const idempotencyKeyUsed = () => fieldError('Idempotency-Key', 'MISMATCH', 'was used with another body')
-export const amountBeyondLimit = (kind: string, possible: string) =>
-  fieldError('amount', 'LIMIT_EXCEEDED', `Can ${kind} at most ${possible}`)
-export const otherCurrency = (currency: string) => fieldError('currency', 'MISMATCH', `must be ${currency}`)
-export const trailFull = () => fieldError('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
-export const currencyWithoutRate = () => fieldError('currency', 'UNKNOWN', 'has no exchange rate')
+  fieldInvalid('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
+export const idempotencyKeyUsed = () => fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used with another body')
+export const idempotencyKeySpent = () =>
+  fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used for a key that is revoked')
+export const lastKey = () => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')
+export const lastApp = () => fieldInvalid('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant')
+export const unknownApp = () => fieldInvalid('appId', 'UNKNOWN', 'is no app')
+export const clockTooFar = () => fieldInvalid('advance', 'RANGE', 'must not lead more than 100 years ahead')
+export const webhookWithoutTls = () => fieldInvalid('url', 'FORMAT', 'must be an https URL')
+export const webhookInside = () => fieldInvalid('url', 'FORMAT', 'must not be an address inside a network')
+export const tooManyWebhooks = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'a merchant has at most 10 webhooks')
+/** `possible` is money as text: `EUR 3.00`. */
+export const amountBeyondLimit = (act: 'capture' | 'refund' | 'void' | 'dispute', possible: string) =>
+  fieldInvalid('amount', 'LIMIT_EXCEEDED', `Can ${act} at most ${possible}`)
+/** `currency` is that of the transaction. */
+export const otherCurrency = (currency: string) => fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
+export const trailFull = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
+export const currencyWithoutRate = () => fieldInvalid('currency', 'UNKNOWN', 'has no exchange rate')
 /** One text whether the source is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
 export const unknownSource = (field: string) =>
-  fieldError(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
+  fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
+/** `reason` says why nothing is paid out. */
+export const payoutSkipped = (reason: 'negative' | 'below_minimum' | 'no_iban') =>
+  fieldInvalid('balance', 'LIMIT_EXCEEDED', reason)
+/** Stands beside other errors of the same body. */
+export const immutable = (field: string): FieldError => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' })
+
+/** 400 for a card payment that was refused (reference: Processing errors). The header names the error, also in a repeat. */
+export function paymentRefused(errorCode: number, { replayed }: { readonly replayed: boolean }): HttpError {
+  const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
+  return refusalOf(statusCode, { message: body.message, details: { body }, replayed })
+}
+
+/** 400 of the checkout for a payment that was refused (reference: Checkout errors). */
+export function orderRefused(
+  statusCode: string,
+  { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },
+): HttpError {
+  const { message } = processingError(processingErrorOf(statusCode))
+  return refusalOf(statusCode, { message, details, replayed })
+}
+
+interface Refusal {
+  readonly message: string
+  readonly details: Readonly<Record<string, unknown>>
+  readonly replayed: boolean
+}
+
+function refusalOf(statusCode: string, { message, details, replayed }: Refusal): HttpError {
+  const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
+  return new HttpError(400, statusCode, { message, details, headers })
+}
+
+/** The processing error of card data that is not protected on its way. */
+const INSECURE = 21
+
+/** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
+export function cardDataInsecure(): HttpError {
+  const error = processingError(INSECURE)
+  return requestInvalid({ message: error.message, details: { error } })
+}

@@ -1,5 +1,4 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { invalidFields } from '../error-body.ts'
 import { conflict, type FieldError, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
 import type { Caller } from './caller.ts'
 
@@ -52,7 +51,7 @@ export function admit<Result extends Judged>(caller: Caller, result: Result, fla
   if (result.verdict === 'not-found') throw notFound()
   if (result.verdict === 'forbidden') throw forbidden()
   if (flaw) throw flaw.error
-  if (result.verdict === 'key-mismatch') throw invalidFields([idempotencyKeyUsed()])
+  if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
   if (result.verdict === 'key-running') throw conflict()
   return result
 }

@@ -4,13 +4,16 @@ import type { Acquirers } from '../acquirers/acquirers.ts'
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
 import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
 import { completeScenario, type Scenario, type ScenarioChanges } from '../cards/scenario.ts'
-import { cardDataInsecure } from '../error-body.ts'
 import {
+  cardDataInsecure,
   integrationDisabled,
   integrationKeyUnknown,
+  orderInvalid,
+  orderKeyUsed,
   rateUnavailable,
-  requestInvalid,
-  testModeMixed,
+  returnUrlElsewhere,
+  testMissing,
+  testUnexpected,
   tokenInvalid,
   tokenTypeUnexpected,
 } from '../errors.ts'
@@ -107,7 +110,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   request.onMerchant?.(checkout.payee.id)
   const { payee, session, repeated, spent, instrumentId } = checkout
   judgeRequest(deps, request, payee)
-  if (repeated === 'mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
+  if (repeated === 'mismatch') throw orderKeyUsed()
   const network = schemeOf('token' in number ? number.token.value : '', payee)
   const end = repeated ?? session?.end
   if (end) {
@@ -135,7 +138,7 @@ export function cardProblemOf({ order, payee, tokens, network, scenario }: OpenO
 /** What the order is, and how it came. A repeated order gives the same result. */
 function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
   if (test !== (order.test !== undefined)) {
-    throw testModeMixed({ message: test ? 'test is required for a test merchant' : 'test is not for a live merchant' })
+    throw test ? testMissing() : testUnexpected()
   }
   if (requireTls && !test && !isSecure) throw cardDataInsecure()
 }
@@ -145,12 +148,10 @@ function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, 
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const problem = orderProblem(order, payee.now) ?? (rate === null ? 'amount.currency has no exchange rate' : undefined)
-  if (problem !== undefined) throw requestInvalid({ message: problem })
-  if (!mayReturn(order.returnUrl, payee, posUrl)) throw requestInvalid({ message: OTHER_SITE })
+  if (problem !== undefined) throw orderInvalid(problem)
+  if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') throw rateUnavailable()
 }
-
-const OTHER_SITE = "returnUrl must be on the site of the merchant's website"
 
 /** Customers of a live merchant return to its site, or to our own page of payment links, and nowhere else. */
 function mayReturn(returnUrl: string | undefined, { test, website }: Payee, posUrl: string): boolean {

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { Flaw } from '../access/admit.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import type { Order } from '../checkout/payment-body.ts'
-import { bodyInvalid, requestInvalid, versionMissing, versionUnsupported } from '../errors.ts'
+import { bodyInvalid, orderInvalid, versionMissing, versionUnsupported } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
 /** Any page may call the checkout, without credentials (reference: Checkout). */
@@ -65,5 +65,5 @@ function judgeHeaders({ headers }: FastifyRequest): void {
 
 function explain({ stage, error, fields = [] }: Flaw): Error {
   if (stage === 'parse') return bodyInvalid({ cause: error })
-  return requestInvalid({ message: fields.map(({ field, message }) => `${field} ${message}`).join('; '), cause: error })
+  return orderInvalid(fields.map(({ field, message }) => `${field} ${message}`).join('; '), error)
 }

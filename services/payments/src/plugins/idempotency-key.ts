@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
 import { fingerprintOf } from '../access/fingerprint.ts'
-import { invalidFields } from '../error-body.ts'
 import { idempotencyKeyMalformed } from '../errors.ts'
 
 const HEADER = 'idempotency-key'
@@ -14,8 +13,7 @@ export const idempotencyKey = fp(
     app.addHook('preHandler', (request, _reply, done) => {
       if (request.method === 'POST') {
         const repeat = repeatOf(request)
-        if (repeat === 'refused')
-          request.flaw ??= { stage: 'validation', error: invalidFields([idempotencyKeyMalformed()]) }
+        if (repeat === 'refused') request.flaw ??= { stage: 'validation', error: idempotencyKeyMalformed() }
         else request.caller.repeat = repeat
       }
       done()

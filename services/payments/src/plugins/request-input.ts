@@ -5,8 +5,7 @@ import { z } from 'zod'
 import type { Flaw } from '../access/admit.ts'
 import { type Parsed, parseForm } from '../bodies/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../bodies/validate-input.ts'
-import { invalidFields } from '../error-body.ts'
-import { unsupportedMediaType } from '../errors.ts'
+import { invalidFields, unsupportedMediaType } from '../errors.ts'
 
 /**
  * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.flaw` and

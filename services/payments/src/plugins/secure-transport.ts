@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { cardDataInsecure } from '../error-body.ts'
+import { cardDataInsecure } from '../errors.ts'
 
 /** Whether a request may bring no card data, and be shown no form for it, because it came without TLS where that is required. */
 export function isInsecure({ protocol, server }: FastifyRequest): boolean {

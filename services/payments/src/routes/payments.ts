@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PaymentBody } from '../checkout/payment-body.ts'
 import { ChallengesView } from '../checkout/payment-view.ts'
 import { checkoutErrors } from '../error-body.ts'
-import { requestInvalid } from '../errors.ts'
+import { orderKeyMalformed } from '../errors.ts'
 import { toOrderRequest } from '../plugins/checkout.ts'
 import { repeatOf } from '../plugins/idempotency-key.ts'
 import { pay } from '../use-cases/pay.ts'
@@ -24,7 +24,7 @@ export const paymentsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const repeat = repeatOf(request)
-      if (repeat === 'refused') throw requestInvalid({ message: 'Idempotency-Key is not valid' })
+      if (repeat === 'refused') throw orderKeyMalformed()
       const answer = await pay(app.deps, { ...toOrderRequest(request), repeat })
       if ('challenges' in answer) return reply.code(200).send(answer)
       const { transactionId, replayed } = answer

@@ -1,7 +1,7 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
+import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
 
@@ -19,6 +19,6 @@ export async function addApp(
   { caller, flaw, merchantId, appId }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
   const { app, verdict } = admit(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
-  if (!app) throw invalidFields([{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }])
+  if (!app) throw unknownApp()
   return { app, replayed: verdict === 'replayed' }
 }

@@ -1,7 +1,7 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
+import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { expireAuthorizations } from '../transactions/transaction-repository.ts'
 
@@ -23,10 +23,8 @@ export async function advanceClock(
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
   const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
-  if (isTooFar) throw invalidFields([TOO_FAR])
+  if (isTooFar) throw clockTooFar()
   if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
   await expireAuthorizations(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
   return { now, replayed: verdict === 'replayed' }
 }
-
-const TOO_FAR = { field: 'advance', message: 'must not lead more than 100 years ahead', code: 'RANGE' } as const

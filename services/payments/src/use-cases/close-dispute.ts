@@ -3,8 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
-import { invalidFields } from '../error-body.ts'
-import { disputeClosed } from '../errors.ts'
+import { disputeClosed, trailFull } from '../errors.ts'
 
 /** How a test merchant wants a dispute to end; null when the body was refused. */
 export interface CloseDisputeInput {
@@ -25,9 +24,7 @@ export async function closeDispute(
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
   const { verdict, dispute, refusal } = admit(caller, closed, flaw)
   if (refusal === 'conflict') throw disputeClosed()
-  if (refusal === 'trail-full') throw invalidFields([TRAIL_FULL])
+  if (refusal === 'trail-full') throw trailFull()
   if (!dispute) throw new Error(`dispute_close answered ${verdict} without a dispute`)
   return { dispute, replayed: verdict === 'replayed' }
 }
-
-const TRAIL_FULL = { field: 'body', message: 'the trail of the transaction is full', code: 'LIMIT_EXCEEDED' } as const

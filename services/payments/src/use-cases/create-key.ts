@@ -4,8 +4,7 @@ import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
-import { forbidden } from '../errors.ts'
+import { forbidden, idempotencyKeySpent } from '../errors.ts'
 
 /** A new key, as only its caller sees it. */
 export interface CreatedKey {
@@ -38,9 +37,7 @@ export async function createKey(
   const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
   const result = await callCreateKey(lanes, { keyMac: mac, ...values })
   const { made, isSpent, verdict } = admit(caller, result, flaw)
-  if (isSpent) throw invalidFields([SPENT])
+  if (isSpent) throw idempotencyKeySpent()
   if (!made) throw new Error('create_key answered done without a key')
   return { ...made, key, replayed: verdict === 'replayed' }
 }
-
-const SPENT = { field: 'Idempotency-Key', message: 'was used for a key that is revoked', code: 'MISMATCH' } as const

@@ -3,8 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields, paymentRefused } from '../error-body.ts'
-import { currencyWithoutRate, rateUnavailable, unknownSource } from '../errors.ts'
+import { currencyWithoutRate, paymentRefused, rateUnavailable, unknownSource } from '../errors.ts'
 import {
   type Attempt,
   type BegunCharge,
@@ -43,8 +42,8 @@ export async function createTransaction(
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
   const begun = await beginOnceFree(deps, input)
   const { verdict, attempt, end, refusal } = admit(input.caller, begun, input.flaw)
-  if (refusal === 'unknown-source') throw invalidFields([unknownSource(input.sourceField)])
-  if (refusal === 'no-rate') throw invalidFields([currencyWithoutRate()])
+  if (refusal === 'unknown-source') throw unknownSource(input.sourceField)
+  if (refusal === 'no-rate') throw currencyWithoutRate()
   if (refusal === 'stale-rate') throw rateUnavailable()
   const replayed = verdict === 'replayed'
   const { merchantId, charge } = input

@@ -1,8 +1,7 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
-import type { FieldError } from '../errors.ts'
+import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { EventType } from '../webhooks/event.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
@@ -18,11 +17,7 @@ export interface CreateWebhookRequest {
 
 type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>
 
-const refusals: Readonly<Record<'not-https' | 'too-many' | 'internal', FieldError>> = {
-  'not-https': { field: 'url', message: 'must be an https URL', code: 'FORMAT' },
-  internal: { field: 'url', message: 'must not be an address inside a network', code: 'FORMAT' },
-  'too-many': { field: 'body', message: 'a merchant has at most 10 webhooks', code: 'LIMIT_EXCEEDED' },
-}
+const REFUSALS = { 'not-https': webhookWithoutTls, 'too-many': tooManyWebhooks } as const
 
 /** Makes a webhook. Its secret is answered here, and by a repeat of the same request, and never again. */
 export async function createWebhook(
@@ -30,11 +25,11 @@ export async function createWebhook(
   { caller, flaw: given, merchantId, webhook: values }: CreateWebhookRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const isInternal = values !== null && !webhooks.outbound.mayCall({ url: values.url, origin: 'data' })
-  const flaw = given ?? (isInternal ? { stage: 'validation', error: invalidFields([refusals.internal]) } : undefined)
+  const flaw = given ?? (isInternal ? { stage: 'validation', error: webhookInside() } : undefined)
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
   const { webhook, refusal, verdict } = admit(caller, await callCreateWebhook(lanes, input), flaw)
-  if (refusal) throw invalidFields([refusals[refusal]])
+  if (refusal) throw REFUSALS[refusal]()
   if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: verdict === 'replayed' }

@@ -3,7 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
-import { invalidFields } from '../error-body.ts'
+import { amountBeyondLimit } from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
 
 /** A dispute that a test merchant asks for; null when the body was refused. */
@@ -24,10 +24,7 @@ export async function openDispute(
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
   const { verdict, dispute, limit } = admit(caller, opened, flaw)
-  if (limit) {
-    const message = `Can dispute at most ${formatMoney(limit.currency, limit.amount)}`
-    throw invalidFields([{ field: 'amount', message, code: 'LIMIT_EXCEEDED' }])
-  }
+  if (limit) throw amountBeyondLimit('dispute', formatMoney(limit.currency, limit.amount))
   if (!dispute) throw new Error(`dispute_open answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'
   // An answer is repeated as it was, whatever became of the dispute since.

@@ -1,7 +1,7 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
+import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 import { countPayouts } from '../payouts/payout-task.ts'
@@ -27,7 +27,7 @@ export async function payOut(
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
   const { verdict, payout, skipped } = admit(caller, paid, flaw)
   if (verdict === 'done') countPayouts(meter)(skipped)
-  if (skipped) throw invalidFields([{ field: 'balance', message: skipped, code: 'LIMIT_EXCEEDED' }])
+  if (skipped) throw payoutSkipped(skipped)
   if (!payout) throw new Error(`payout answered ${verdict} without a payout`)
   return { payout, replayed: verdict === 'replayed' }
 }

@@ -27,8 +27,7 @@ import {
 } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { orderRefused } from '../error-body.ts'
-import { conflict, requestInvalid, tokenInvalid } from '../errors.ts'
+import { conflict, orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 
 export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
@@ -131,7 +130,7 @@ async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginInput): Promi
 function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
   if (refusal === 'running') throw conflict()
   if (refusal === 'spent') throw tokenInvalid({ details: { path: 'card.number' } })
-  if (refusal === 'key-mismatch') throw requestInvalid({ message: 'Idempotency-Key was used with another body' })
+  if (refusal === 'key-mismatch') throw orderKeyUsed()
 }
 
 function toBeginInput({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginInput {

@@ -2,7 +2,7 @@ import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
+import { lastKey } from '../errors.ts'
 
 /**
  * Revokes a key of the calling app, also the one that it calls with.
@@ -17,5 +17,5 @@ export async function revokeKey(
     await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId: flaw ? null : keyId }),
     flaw,
   )
-  if (isLast) throw invalidFields([{ field: 'keyId', message: 'is the last active key', code: 'LIMIT_EXCEEDED' }])
+  if (isLast) throw lastKey()
 }

@@ -1,7 +1,6 @@
 import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
 import { amountBeyondLimit, otherCurrency, rateUnavailable, trailFull } from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import type { Operation, OperationRefusal } from '../transactions/operation-queue.ts'
@@ -41,11 +40,11 @@ function toError(refusal: OperationRefusal, kind: OperationKind): Error {
   const { reason, currency } = refusal
   switch (reason) {
     case 'currency-mismatch':
-      return invalidFields([otherCurrency(currency)])
+      return otherCurrency(currency)
     case 'limit-exceeded':
-      return invalidFields([amountBeyondLimit(kind, formatMoney(currency, refusal.possible))])
+      return amountBeyondLimit(kind, formatMoney(currency, refusal.possible))
     case 'trail-full':
-      return invalidFields([trailFull()])
+      return trailFull()
     case 'rate-unavailable':
       return rateUnavailable()
   }

@@ -2,8 +2,7 @@ import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields, paymentRefused } from '../error-body.ts'
-import { unknownSource } from '../errors.ts'
+import { paymentRefused, unknownSource } from '../errors.ts'
 
 /** A card to be kept; null when the body was refused. */
 export interface SaveCardInput {
@@ -24,7 +23,7 @@ export async function saveCard(
   const { transactionId = null, notes = null } = card ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
   const { verdict, cardId, errorCode, hasSource } = admit(caller, saved, flaw)
-  if (!hasSource) throw invalidFields([unknownSource('transactionId')])
+  if (!hasSource) throw unknownSource('transactionId')
   const replayed = verdict === 'replayed'
   if (errorCode !== null) throw paymentRefused(errorCode, { replayed })
   if (cardId === null) throw new Error(`create_card answered ${verdict} without a card`)

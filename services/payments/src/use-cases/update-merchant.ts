@@ -3,8 +3,7 @@ import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
 import { isStorable } from '../bodies/fields.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { invalidFields } from '../error-body.ts'
-import type { FieldError } from '../errors.ts'
+import { immutable, invalidFields } from '../errors.ts'
 import { normalizeIban } from '../merchants/iban.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
@@ -35,10 +34,8 @@ function withImmutable(
   differing: readonly string[],
 ): Flaw | undefined {
   if (differing.length === 0 || flaw?.stage === 'parse') return flaw
-  const immutable = order
-    .filter((field) => differing.includes(field))
-    .map((field): FieldError => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' }))
-  return { stage: 'validation', error: invalidFields([...(flaw?.fields ?? []), ...immutable]) }
+  const changed = order.filter((field) => differing.includes(field)).map(immutable)
+  return { stage: 'validation', error: invalidFields([...(flaw?.fields ?? []), ...changed]) }
 }
 
 const anything = () => z.unknown().optional()

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { id, ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses, invalidFields } from '../../error-body.ts'
+import { errorResponses } from '../../error-body.ts'
+import { lastApp } from '../../errors.ts'
 import { callRevokeMember, listAppMembers } from '../../members/member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
@@ -13,7 +14,6 @@ const MerchantParams = z.object({ merchantId: pathId() })
 const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
 
 /** Without an app nobody could reach the merchant through the API any more. */
-const LAST_APP = { field: 'appId', message: 'is the only app of the merchant', code: 'LIMIT_EXCEEDED' } as const
 
 /** The apps of a merchant, all with the same rights (reference: Apps of a merchant). */
 export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -66,7 +66,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
       const input = { caller, merchantId, memberId: flaw ? null : appId }
       const { isLast } = admit(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
-      if (isLast) throw invalidFields([LAST_APP])
+      if (isLast) throw lastApp()
       return reply.code(204).send()
     },
   )
