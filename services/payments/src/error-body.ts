@@ -1,6 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
-
 import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import pg from 'pg'

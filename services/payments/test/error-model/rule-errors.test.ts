@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import * as catalogue from '../../src/errors.ts'
+import { createStubAcquirer } from '../stub-acquirer.ts'
+import { ruleCases } from './rule-cases.ts'
+import { openWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld({ acquirers: new Map([['north', createStubAcquirer()]]) })
+})
+afterAll(() => world.payments.close())
+
+/** Errors that `endpoint-errors.test.ts` raises at every endpoint that answers them, and what makes errors of any fields. */
+const RAISED_ELSEWHERE = [
+  'conflict',
+  'forbidden',
+  'immutable',
+  'internalError',
+  'invalidFields',
+  'notFound',
+  'payloadTooLarge',
+  'rateLimited',
+  'registrationClosed',
+  'registrationInvited',
+  'requestInvalid',
+  'serviceUnavailable',
+  'unauthorized',
+  'unsupportedMediaType',
+]
+
+it('has a case for every error of the catalogue, and no other', () => {
+  const names = Object.entries(catalogue).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
+  expect([...RAISED_ELSEWHERE, ...Object.keys(ruleCases)].sort()).toEqual(names.sort())
+})
+
+describe.each(Object.entries(ruleCases))('%s', (_name, cases) => {
+  it.each(cases)('$status: $body', async ({ status, body, code, raise }) => {
+    const answer = await raise(world)
+    expect([answer.status, answer.body]).toEqual([status, body])
+    expect(answer.headers['x-status-code']).toBe(code ?? codeOf(body))
+    const retryAfter = status === 503 ? expect.stringMatching(/^[1-9]\d*$/) : undefined
+    expect(answer.headers['retry-after']).toEqual(retryAfter)
+  })
+})
+
+function codeOf(body: unknown): unknown {
+  return Array.isArray(body) ? 'REQUEST_INVALID' : Reflect.get(Object(body), 'code')
+}
