@@ -1,6 +1,6 @@
+import { renderSVG } from 'uqr'
 import { z } from 'zod'
 import type { EnrolledType } from './factor-switches.ts'
-import { qrCodeSvg } from './qr-code.ts'
 import { totpUri } from './totp.ts'
 
 /** A factor that was just enrolled, as its owner sees it this once (reference: Enrolment). */
@@ -34,4 +34,16 @@ export function toEnrolledFactorView(factor: EnrolledFactorParts): z.output<type
   if (totpSecret === undefined) return phone === undefined ? view : { ...view, phone }
   const uri = totpUri({ issuer, account, secret: totpSecret })
   return { ...view, totp: { qr_code: qrCodeSvg(uri), secret: totpSecret, uri } }
+}
+
+/** Modules of white around the code, as its standard wants. */
+const BORDER = 4
+const PIXELS_PER_MODULE = 5
+
+/**
+ * A QR code as the text of an SVG, with as much error correction as its size has room for. Clients put it into a data URI as it
+ * is: no `#` may stand in it. @param text of 2,953 bytes at most
+ */
+function qrCodeSvg(text: string): string {
+  return renderSVG(text, { ecc: 'L', boostEcc: true, border: BORDER, pixelSize: PIXELS_PER_MODULE })
 }

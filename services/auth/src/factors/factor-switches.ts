@@ -9,8 +9,9 @@ import {
   webauthnVerifyDisabled,
 } from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
+import type { FactorWithSecrets } from './factor-repository.ts'
 
-/** The types of factors that are enrolled and challenged one by one. */
+/** The types of factors that are enrolled and challenged. Recovery codes are not. */
 export type EnrolledType = 'totp' | 'phone' | 'webauthn'
 
 const DISABLED: Readonly<Record<EnrolledType, { readonly enroll: ErrorFactory; readonly verify: ErrorFactory }>> = {
@@ -19,19 +20,27 @@ const DISABLED: Readonly<Record<EnrolledType, { readonly enroll: ErrorFactory; r
   webauthn: { enroll: webauthnEnrollDisabled, verify: webauthnVerifyDisabled },
 }
 
-/** @throws the error of the type where its factors may not be added */
+/** @throws the error of the type where the settings switch its enrolment off */
 export function requireEnrollEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
   if (!mfa[type].enrollEnabled) throw DISABLED[type].enroll()
 }
 
-/** @throws the error of the type where its factors may not be used */
+/** @throws the error of the type where the settings switch its use off */
 export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
   if (!mfa[type].verifyEnabled) throw DISABLED[type].verify()
 }
 
-/** A factor that can be challenged; recovery codes are used without. */
+/** Whether a factor can be challenged. Recovery codes are used without a challenge. */
 export function isEnrolled<F extends Pick<Factor, 'factorType'>>(
   factor: F,
 ): factor is F & { readonly factorType: EnrolledType } {
   return factor.factorType !== 'recovery_code'
+}
+
+/**
+ * Whether a factor has what a challenge asks for. A verified WebAuthn factor without a credential was inserted by SQL of others. It
+ * is not usable, because a new credential would be a second factor that nobody has shown.
+ */
+export function isUsable({ factorType, status, credential }: FactorWithSecrets): boolean {
+  return factorType !== 'webauthn' || status === 'unverified' || credential !== null
 }

@@ -1,10 +1,10 @@
 import { OWN_LINK_PATH } from '../config/mail.ts'
 
-/** What a mail's link carries. */
+/** The parts of a mail's link. */
 export interface ConfirmationLink {
-  /** Base of links: API_EXTERNAL_URL, or the permitted host of the request. */
+  /** The base of links: API_EXTERNAL_URL, or the permitted host of the request. */
   readonly base: string
-  /** The setting MAILER_URLPATHS_…: the own one is appended to the base, anything else resolved against it. */
+  /** The setting MAILER_URLPATHS_…. The default path is appended to the base; any other is resolved against it. */
   readonly path: string
   readonly token: string
   readonly type: string
@@ -14,7 +14,7 @@ export interface ConfirmationLink {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are among what must be encoded
 const NEEDS_ENCODING = /[%+&=#\s"'<>`\u0000-\u001f\u007f-\u009f]/u
 
-/** The link of a mail (reference: Mail links). `redirect_to` stays readable where nothing in it could be misread. */
+/** The link of a mail (reference: Mail links). Encodes `redirect_to` only where it must, so that it stays readable. */
 export function confirmationUrl({ base, path, token, type, redirectTo }: ConfirmationLink): string {
   const address = path === OWN_LINK_PATH ? base.replace(/\/+$/, '') + path : new URL(path, base).href
   const target = NEEDS_ENCODING.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo

@@ -1,4 +1,4 @@
-/** The kinds of mail: what `<KIND>` stands for in MAILER_SUBJECTS_<KIND> and MAILER_TEMPLATES_<KIND>. */
+/** The kinds of mail, each a `<KIND>` of MAILER_SUBJECTS_<KIND> and MAILER_TEMPLATES_<KIND>. */
 export const MAIL_KINDS = [
   'INVITE',
   'CONFIRMATION',
@@ -17,13 +17,13 @@ export const MAIL_KINDS = [
 
 export type MailKind = (typeof MAIL_KINDS)[number]
 
-/** The sources of one mail, in the language of mail-template.ts. */
+/** The templates of one mail, in the language of mail-template.ts. */
 export interface MailTexts {
   readonly subject: string
   readonly body: string
 }
 
-/** Used where a setting gives no subject, or no template that can be fetched (reference: Mail templates). */
+/** The texts where no setting gives a subject, or a template that can be fetched (reference: Mail templates). */
 export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   INVITE: {
     subject: "You've been invited",

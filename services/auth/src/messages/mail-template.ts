@@ -1,7 +1,7 @@
-/** What a template may name: texts, and under `Data` the user's own metadata. */
+/** The values that a template may name: texts, and under `Data` the user's own metadata. */
 export type TemplateVariables = Readonly<Record<string, unknown>>
 
-/** A parsed template; rendering cannot fail. */
+/** A parsed template. Rendering it cannot fail. */
 export type Template = readonly TemplateNode[]
 
 type TemplateNode =
@@ -29,17 +29,17 @@ export function parseTemplate(source: string): Template {
   return nodes
 }
 
-/** Renders a body: every value is escaped for HTML text and quoted attributes. An unknown name is empty. */
+/** Renders a body, with every value escaped for HTML text and quoted attributes. An unknown name is empty. */
 export function renderHtml(template: Template, variables: TemplateVariables): string {
   return render(template, variables, escapeHtml)
 }
 
-/** Renders plain text: values as they are. */
+/** Renders plain text, without escaping. */
 export function renderText(template: Template, variables: TemplateVariables): string {
   return render(template, variables, (text) => text)
 }
 
-/** Renders a subject: values as they are, and no line break anywhere. */
+/** Renders a subject, without escaping and without line breaks. */
 export function renderSubject(template: Template, variables: TemplateVariables): string {
   return renderText(template, variables).replaceAll(/[\r\n]+/g, ' ')
 }
@@ -62,7 +62,7 @@ function tokenise(source: string): Token[] {
   return tokens
 }
 
-/** Consumes tokens up to one of the `ends`, which stays in the list. */
+/** Consumes tokens up to one of `ends`, which stays in the list. */
 function parseNodes(tokens: Token[], ends: readonly string[]): TemplateNode[] {
   const nodes: TemplateNode[] = []
   for (let token = tokens[0]; token !== undefined; token = tokens[0]) {

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import { passkeyChallengeExpired, passkeyChallengeNotFound } from '../factor-errors.ts'
+import { parseId } from '../users/require-id.ts'
 import type { CredentialRequest } from './ceremony.ts'
 import type { CredentialOptions } from './credential.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** What an authenticator is asked, and until when it may answer. */
+/** A challenge of a passkey, and until when it may be answered. */
 export interface PasskeyQuestion {
   readonly id: string
   readonly options: CredentialOptions
   readonly expiresAt: Date
 }
 
-/** Remembers what was asked. @param userId null for a sign-in: who that is, the answer tells */
+/** Stores a challenge. @param userId null for a sign-in, whose user only the answer names */
 export async function insertPasskeyChallenge(
   db: Database,
   userId: string | null,
@@ -24,14 +26,14 @@ export async function insertPasskeyChallenge(
   return { id, options, expiresAt }
 }
 
-/** A challenge that was taken away: nobody can answer it again. */
-export interface TakenChallenge {
+/** A challenge that was deleted, so that nobody can answer it again. */
+interface TakenChallenge {
   readonly challenge: string
   readonly isExpired: boolean
 }
 
-/** Takes a challenge, of a user or of a sign-in. Of requests that come at once one has it. */
-export async function takePasskeyChallenge(
+/** Deletes a challenge of a user or of a sign-in, and returns it. Of concurrent requests one gets it. */
+async function takePasskeyChallenge(
   db: Database,
   { id, userId, now }: { readonly id: string; readonly userId: string | null; readonly now: Date },
 ): Promise<TakenChallenge | undefined> {
@@ -42,4 +44,16 @@ export async function takePasskeyChallenge(
     .returning(['challenge', 'expires_at'])
     .executeTakeFirst()
   return row && { challenge: row.challenge, isExpired: Date.parse(row.expires_at) <= now.getTime() }
+}
+
+/** Takes the challenge that a request answers. It can be answered once. @throws passkeyChallengeNotFound, passkeyChallengeExpired */
+export async function requirePasskeyChallenge(
+  { db, now }: { readonly db: Database; readonly now: () => Date },
+  { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },
+): Promise<string> {
+  const id = parseId(challengeId)
+  const taken = id === undefined ? undefined : await takePasskeyChallenge(db, { id, userId, now: now() })
+  if (!taken) throw passkeyChallengeNotFound()
+  if (taken.isExpired) throw passkeyChallengeExpired()
+  return taken.challenge
 }

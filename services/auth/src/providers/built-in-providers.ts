@@ -46,7 +46,7 @@ export function builtInProviders({ providers }: Pick<ExternalConfig, 'providers'
   return [...providers].flatMap(([name, config]) => configure(name, config) ?? [])
 }
 
-/** The issuer that a provider's id_tokens are known by, whether it is switched on or not. */
+/** The issuer of a provider's id_tokens, whether the provider is switched on or not. */
 export function issuerOf(name: ProviderName): string {
   return DEFINITIONS[name]({ clientId: '', secret: '', redirectUri: '', baseUrl: '' }).issuer
 }
@@ -54,7 +54,7 @@ export function issuerOf(name: ProviderName): string {
 function configure(name: ProviderName, config: ProviderConfig): AnyConfiguredProvider | undefined {
   const { enabled, clientIds, secret, redirectUri, url = '', emailOptional, checksNonce } = config
   const [clientId] = clientIds
-  // Without these a start is refused.
+  // The service does not start with an enabled provider that lacks one of these.
   if (!enabled || clientId === undefined || secret === undefined || redirectUri === undefined) return undefined
   const account = {
     clientId,

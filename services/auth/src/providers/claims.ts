@@ -1,6 +1,6 @@
 import type { ListedEmail } from './provider.ts'
 
-/** Everything that a provider says of a person but the claims that are told elsewhere. */
+/** All claims but those that the profile holds elsewhere. */
 export function omitClaims(
   claims: Readonly<Record<string, unknown>>,
   omitted: readonly string[],
@@ -8,13 +8,13 @@ export function omitClaims(
   return Object.fromEntries(Object.entries(claims).filter(([name]) => !omitted.includes(name)))
 }
 
-/** A listed address by the claim about it, a boolean or its text: it counts as verified where nothing is told. */
+/** An address and the claim about it, a boolean or its text. Without a claim it counts as verified, by assumption. */
 export function toListedEmail(email: ListedEmail['email'], verified: unknown): ListedEmail {
   const isAssumed = verified === undefined
   return { email, isVerified: isAssumed || String(verified) === 'true', isAssumed }
 }
 
-/** First and last name as one; empty where neither is known. */
+/** First and last name together; empty where neither is known. */
 export function fullName(first: string | null | undefined, last: string | null | undefined): string {
   return [first, last].filter(Boolean).join(' ')
 }

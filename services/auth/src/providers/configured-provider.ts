@@ -1,22 +1,22 @@
 import type { ClientAccount, OAuth1Provider, OAuth2Provider } from './provider.ts'
 
-/** A provider that people may sign in by. */
+/** A provider at which users may sign in. */
 export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider> {
   readonly name: string
   readonly provider: Kind
   readonly account: ClientAccount
-  /** Accepted as the audience of id_tokens: the account's own, and those of apps beside it. */
+  /** The accepted audiences of id_tokens: the client id of the account, and those of other apps. */
   readonly clientIds: readonly string[]
-  /** Whether somebody without an address may have an account. */
+  /** Whether a user may have no email address. */
   readonly emailOptional: boolean
   readonly checksNonce: boolean
-  /** Who has written its addresses: a setting (or this source), or a row of the database. */
+  /** Where its URLs come from: `operator` for settings and this source, `data` for the database. */
   readonly origin: 'operator' | 'data'
 }
 
 export type AnyConfiguredProvider = ConfiguredProvider<OAuth2Provider> | ConfiguredProvider<OAuth1Provider>
 
-/** Whether a provider speaks the older protocol. */
+/** Whether a provider speaks OAuth 1.0a. */
 export function isOAuth1(configured: AnyConfiguredProvider): configured is ConfiguredProvider<OAuth1Provider> {
   return configured.provider.protocol === 'oauth1a'
 }

@@ -4,7 +4,7 @@ import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import { type CustomProviderSettings, customProviderSettings } from './custom-provider.ts'
 
-/** A provider that an admin has added. */
+/** A custom provider, which an admin has added. */
 export interface CustomProvider {
   readonly id: string
   readonly identifier: string
@@ -40,8 +40,8 @@ export async function findCustomProvider(
 }
 
 /**
- * Counts the providers, with nobody adding one until the transaction ends.
- * @param name of the table in this database
+ * Counts the providers, and keeps others from adding one until the transaction ends.
+ * @param name the name of the table in this database
  */
 export async function countLockedProviders(trx: Transaction<AuthDatabase>, name: string): Promise<number> {
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
@@ -67,7 +67,7 @@ export async function insertCustomProvider(
   return toCustomProvider(row)
 }
 
-/** Changes a provider. Undefined when somebody has changed it since it was read. */
+/** Changes a provider. @returns undefined when another request has changed it since it was read */
 export async function updateCustomProvider(
   db: Kysely<AuthDatabase>,
   { id, updatedAt }: Pick<CustomProvider, 'id' | 'updatedAt'>,
@@ -79,7 +79,7 @@ export async function updateCustomProvider(
     .set({
       client_secret: changed.secret,
       settings: { ...changed.settings },
-      // Later than before, though the clock may stand.
+      // Always later than before, even if the clock has not moved.
       updated_at: sql<string>`greatest(${at}::timestamptz, updated_at + interval '1 microsecond')`,
     })
     .where('id', '=', id)
@@ -89,7 +89,7 @@ export async function updateCustomProvider(
   return row && toCustomProvider(row)
 }
 
-/** Removes a provider. False when there is none. */
+/** Deletes a provider. @returns false when there is none */
 export async function deleteCustomProvider(db: Kysely<AuthDatabase>, identifier: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('custom_oauth_providers')

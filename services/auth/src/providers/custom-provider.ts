@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { issuerMetadataSchema } from './discovery.ts'
 
-/** What the service makes of a claim. */
+/** The attributes that a claim can be mapped to. */
 const ATTRIBUTES = [
   ...['sub', 'email', 'email_verified', 'name', 'full_name', 'picture', 'avatar_url'],
   ...['user_name', 'preferred_username', 'nickname'],
@@ -18,7 +18,7 @@ const address = z
 const texts = z.array(text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
-/** What may be changed of a provider later (reference: Custom providers). */
+/** The members that a change may have (reference: Custom providers). */
 export const customProviderChanges = z.object({
   name: text.max(120).optional(),
   client_id: text.optional(),
@@ -67,7 +67,7 @@ const common = {
   authorization_params: z.record(z.string(), z.string()).default({}),
 }
 
-/** A provider as its row has it: every member, with what an OpenID provider says of itself. */
+/** The settings of a provider as stored: every member, and the metadata of an OpenID provider. */
 export const customProviderSettings = z.discriminatedUnion('provider_type', [
   z.object({
     provider_type: z.literal('oauth2'),
@@ -89,5 +89,5 @@ export const customProviderSettings = z.discriminatedUnion('provider_type', [
 export type CustomProviderSettings = z.output<typeof customProviderSettings>
 export type AttributeMapping = CustomProviderSettings['attribute_mapping']
 
-/** What every identifier of a custom provider begins with: no fixed provider has such a name. */
+/** The prefix of every custom provider's identifier. No fixed provider has it. */
 export const CUSTOM_PREFIX = 'custom:'

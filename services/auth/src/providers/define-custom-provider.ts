@@ -11,11 +11,11 @@ export interface CustomAccount {
   readonly identifier: string
   readonly settings: CustomProviderSettings
   readonly secret: string
-  /** The service's own /callback: an admin cannot send codes elsewhere. */
+  /** The service's own /callback, so that an admin cannot send codes elsewhere. */
   readonly redirectUri: string
 }
 
-/** A custom provider in the form of a fixed one. Its addresses are data: they are called over https alone. */
+/** A custom provider in the form of a fixed one. Its URLs are data, so they must be https. */
 export function defineCustomProvider(account: CustomAccount): ConfiguredProvider<OAuth2Provider> {
   const { identifier, settings, secret, redirectUri } = account
   return {
@@ -61,13 +61,13 @@ function defineOidc(settings: Oidc): OAuth2Provider {
   }
 }
 
-/** The id_token says who it is; what it leaves out, the address above all, the provider is asked for. */
+/** Takes the profile from the id_token, and asks the provider for what it lacks, above all the email address. */
 async function readClaims(settings: Oidc, { get, idTokenClaims }: ProviderApi): Promise<IdTokenClaims> {
   const claims = await idTokenClaims()
   const { userinfo_endpoint: userinfo } = settings.discovery_document
   if (userinfo === undefined || attribute(settings.attribute_mapping, claims, 'email') !== undefined) return claims
   const told = await get(userinfo, claimsSchema)
-  // OpenID Connect Core, section 5.3.2: else it may be about somebody else.
+  // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
   if (told.sub !== claims.sub) throw new Error('the profile is of another person than the id_token')
   return { ...told, ...claims }
 }
@@ -91,7 +91,7 @@ function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalPr
   }
 }
 
-/** An attribute as text; a number or a flag is one too. */
+/** An attribute as text. Accepts numbers and booleans too. */
 function attribute(mapping: AttributeMapping, claims: Claims, name: keyof AttributeMapping): string | undefined {
   const source = mapping[name] ?? name
   const value = source.startsWith('/') ? resolvePointer(claims, source) : claims[source]
@@ -100,7 +100,7 @@ function attribute(mapping: AttributeMapping, claims: Claims, name: keyof Attrib
     : undefined
 }
 
-/** RFC 6901. */
+/** Finds a value by JSON pointer (RFC 6901). */
 function resolvePointer(document: unknown, pointer: string): unknown {
   const steps = pointer
     .slice(1)

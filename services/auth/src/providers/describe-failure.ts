@@ -2,8 +2,8 @@ import { ResponseBodyError } from 'oauth4webapi'
 import { z } from 'zod'
 
 /**
- * What went wrong with a provider, for the log: not the answer itself, which libraries hang on to their errors and which
- * may hold tokens.
+ * Describes a failure of a provider for the log, without its answer. Libraries attach answers to their errors, and an answer may
+ * hold tokens.
  */
 export function describeFailure(error: unknown): Error {
   if (error instanceof ResponseBodyError) return new Error(`the provider answered ${error.status} ${error.error}`)
@@ -11,7 +11,7 @@ export function describeFailure(error: unknown): Error {
     const places = error.issues.map(({ path, code }) => `${path.join('.')} (${code})`)
     return new Error(`the provider answered something else than expected: ${places.join(', ')}`)
   }
-  // What a parser says quotes the text; what refuses a header quotes the token that was to stand in it.
+  // The message of a parser quotes its text. The message about an invalid header quotes the token in it.
   if (error instanceof SyntaxError) return new Error('the provider answered no JSON')
   if (error instanceof TypeError) return new Error('the provider answered what cannot be sent back to it')
   return new Error(error instanceof Error ? error.message : 'the provider failed')

@@ -4,7 +4,7 @@ import { customFetch, discoveryRequest, processDiscoveryResponse } from 'oauth4w
 import { z } from 'zod'
 
 const endpoint = z.url({ protocol: /^https$/ })
-/** What an issuer says of itself (OpenID Connect Discovery 1.0), as far as it is used here. */
+/** The metadata of an issuer (OpenID Connect Discovery 1.0), as far as they are used here. */
 export const issuerMetadataSchema = z.object({
   issuer: z.string(),
   authorization_endpoint: endpoint,
@@ -17,9 +17,9 @@ export const issuerMetadataSchema = z.object({
 type IssuerMetadata = z.output<typeof issuerMetadataSchema>
 
 /**
- * Reads the metadata of an issuer that data names, so over https alone.
- * @param discoveryUrl where they are, when not at the well-known place
- * @throws Error when they are out of reach, incomplete, or of another issuer
+ * Fetches the metadata of an issuer, over https only, because the URL comes from the database.
+ * @param discoveryUrl where the metadata are, when not at the well-known place
+ * @throws Error when the metadata cannot be fetched, are incomplete, or name another issuer
  */
 export async function discoverMetadata(
   outbound: Outbound,

@@ -14,17 +14,17 @@ import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { Grant, OAuth2Provider } from './provider.ts'
 
-/** What a provider has sent the browser back with. */
+/** What the browser brings back from the provider. */
 export interface CodeAnswer {
   readonly code: string
-  /** Where the provider was asked to bind the code to one. */
+  /** Of a provider that binds its code to a verifier. */
   readonly codeVerifier: string | undefined
   readonly userField: string | undefined
 }
 
 /**
- * Exchanges the code of a provider's answer (RFC 6749, section 4.1.3). The state has been checked by then.
- * @throws Error when the provider refuses, or answers what no token endpoint answers
+ * Exchanges the code of a provider's answer (RFC 6749, section 4.1.3). The caller has checked the state.
+ * @throws Error when the provider refuses, or its answer is not that of a token endpoint
  */
 export async function exchangeCode(
   outbound: Outbound,
@@ -37,7 +37,7 @@ export async function exchangeCode(
   const ask = (auth: ClientAuth): Promise<Response> =>
     authorizationCodeGrantRequest(server, client, auth, parameters, account.redirectUri, codeVerifier ?? nopkce, {
       [customFetch]: outboundFetch(outbound, origin),
-      // An operator's setting may name http. Addresses from the database are https alone (reference: Outbound calls).
+      // A setting of the operator may use http. URLs from the database must be https (reference: Outbound calls).
       [allowInsecureRequests]: origin === 'operator',
     })
   const response = await authenticate(provider.clientAuth, account.secret, ask)
@@ -49,15 +49,15 @@ export async function exchangeCode(
 }
 
 /**
- * Where RFC 6749 is stricter than some providers: no `token_type` at all, `scope` as a list, null for what there is not.
- * The id_token is verified apart, by its signature.
+ * Accepts what some providers answer although RFC 6749 forbids it: no `token_type`, a list as `scope`, null for an absent member.
+ * The id_token is verified later, by its signature.
  */
 const answerSchema = z.record(z.string(), z.unknown()).transform(({ scope: _scope, ...answer }) => {
   const present = Object.entries(answer).filter(([, value]) => value !== null)
   return z.looseObject({ id_token: z.string().optional() }).parse(Object.fromEntries(present))
 })
 
-/** Where both ways are allowed, the one that keeps the secret out of the body comes first. */
+/** Tries HTTP Basic first where both ways are allowed, to keep the secret out of the body. */
 async function authenticate(
   clientAuth: OAuth2Provider['clientAuth'],
   secret: string,
@@ -69,8 +69,8 @@ async function authenticate(
 }
 
 /**
- * RFC 6749, section 2.3.1. Escapes no more than forms do: the library's own writes `-` as `%2D`, and servers that do not
- * undo that know no such client.
+ * HTTP Basic (RFC 6749, section 2.3.1), escaped as forms are. The library escapes `-` as `%2D` too, and servers that do not undo
+ * that do not recognise the client.
  */
 function basicAuth(secret: string): ClientAuth {
   return (_server, client, _body, headers) => {

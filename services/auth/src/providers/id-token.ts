@@ -2,51 +2,51 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { KeySets, KeySource } from './key-sets.ts'
 import type { ExternalProfile } from './provider.ts'
 
-/** Claims of an id_token whose signature, issuer, audience and times are good. */
+/** Claims of an id_token whose signature, issuer, audience and times are valid. */
 export type IdTokenClaims = Readonly<Record<string, unknown>>
 
-/** What a provider's id_tokens are judged by. */
+/** How the id_tokens of a provider are verified. */
 export interface IdTokenRules {
-  /** Where the keys of an issuer are; undefined for one that the provider is not. */
+  /** Where the keys of an issuer are; undefined for an issuer that is not the provider's. */
   keysOf(issuer: string): KeySource | undefined
   /** Whether the nonce is compared in the id_token grant. */
   readonly nonce: 'checked' | 'not-checked'
-  /** The person whom a token is about. @throws Error when a claim is not what it should be */
+  /** The profile in a token. @throws Error when a claim has the wrong form */
   readProfile(claims: IdTokenClaims): ExternalProfile
 }
 
 export interface VerifiedIdToken {
   readonly claims: IdTokenClaims
-  /** By which it is signed. */
+  /** The algorithm of the signature. */
   readonly alg: string
 }
 
 interface Expected {
   readonly rules: Pick<IdTokenRules, 'keysOf'>
-  /** Client ids of ours: the token must be for one of them. */
+  /** Our client ids. The token must be for one of them. */
   readonly audiences: readonly string[]
   readonly now: Date
 }
 
-/** Signatures by a key of the provider alone: with `none` or a shared secret anybody could be anybody. */
+/** Asymmetric algorithms only. With `none`, or a shared secret, others could sign a token. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const LEEWAY_SECONDS = 30
-/** Explicit types (RFC 8725, section 3.11): access tokens, logout tokens and others that the same keys sign. */
+/** The types of other tokens that the same keys sign, such as access tokens and logout tokens (RFC 8725, section 3.11). */
 const OTHER_KINDS = /\+jwt$/i
 
-/** The token was made for somebody else's application. */
+/** The token was made for another application. */
 export class ForeignAudience extends Error {
   override readonly name = 'ForeignAudience'
 }
 
-/** The keys of the issuer are out of reach: nobody can tell whether the token is good. */
+/** The keys of the issuer cannot be fetched, so the token cannot be verified. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable'
 }
 
 /**
- * Verifies an id_token (OpenID Connect Core, section 3.1.3.7). The issuer that it names only chooses among the provider's
- * own; the keys are that issuer's.
+ * Verifies an id_token (OpenID Connect Core, section 3.1.3.7). The issuer in the token only chooses among the provider's issuers,
+ * and the token must be signed by the keys of that issuer.
  * @throws ForeignAudience, KeysUnavailable, Error
  */
 export async function verifyIdToken(
@@ -69,7 +69,7 @@ export async function verifyIdToken(
 }
 
 function classify({ errors }: typeof import('jose'), error: unknown): Error {
-  // Failures of asking for the keys; all others are about the token.
+  // Failures to fetch the keys. All other errors are about the token.
   const outages: readonly string[] = [errors.JOSEError.code, errors.JWKSTimeout.code, errors.JWKSInvalid.code]
   if (!(error instanceof errors.JOSEError) || outages.includes(error.code)) {
     return new KeysUnavailable(error instanceof Error ? error.message : 'no keys')
@@ -78,15 +78,15 @@ function classify({ errors }: typeof import('jose'), error: unknown): Error {
   return isForeign ? new ForeignAudience(error.message) : error
 }
 
-/** Whether the nonce of a request is the one that a token was asked for with: the token holds its SHA-256 in hexadecimal. */
+/** Whether a token was requested with this nonce. The claim holds the SHA-256 of the nonce, in hexadecimal. */
 export function matchesNonce(claim: unknown, nonce: string): boolean {
   return typeof claim === 'string' && equal(hash('sha256', nonce), claim)
 }
 
 /**
- * Whether an access token came with an id_token (OpenID Connect Core, section 3.1.3.6): the claim is the left half of its
- * hash, by the algorithm that the token is signed with.
- * @param alg of the header; a name without a size, `EdDSA`, is that of Ed25519
+ * Whether an access token was issued with an id_token (OpenID Connect Core, section 3.1.3.6). The claim is the left half of the
+ * hash of the access token, by the algorithm of the signature.
+ * @param alg from the header. `EdDSA`, which names no size, stands for Ed25519
  */
 export function matchesAccessToken(claim: unknown, accessToken: string, alg: string): boolean {
   const digest = hash(`sha${/\d{3}$/.exec(alg)?.[0] ?? '512'}`, accessToken, 'buffer')

@@ -6,17 +6,17 @@ import { discoverMetadata } from './discovery.ts'
 /** Where the public keys of an issuer are. */
 export type KeySource =
   | { readonly jwksUrl: string; readonly origin?: 'operator' | 'data' }
-  /** Named by the issuer's own metadata. */
+  /** The issuer whose metadata name the URL. */
   | { readonly discoveredAt: string }
 
-/** The public keys of providers, kept for an hour. A key that is not among them is looked for again, at most every half minute. */
+/** The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>
 }
 
 const LIFETIME_MS = 3_600_000
 const TIMEOUT_MS = 10_000
-/** Tenants of Azure have keys of their own. */
+/** Each tenant of Azure has its own keys. */
 const SETS_MAX = 500
 
 export function createKeySets(outbound: Outbound): KeySets {

@@ -11,7 +11,7 @@ export interface OAuth1Deps {
   readonly now: () => Date
 }
 
-/** A token and the secret that its requests are signed with. */
+/** A token, and the secret that signs requests with it. */
 export interface OAuth1Token {
   readonly token: string
   readonly secret: string
@@ -23,7 +23,7 @@ const tokenSchema = z
   .transform(({ oauth_token: token, oauth_token_secret: secret }) => ({ token, secret }))
 const requestTokenSchema = z.object({ oauth_callback_confirmed: z.literal('true') })
 
-/** Asks for the token that a browser is sent to the provider with (RFC 5849, section 2.1). @throws Error */
+/** Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1). @throws Error */
 export async function requestToken(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -36,7 +36,7 @@ export async function requestToken(
   return tokenSchema.parse(form)
 }
 
-/** Exchanges it, once the person has agreed, for the one that speaks for them (section 2.3). @throws Error */
+/** Exchanges the request token for an access token, after the user has agreed (section 2.3). @throws Error */
 export async function exchangeVerifier(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -47,7 +47,7 @@ export async function exchangeVerifier(
   return tokenSchema.parse(Object.fromEntries(new URLSearchParams(answer)))
 }
 
-/** Reads who has signed in. @throws Error */
+/** Fetches the profile of the user who has signed in. @throws Error */
 export function readOAuth1Profile(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -72,17 +72,17 @@ async function send(
   return response.text()
 }
 
-/** A request that is to be signed, and with what. No library that is still kept signs OAuth 1.0a. */
+/** A request, and what it is signed with. This service signs requests itself: no maintained library signs OAuth 1.0a. */
 export interface SignedRequest {
   readonly method: 'GET' | 'POST'
-  /** Its query is signed with it. */
+  /** The signature covers its query too. */
   readonly url: string
   readonly consumer: { readonly key: string; readonly secret: string }
-  /** Absent from the very first request. */
+  /** Undefined for the first request of a sign-in. */
   readonly token?: { readonly token: string; readonly secret: string }
   /** `oauth_callback` or `oauth_verifier`. */
   readonly extra?: Readonly<Record<string, string>>
-  /** Never used twice in a second. */
+  /** Must not repeat within a second. */
   readonly nonce: string
   readonly now: Date
 }
@@ -105,17 +105,17 @@ export function oauth1Header(request: SignedRequest): string {
   return `OAuth ${pairs.map(([name, value]) => `${encode(name)}="${encode(value)}"`).join(', ')}`
 }
 
-/** What is signed (section 3.4.1): method, address without query, and all parameters in one order. */
+/** The signed text (section 3.4.1): method, URL without query, and all parameters in order. */
 function baseString({ method, url }: SignedRequest, parameters: Readonly<Record<string, string>>): string {
   const { origin, pathname, searchParams } = new URL(url)
   const pairs = [...searchParams, ...Object.entries(parameters)]
     .map(([name, value]) => `${encode(name)}=${encode(value)}`)
-    // By byte: what is encoded is ASCII.
+    // Encoded text is ASCII, so this sorts by byte.
     .sort()
   return [method, origin + pathname, pairs.join('&')].map(encode).join('&')
 }
 
-/** Section 3.6: all but letters, digits, `-`, `.`, `_` and `~`. */
+/** Encodes all but letters, digits, `-`, `.`, `_` and `~` (section 3.6). */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,31 +1,31 @@
 import type { z } from 'zod'
 import type { IdTokenClaims, IdTokenRules } from './id-token.ts'
 
-/** What a provider knows the service by: from the settings, or from the row of a custom provider. */
+/** The service's account at a provider, from the settings or from the row of a custom provider. */
 export interface ClientAccount {
   readonly clientId: string
   readonly secret: string
   readonly redirectUri: string
-  /** Own address of gitlab and keycloak, without a slash at its end; empty for others. */
+  /** The URL of a self-hosted gitlab or keycloak, without a slash at its end; empty for others. */
   readonly baseUrl: string
-  /** Connections and organisations of workos whose word for an address counts. */
+  /** Connections and organizations of WorkOS whose email addresses count as verified. */
   readonly trustedConnections?: readonly string[]
 }
 
-/** An address as a provider lists it, not normalised. */
+/** An email address as a provider lists it, not normalised. */
 export interface ListedEmail {
   readonly email: string | null | undefined
   readonly isVerified: boolean
-  /** The provider does not say so, though it could. */
+  /** Whether the provider could say that the address is verified, but does not. */
   readonly isAssumed?: boolean
   readonly isPrimary?: boolean
 }
 
-/** A person as a provider describes them. Members that are empty count as absent. */
+/** A user's profile at a provider. Empty members count as absent. */
 export interface ExternalProfile {
-  /** Who it is at the provider: unique there, and never another person's. */
+  /** The user's id at the provider. It is unique there, and never given to another user. */
   readonly subject: string
-  /** Default: that of the provider. */
+  /** Default: the issuer of the provider. */
   readonly issuer?: Text
   readonly emails: readonly ListedEmail[]
   readonly name?: Text
@@ -42,31 +42,31 @@ export interface ExternalProfile {
 
 type Text = string | null | undefined
 
-/** What the exchange of a code has given. */
+/** The result of the exchange of a code. */
 export interface Grant {
   readonly accessToken: string
   readonly refreshToken: string | undefined
   readonly idToken: string | undefined
   /** The whole answer of the token endpoint. */
   readonly answer: Readonly<Record<string, unknown>>
-  /** The form field `user` of Apple's callback: a name that the provider vouches for, in JSON. */
+  /** The form field `user` of Apple's callback: the user's name, in JSON. */
   readonly userField: string | undefined
 }
 
-/** How a provider is asked about the person behind a grant. */
+/** How a provider file reads the profile behind a grant. */
 export interface ProviderApi {
-  /** Reads JSON with the access token. @throws Error when the answer is not 2xx, or not what the schema says */
+  /** Fetches JSON with the access token. @throws Error when the answer is not 2xx, or does not match the schema */
   get<Schema extends z.ZodType>(
     url: string,
     schema: Schema,
     headers?: Readonly<Record<string, string>>,
   ): Promise<z.output<Schema>>
-  /** Verifies the id_token of the grant. @throws Error when there is none, or it is not good */
+  /** Verifies the id_token of the grant. @throws Error when there is none, or it is not valid */
   idTokenClaims(): Promise<IdTokenClaims>
 }
 
 interface CommonProvider {
-  /** `iss` of the identities that come from it. */
+  /** The `iss` of its identities. */
   readonly issuer: string
   readonly authorizeUrl: string
 }
@@ -75,16 +75,16 @@ interface CommonProvider {
 export interface OAuth2Provider extends CommonProvider {
   readonly protocol: 'oauth2'
   readonly tokenUrl: string
-  /** Asked for always. */
+  /** Scopes of every request. */
   readonly scopes: readonly string[]
-  /** Whether a caller may ask for more. */
+  /** Whether a client may ask for further scopes. */
   readonly takesScopes: boolean
   readonly clientAuth: 'basic' | 'post' | 'basic-or-post'
-  /** Whether the code is bound to a verifier of ours (RFC 7636). */
+  /** Whether the provider binds its code to our verifier (RFC 7636). */
   readonly usesPkce: boolean
-  /** Sent with the authorization request, unless the caller gives another value. */
+  /** Parameters of the authorization request, unless the client gives other values. */
   readonly authorizeParams?: Readonly<Record<string, string>>
-  /** Where the provider issues id_tokens. */
+  /** Undefined for a provider without id_tokens. */
   readonly idTokens?: IdTokenRules
   identify(api: ProviderApi, grant: Grant): Promise<ExternalProfile>
 }

@@ -12,7 +12,7 @@ interface ProfileDeps {
   readonly now: () => Date
 }
 
-/** Reads who has signed in at a provider. @throws Error when it does not say, or what it says is not good */
+/** Reads the profile of the user who has signed in. @throws Error when the provider gives none, or an invalid one */
 export function readProfile(
   { outbound, keySets, now }: ProfileDeps,
   { provider, clientIds, origin }: ConfiguredProvider<OAuth2Provider>,

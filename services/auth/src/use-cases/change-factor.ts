@@ -4,11 +4,11 @@ import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { factorNotFound, phoneFactorExists } from '../factor-errors.ts'
+import { dropFactor } from '../factors/drop-factor.ts'
 import type { Factor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { dropFactor } from './drop-factor.ts'
 import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 
 /** A second factor of a user, and the admin who changes it. */

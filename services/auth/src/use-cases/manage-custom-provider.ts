@@ -55,8 +55,9 @@ export async function createCustomProvider(
 }
 
 /**
- * Changes a provider; what is not given stays. Kind and identifier stay for good: identities name the one, and mean what the
- * other has said. @throws validationFailed, customProviderNotFound, customProviderChanged
+ * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
+ * identifier, and their ids are those of that type of provider.
+ * @throws validationFailed, customProviderNotFound, customProviderChanged
  */
 export async function changeCustomProvider(
   deps: AuthDeps,
@@ -82,12 +83,12 @@ export async function getCustomProvider({ db }: Pick<AuthDeps, 'db'>, identifier
   return found
 }
 
-/** Takes a provider away. The identities that came by it stay, and sign nobody in. @throws customProviderNotFound */
+/** Deletes a provider. Its identities stay, but nobody can sign in by them. @throws customProviderNotFound */
 export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identifier: string): Promise<void> {
   if (!(await deleteCustomProvider(db, identifier))) throw customProviderNotFound()
 }
 
-/** Checks what one kind of provider needs, and asks an OpenID provider for its metadata. @throws validationFailed */
+/** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validationFailed */
 async function complete(
   deps: AuthDeps,
   wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },

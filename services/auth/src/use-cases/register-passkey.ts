@@ -4,12 +4,15 @@ import { passkeyExists, passkeyRefused, tooManyPasskeys } from '../factor-errors
 import { askForCreation, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Registration } from '../passkeys/credential.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
-import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+import {
+  insertPasskeyChallenge,
+  type PasskeyQuestion,
+  requirePasskeyChallenge,
+} from '../passkeys/passkey-challenge-repository.ts'
 import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyOwner } from './passkey-owner.ts'
-import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
 /**
  * Asks the caller's authenticator for a passkey (reference: Passkeys). Under the user's lock: an account that is

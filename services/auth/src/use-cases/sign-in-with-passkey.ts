@@ -4,13 +4,16 @@ import { userBanned } from '../errors.ts'
 import { passkeyRefused } from '../factor-errors.ts'
 import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
-import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+import {
+  insertPasskeyChallenge,
+  type PasskeyQuestion,
+  requirePasskeyChallenge,
+} from '../passkeys/passkey-challenge-repository.ts'
 import { findPasskeyByCredential, touchPasskey } from '../passkeys/passkey-repository.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
-import { requirePasskeyChallenge } from './require-passkey-challenge.ts'
 
 /** Asks anybody for a passkey (reference: Passkeys). The answer names no account, so it tells nobody who has one. */
 export async function askForSignIn(deps: AuthDeps): Promise<PasskeyQuestion> {

@@ -1,13 +1,13 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { factorNotFound, unenrollNeedsSecondFactor } from '../factor-errors.ts'
+import { dropFactor } from '../factors/drop-factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { dropFactor } from './drop-factor.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 
 export interface UnenrollFactor {

@@ -22,14 +22,14 @@ export interface UnlinkIdentity {
   readonly identityId: string
   /** The header X-JWT-AUD. */
   readonly audience: string | undefined
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 const CONFLICT = { email: emailConflict, phone: emailConflict }
 
 /**
- * Removes an identity of the caller. One is always left (reference: Unlinking).
+ * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
  * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound, emailConflict
  */
 export async function unlinkIdentity(
@@ -52,28 +52,29 @@ export async function unlinkIdentity(
     if (takesAddress) await requireShownFactor(trx, active)
     await deleteIdentity(trx, unlinked.id)
     const current =
-      unlinked.provider === 'phone' ? await takePhone(trx, deps, user) : await settleEmail(trx, deps, user, left)
+      unlinked.provider === 'phone' ? await removePhone(trx, deps, user) : await replaceEmail(trx, deps, user, left)
     await updateProviders(trx, current)
     const { provider, providerId: provider_id } = unlinked
-    // To the email from before: the account may have another one now.
+    // Mail the previous email: the account may have another one by now.
     await notify(trx, deps, user, { name: 'IDENTITY_UNLINKED', variables: { Provider: provider } })
     const traits = { identity_id: identityId, provider, provider_id }
     await recordAudit(trx, deps, { action: 'identity_unlinked', actor: user, ip, traits })
   })
 }
 
-async function takePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user: User): Promise<User> {
+async function removePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user: User): Promise<User> {
   await deleteTokensOfUser(trx, user.id)
   return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: '', updated_at: now() })
 }
 
 /**
- * Where the email went with the identity, the user takes on that of another one, which must be verified: an access token tells
- * others that it is theirs. Where there are only others, the identity stays; where there are no emails at all, the user has none.
- * A confirmed email does not go: its mailbox, by which the user is known, has to agree to a change of email first.
+ * Settles the user's email where the unlinked identity brought it. The user gets the email of another identity, which must be
+ * verified, because access tokens present it as the user's own. If no identity with an email is left, the user has none. If the
+ * emails that are left are taken or not verified, nothing is unlinked. Nor is it if the user has confirmed the email: then its
+ * mailbox must agree to a change of email first.
  * @throws emailConflict
  */
-async function settleEmail(
+async function replaceEmail(
   trx: Transaction<AuthDatabase>,
   { config, now }: AuthDeps,
   user: User,

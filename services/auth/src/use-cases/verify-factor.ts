@@ -9,7 +9,10 @@ import {
   challengeNotFound,
   enrollNeedsSecondFactor,
   factorNotFound,
+  phoneFactorCodeWrong,
   tooManyFactors,
+  totpCodeWrong,
+  webauthnFactorWrong,
 } from '../factor-errors.ts'
 import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
 import {
@@ -19,7 +22,7 @@ import {
   findChallenge,
 } from '../factors/challenge-repository.ts'
 import { judgeActivation } from '../factors/enrollment.ts'
-import { FACTOR_METHODS, type Factor } from '../factors/factor.ts'
+import { FACTOR_METHODS, type Factor, type FactorType } from '../factors/factor.ts'
 import {
   acceptFactor,
   claimFactorGuess,
@@ -28,11 +31,15 @@ import {
   findFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
-import { type EnrolledType, isEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
-import { type FactorAnswer, type FactorProof, proveFactor, refuseProof } from '../factors/proof.ts'
+import { type EnrolledType, isEnrolled, isUsable, requireVerifyEnabled } from '../factors/factor-switches.ts'
+import { findTotpStep } from '../factors/totp.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { matchesFactorSms } from '../messages/factor-sms.ts'
 import { notify } from '../messages/notification.ts'
+import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
+import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
+import { openSecret } from '../secrets/sealed-secret.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
@@ -44,27 +51,32 @@ import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 import { judgeFactorAttempt } from './judge-attempt.ts'
 import { prepareRaisedClaims } from './prepare-raised-claims.ts'
 
+/** A client's answer to a challenge. */
+export type FactorAnswer =
+  | { readonly kind: 'code'; readonly code: string }
+  | { readonly kind: 'registration'; readonly response: Registration }
+  | { readonly kind: 'assertion'; readonly response: Assertion }
+
 export interface VerifyFactor extends SessionOrigin {
   readonly caller: Caller
   readonly factorId: string
   readonly challengeId: string
   readonly answer: FactorAnswer
-  /** The client's address, as far as limits may believe it. */
+  /** The client's address, for limits. */
   readonly address: string
-  /** By which the owner may be known; undefined where everybody may share it. */
+  /** The client's network, by which the owner may be recognised; undefined where all clients may share it. */
   readonly network: string | undefined
 }
 
-/** A challenge, and the factor that it asks. */
+/** A challenge and its factor. */
 interface Asked {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
   readonly challenge: Challenge
 }
 
 /**
- * Takes the answer to a challenge and raises the session to aal2 (reference: Proof of a factor). The answer is compared
- * without a lock; then one transaction uses the challenge up, accepts the factor and promotes the session, or does
- * nothing.
+ * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without a
+ * lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
  */
 export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -80,8 +92,8 @@ export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise
     { now: deps.now(), network: input.network },
   )
   const proof = await proveFactor(deps, asked, input.answer)
-  // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first. And a
-  // failure counts before the hook hears of it, whatever that says and however long it takes.
+  // Look at the failures after the comparison, so that concurrent guesses see each other's. Record a failure before the hook is
+  // called, so that it counts whatever the hook answers, and however long that takes.
   const blocked = (await failures.isBlocked()) || !mayGuess
   const isRight = proof !== undefined && !blocked
   if (!isRight) await failures.record()
@@ -135,19 +147,19 @@ async function accept(
   if (!current) throw factorNotFound()
   const isFirst = current.status === 'unverified'
   if (isFirst) requireActivation(deps, owner, factors)
-  // In this order: a code that was taken before leaves the challenge open for the next one.
+  // In this order, so that a code which was used before leaves the challenge open for another code.
   if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
   if (!(await consumeChallenge(trx, challenge.id, now))) throw challengeMismatch()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
-  // Until its first proof the factor guards nothing, however long it waited for that.
+  // A factor protects the account from its first proof on, not from its enrolment.
   const promoted = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
   if (!promoted) throw sessionNotFound()
-  // Sessions that have not shown it have just ended, and a code would open another one.
+  // The sessions without this factor have just ended. An auth code would open another one.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
-  // Asked for without a factor, they would go around it. At aal2 they are the user's own.
+  // Changes that were asked for without a factor would circumvent it. At aal2 the user asked for them.
   if (isFirst && session.aal !== 'aal2') await deletePendingChanges(trx, user.id)
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
@@ -155,9 +167,66 @@ async function accept(
   return promoted
 }
 
-/** Whoever has only the password must not put a factor of their own beside the user's. */
+/** Somebody who has only the password must not add a factor beside the user's. */
 function requireActivation({ config }: Pick<AuthDeps, 'config'>, { session }: FactorOwner, factors: readonly Factor[]) {
   const verdict = judgeActivation(factors, session.aal, config.mfa)
   if (verdict === 'too-many') throw tooManyFactors()
   if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
+}
+
+/** What is stored of a right answer. */
+interface FactorProof {
+  /** The time step of a TOTP code, which is accepted once. */
+  readonly step?: number
+  /** The credential after this use. */
+  readonly credential?: StoredCredential
+}
+
+const BASE32 = /^[A-Z2-7]+=*$/
+
+type ProofDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>
+
+/** Compares an answer with its challenge, and consumes nothing. @returns undefined for a wrong answer */
+async function proveFactor(deps: ProofDeps, asked: Asked, answer: FactorAnswer): Promise<FactorProof | undefined> {
+  if (asked.factor.factorType === 'webauthn') return proveCredential(deps, asked, answer)
+  return answer.kind === 'code' ? proveCode(deps, asked, answer.code) : undefined
+}
+
+function proveCode(deps: ProofDeps, { factor, challenge }: Asked, code: string): FactorProof | undefined {
+  if (factor.phone !== null) {
+    const answer = { challengeId: challenge.id, phone: factor.phone, code }
+    return matchesFactorSms(deps, answer, challenge.codeHash) ? {} : undefined
+  }
+  const secret = readSecret(deps, factor)
+  if (secret === undefined) return undefined
+  const step = findTotpStep(secret, code, deps.now())
+  return step === undefined ? undefined : { step }
+}
+
+/** The secret of a TOTP factor. SQL of others inserts it unsealed. */
+function readSecret({ encryptionKeys }: ProofDeps, { id, secret, plainSecret }: FactorWithSecrets): string | undefined {
+  if (secret !== null) return openSecret(encryptionKeys, id, secret)
+  return BASE32.test(plainSecret ?? '') ? (plainSecret ?? undefined) : undefined
+}
+
+/** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
+async function proveCredential(
+  deps: ProofDeps,
+  { factor, challenge }: Asked,
+  answer: FactorAnswer,
+): Promise<FactorProof | undefined> {
+  if (challenge.webauthn === null || !isUsable(factor)) return undefined
+  const credential =
+    factor.credential === null
+      ? answer.kind === 'registration' && (await verifyCreation(deps, answer.response, challenge.webauthn))
+      : answer.kind === 'assertion' &&
+        (await verifyAssertion(deps, { response: answer.response, challenge: challenge.webauthn }, factor.credential))
+  return credential ? { credential } : undefined
+}
+
+const WRONG = { totp: totpCodeWrong, phone: phoneFactorCodeWrong, webauthn: webauthnFactorWrong } as const
+
+/** The error for a wrong answer. */
+function refuseProof({ factorType }: { readonly factorType: Exclude<FactorType, 'recovery_code'> }): Error {
+  return WRONG[factorType]()
 }

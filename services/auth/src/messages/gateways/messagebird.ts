@@ -5,7 +5,7 @@ export interface MessagebirdConfig {
   /** Scheme and host. */
   readonly apiUrl: string
   readonly accessKey: string
-  /** A phone number with `+`, or the name of a company. */
+  /** The sender: a phone number with `+`, or the name of a company. */
   readonly originator: string
 }
 

@@ -4,7 +4,7 @@ import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../gateway-p
 export interface TwilioConfig {
   /** Scheme and host. */
   readonly apiUrl: string
-  /** `AC…`: the library takes no other. */
+  /** `AC…`; the library accepts no other form. */
   readonly accountSid: string
   readonly authToken: string
   /** A messaging service (`MG…`), a phone number, or a sender's name. */
@@ -20,9 +20,9 @@ export function twilio(config: TwilioConfig): LibraryGateway {
   return {
     name: 'twilio',
     open: async (post) => {
-      // 0.3 s of processor time and 35 MiB, which only an operator who has an account there pays.
+      // The library costs 0.3 s of processor time and 35 MiB, so only operators who use Twilio load it.
       const { default: library } = await import('twilio')
-      // The library's own transport resolves names again and follows redirects: `post` takes its place.
+      // `post` replaces the transport of the library, which resolves names again and follows redirects.
       const httpClient = Object.assign(new library.RequestClient(), { request: requestOver(config, post) })
       const client = library(config.accountSid, config.authToken, { httpClient })
       return async (sms) => {
@@ -36,9 +36,9 @@ export function twilio(config: TwilioConfig): LibraryGateway {
   }
 }
 
-/** What the library hands to its transport. */
+/** The request that the library gives to its transport. */
 const requestSchema = z.object({ uri: z.url(), data: z.record(z.string(), z.string()) })
-/** Every answer of the API. A page of a proxy between us is none, and the library's error would quote it. */
+/** Every answer of the API. It excludes the page of a proxy in between, which the error of the library would quote. */
 const bodySchema = z.record(z.string(), z.unknown())
 
 function requestOver({ apiUrl, accountSid, authToken }: TwilioConfig, post: PostForm) {
@@ -96,7 +96,7 @@ function outcomeOf(created: unknown): GatewayOutcome {
   return { status: 201, verdict: { verdict: 'refused', reason, code: String(message.errorCode ?? status) } }
 }
 
-/** What the library throws at an answer that is not 2xx. Other errors have no status. */
+/** The error of the library for an answer that is not 2xx. Its other errors have no status. */
 const exceptionSchema = z.object({
   status: z.number(),
   code: z.number().optional(),

@@ -8,8 +8,8 @@ const nameSchema = z.object({
 })
 
 /**
- * Sign in with Apple. The configured secret is a JWT that the operator has signed; it is sent unchanged. Whoever signs
- * in is told by the id_token alone; their name comes once, with the first authorisation, in the form of the callback.
+ * Sign in with Apple. The configured secret is a JWT that the operator has signed; it is sent unchanged. The id_token names the
+ * user. Apple sends the name of the user once, in the form of the callback after the first authorization.
  */
 export const apple: DefineProvider = () => ({
   protocol: 'oauth2',
@@ -33,7 +33,7 @@ const claimsSchema = z.object({
   iss: z.string(),
   sub: z.string(),
   email: z.string().optional(),
-  /** `false` for accounts of Sign in with Apple at Work & School, whose administrator writes the address. */
+  /** `false` for accounts of Sign in with Apple at Work & School, whose administrators write the address. */
   email_verified: z.unknown().optional(),
   is_private_email: z.union([z.boolean(), z.enum(['true', 'false'])]).optional(),
   auth_time: z.number().optional(),
@@ -55,7 +55,7 @@ function readProfile(claims: unknown): ExternalProfile {
   }
 }
 
-/** A field that is no name, or a forged one, names nobody: it proves nothing and must not end the sign-in. */
+/** Ignores a field that holds no name. Anybody can forge it, so it proves nothing, and must not end the sign-in. */
 function readName({ userField }: Grant): string | undefined {
   if (userField === undefined) return undefined
   try {

@@ -12,13 +12,13 @@ const claimsSchema = z.looseObject({
   preferred_username: z.string().optional(),
   xms_edov: z.unknown().optional(),
 })
-/** Of the protocol, or told elsewhere in the profile. */
+/** Claims of the protocol, and claims that the profile holds elsewhere. */
 const OMITTED = [
   ...['aud', 'iss', 'iat', 'nbf', 'exp', 'c_hash', 'at_hash', 'aio', 'nonce', 'rh', 'uti', 'jti', 'ver'],
   ...['sub', 'name', 'preferred_username'],
 ] as const
 
-/** Microsoft accounts of any tenant. Each tenant is an issuer of its own, with keys of its own; the id_token tells all. */
+/** Microsoft accounts of any tenant. Each tenant is an issuer with its own keys. The id_token holds the whole profile. */
 export const azure: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: 'https://login.microsoftonline.com/common/v2.0',
@@ -41,7 +41,7 @@ export const azure: DefineProvider = () => ({
   identify: async ({ idTokenClaims }) => readProfile(await idTokenClaims()),
 })
 
-/** Any administrator of a tenant may write any address: `xms_edov`, where it is there, says whether its domain is theirs. */
+/** An administrator may write any address for the users of a tenant. `xms_edov`, if present, says whether the tenant owns its domain. */
 function readProfile(token: unknown): ExternalProfile {
   const claims = claimsSchema.parse(token)
   const isAssumed = claims.xms_edov === undefined

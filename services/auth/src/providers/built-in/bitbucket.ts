@@ -3,7 +3,7 @@ import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.bitbucket.org/2.0'
 const profileSchema = z.object({
-  // In curly braces, which belong to it.
+  // The curly braces around it are a part of the id.
   uuid: z.string(),
   display_name: z.string().nullish(),
   avatar: z.object({ href: z.string() }).nullish(),
@@ -12,7 +12,7 @@ const emailsSchema = z.object({
   values: z.array(z.object({ email: z.string().nullish(), is_primary: z.boolean(), is_confirmed: z.boolean() })),
 })
 
-/** Bitbucket Cloud. Addresses come from a call of their own. */
+/** Bitbucket Cloud. A second call lists the email addresses. */
 export const bitbucket: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: API,

@@ -5,7 +5,7 @@ const CDN = 'https://cdn.discordapp.com'
 const profileSchema = z.object({
   id: z.string(),
   username: z.string(),
-  /** `0` for accounts that have moved to names without one. */
+  /** `0` for accounts with a unique name. */
   discriminator: z.string(),
   global_name: z.string().nullish(),
   avatar: z.string().nullish(),

@@ -7,7 +7,7 @@ const GRAPH = 'https://graph.facebook.com'
 const ISSUER = 'https://www.facebook.com'
 const profileSchema = z.object({
   id: z.string(),
-  /** Missing for accounts that have a phone number alone. */
+  /** Missing for accounts that have only a phone number. */
   email: z.string().nullish(),
   first_name: z.string().nullish(),
   last_name: z.string().nullish(),
@@ -21,7 +21,7 @@ const claimsSchema = z.object({
   picture: z.string().optional(),
 })
 
-/** Facebook. Its id_tokens are those of Limited Login in apps, whose nonce the app itself has checked. */
+/** Facebook. Only Limited Login in apps gives id_tokens, and the app itself checks their nonce. */
 export const facebook: DefineProvider = ({ secret }) => ({
   protocol: 'oauth2',
   issuer: ISSUER,
@@ -37,7 +37,7 @@ export const facebook: DefineProvider = ({ secret }) => ({
     readProfile: readClaims,
   },
   identify: async ({ get }, { accessToken }) => {
-    // Proves that the token is used by the app that it was made for.
+    // Proves that the app which the token was made for uses it.
     const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
     const fields = 'email,first_name,last_name,name,picture'
     const profile = await get(`${GRAPH}/me?fields=${fields}&appsecret_proof=${proof}`, profileSchema)

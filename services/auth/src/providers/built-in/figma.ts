@@ -9,7 +9,7 @@ const profileSchema = z.object({
   img_url: z.string().nullish(),
 })
 
-/** Figma. Its codes live 30 seconds. */
+/** Figma. Its codes live for 30 seconds. */
 export const figma: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: API,

@@ -10,7 +10,7 @@ const profileSchema = z.object({
 })
 const emailsSchema = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }))
 
-/** GitHub. Only the list of addresses counts: the one in the profile is what the person wants to be shown. */
+/** GitHub. Only the list of addresses counts. The address in the profile is the one that the user wants to show. */
 export const github: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: API,

@@ -10,7 +10,7 @@ const profileSchema = z.object({
 })
 const emailsSchema = z.array(z.object({ email: z.string() }))
 
-/** GitLab, that of gitlab.com or one's own. `confirmed_at` is about the address of the profile alone. */
+/** GitLab, at gitlab.com or self-hosted. `confirmed_at` is about the address in the profile alone. */
 export const gitlab: DefineProvider = ({ baseUrl }) => ({
   protocol: 'oauth2',
   issuer: baseUrl,

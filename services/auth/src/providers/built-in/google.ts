@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
-/** The second is how old tokens write it. */
+/** Old tokens have the second form. */
 const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
 const claimsSchema = z.object({
   sub: z.string(),
@@ -21,7 +21,7 @@ const profileSchema = z.object({
   hd: z.string().optional(),
 })
 
-/** Google. The profile is asked for only where no id_token came. */
+/** Google. Asks for the profile only if there is no id_token. */
 export const google: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: 'https://accounts.google.com',

@@ -8,10 +8,10 @@ const claimsSchema = z.looseObject({
   email_verified: z.boolean().optional(),
   name: z.string().optional(),
 })
-/** The realm's access tokens are signed by the same keys, and may be for the same client. */
+/** Access tokens of the realm have the same keys, and may have the same audience. */
 const idTokenSchema = claimsSchema.extend({ typ: z.literal('ID').optional() })
 const TOLD = ['name', 'sub', 'email', 'email_verified'] as const
-/** Claims of an id_token that are the protocol's own. */
+/** Claims of the protocol in an id_token. */
 const PROTOCOL = [
   'iss',
   'aud',
@@ -28,7 +28,7 @@ const PROTOCOL = [
   'session_state',
 ] as const
 
-/** A realm of Keycloak: EXTERNAL_KEYCLOAK_URL is its address. Newer ones want the scope `openid` to tell who it is. */
+/** A realm of Keycloak, at EXTERNAL_KEYCLOAK_URL. Newer versions need the scope `openid` to give a profile. */
 export const keycloak: DefineProvider = ({ baseUrl }) => ({
   protocol: 'oauth2',
   issuer: baseUrl,

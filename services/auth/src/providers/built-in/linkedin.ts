@@ -20,7 +20,7 @@ const emailSchema = z.object({
 const PROFILE = `${API}/v2/me?projection=(id,firstName,lastName,profilePicture(displayImage~:playableStreams))`
 const EMAIL = `${API}/v2/emailAddress?q=members&projection=(elements*(handle~))`
 
-/** LinkedIn's first product, for apps that still have it. */
+/** LinkedIn's first sign-in product, for apps that still use it. */
 export const linkedin: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: API,
@@ -42,7 +42,7 @@ export const linkedin: DefineProvider = () => ({
   },
 })
 
-/** As the person writes it; where that is not told, as anybody does. */
+/** The name in the user's own language, else in any language. */
 function inOwnLanguage(name: z.output<typeof localizedSchema> | undefined): string | undefined {
   if (!name) return undefined
   const { localized, preferredLocale: locale } = name

@@ -10,7 +10,7 @@ const userSchema = z.object({
 })
 const profileSchema = z.object({ bot: z.object({ owner: z.object({ user: userSchema }) }) })
 
-/** Notion. A token is a bot's; who has installed the bot is who signs in. */
+/** Notion. A token belongs to a bot. The user who installed the bot signs in. */
 export const notion: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: API,

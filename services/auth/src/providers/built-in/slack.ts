@@ -6,7 +6,7 @@ const API = 'https://slack.com/api'
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
 const profileSchema = z.object({
-  // Failures come with status 200.
+  // Failures have the status 200 too.
   ok: z.literal(true),
   [USER_ID]: z.string(),
   [TEAM_ID]: z.string().optional(),
@@ -16,7 +16,7 @@ const profileSchema = z.object({
   picture: z.string().nullish(),
 })
 
-/** Slack's first way to sign in, for apps that still have it. */
+/** Slack's first sign-in product, for apps that still use it. */
 export const slack: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: API,

@@ -16,7 +16,7 @@ const profileSchema = z.object({
 })
 const claimsSchema = z.object({ sub: z.string(), email: z.string().optional(), name: z.string().optional() })
 
-/** Snapchat. It seldom tells an address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
+/** Snapchat. It seldom gives an email address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
 export const snapchat: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: ISSUER,

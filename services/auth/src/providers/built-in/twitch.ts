@@ -15,7 +15,7 @@ const userSchema = z.object({
 })
 const profileSchema = z.object({ data: z.tuple([userSchema], z.unknown()) })
 
-/** Twitch. Its API wants the client's id beside the token. */
+/** Twitch. Its API needs the client's id beside the token. */
 export const twitch: DefineProvider = ({ clientId }) => ({
   protocol: 'oauth2',
   issuer: 'https://api.twitch.tv',

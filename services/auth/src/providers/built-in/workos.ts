@@ -15,9 +15,9 @@ const answerSchema = z.object({
 })
 
 /**
- * WorkOS. The caller says whose sign-in it is by `connection`, `organization` or `workos_provider`. It verifies no address: who
- * runs the identity provider behind a connection writes what they like. So an address counts as verified only where the
- * settings trust the connection, or its organisation.
+ * WorkOS. The client chooses the identity provider by `connection`, `organization` or `workos_provider`. WorkOS verifies no email
+ * address: the identity provider behind a connection may send any. So an address counts as verified only if the settings trust
+ * the connection or its organization.
  */
 export const workos: DefineProvider = ({ trustedConnections = [] }) => ({
   protocol: 'oauth2',

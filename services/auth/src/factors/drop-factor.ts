@@ -1,17 +1,16 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
-import type { Factor } from '../factors/factor.ts'
-import { deleteFactor, listFactors } from '../factors/factor-repository.ts'
-import { isEnrolled } from '../factors/factor-switches.ts'
+import type { Factor } from './factor.ts'
+import { deleteFactor, listFactors } from './factor-repository.ts'
+import { isEnrolled } from './factor-switches.ts'
 
 /**
- * Removes a factor of a user, who is locked. Recovery codes go with the last factor that they stand in for: alone they would
- * be a second factor that nobody has at hand.
+ * Removes a factor of a user, who is locked. Recovery codes go with the last other factor: they replace it, and are no factor of
+ * their own.
  */
 export async function dropFactor(
   trx: Transaction<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now }: { readonly now: () => Date },
   { userId, factor }: { readonly userId: string; readonly factor: Factor },
 ): Promise<void> {
   await deleteFactor(trx, factor, now())

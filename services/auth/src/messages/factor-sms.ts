@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { AuthDeps } from '../deps.ts'
-import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { renderText } from '../messages/mail-template.ts'
-import type { SmsJob } from '../messages/sms-job.ts'
-import { findTestCode } from '../messages/test-code.ts'
+import type { AuthConfig } from '../config.ts'
 import { codeMatches, hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
+import type { SmsChannel } from './gateway-protocol.ts'
+import { renderText } from './mail-template.ts'
+import type { SmsJob } from './sms-job.ts'
+import { findTestCode } from './test-code.ts'
+
+interface FactorSmsDeps {
+  readonly config: Pick<AuthConfig, 'mfa' | 'sms'>
+  readonly now: () => Date
+  readonly randomBytes: (size: number) => Buffer
+  readonly serverKeys: ServerKeys
+}
 
 export interface FactorSms {
   readonly userId: string
@@ -15,15 +23,15 @@ export interface FactorSms {
   readonly expiresAt: Date
 }
 
-/** The code of a challenge as it is to be stored, and the SMS; undefined for a phone of SMS_TEST_OTP. */
+/** The code of a challenge as it is stored, and its SMS; undefined for a test phone. */
 export interface PreparedFactorSms {
   readonly codeHash: Buffer
   readonly sms: SmsJob | undefined
 }
 
-/** Makes the code that a phone, as a second factor, is sent. */
+/** Makes the code of a challenge of a phone factor, and its SMS. */
 export function prepareFactorSms(
-  { config, now, randomBytes, serverKeys }: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys'>,
+  { config, now, randomBytes, serverKeys }: FactorSmsDeps,
   { userId, challengeId, phone, channel, expiresAt }: FactorSms,
 ): PreparedFactorSms {
   const { codeLength, template } = config.mfa.phone
@@ -36,16 +44,16 @@ export function prepareFactorSms(
   return { codeHash, sms }
 }
 
-/** Whether a code is that of a challenge. */
+/** Whether a code is the code of a challenge. */
 export function matchesFactorSms(
-  { serverKeys }: Pick<AuthDeps, 'serverKeys'>,
+  { serverKeys }: Pick<FactorSmsDeps, 'serverKeys'>,
   answer: { readonly challengeId: string; readonly phone: string; readonly code: string },
   codeHash: Buffer | null,
 ): boolean {
   return codeHash !== null && serverKeys.hmacs.some((key) => codeMatches(codeHash, hashFactorCode(key, answer)))
 }
 
-/** The id of the challenge is random and used once: it is the salt. */
+/** The salt is the id of the challenge, which is random and used once. */
 function hashFactorCode(
   key: Buffer,
   { challengeId, phone, code }: { readonly challengeId: string; readonly phone: string; readonly code: string },
