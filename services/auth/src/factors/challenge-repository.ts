@@ -10,17 +10,17 @@ export interface NewChallenge {
   /** A valid IP address, or empty. */
   readonly ip: string
   readonly codeHash: Buffer | null
-  /** What an authenticator is asked to sign. */
+  /** The WebAuthn challenge that an authenticator signs. */
   readonly webauthn: string | null
   readonly createdAt: Date
-  /** Microseconds that are added to the time at which the factor was asked. */
+  /** Microseconds to add to the time of the challenge in the factor's row. */
   readonly delay: number
 }
 
-/** The index that a challenge violates at whose moment another factor was asked. */
+/** The unique index that two challenges of different factors violate at the same microsecond. */
 export const CHALLENGE_MOMENT_KEY = 'mfa_factors_last_challenged_at_key'
 
-/** Stores a challenge, and when its factor was last asked. */
+/** Stores a challenge, and its time in the factor's row. */
 export async function insertChallenge(trx: Database, challenge: NewChallenge): Promise<void> {
   const { id, factorId, ip, codeHash, webauthn, createdAt, delay } = challenge
   await trx
@@ -38,7 +38,7 @@ export async function insertChallenge(trx: Database, challenge: NewChallenge): P
   await trx.updateTable('mfa_factors').set({ last_challenged_at: askedAt }).where('id', '=', factorId).execute()
 }
 
-/** Finds a challenge of a factor. @param ip of who asks */
+/** Finds a challenge of a factor. @param ip the client's address */
 export async function findChallenge(
   db: Database,
   { id, factorId, ip }: Pick<NewChallenge, 'id' | 'factorId' | 'ip'>,
@@ -62,8 +62,8 @@ export async function findChallenge(
 }
 
 /**
- * Counts a guess before it is compared, so that guesses that come at once have no more of them between them.
- * @returns how many are left after it; undefined when there was none left
+ * Counts a guess before it is compared, so that concurrent guesses cannot exceed the limit.
+ * @returns how many guesses are left after it; undefined when none was left
  */
 export async function claimChallengeGuess(db: Database, id: string, attemptsMax: number): Promise<number | undefined> {
   const row = await db
@@ -76,7 +76,7 @@ export async function claimChallengeGuess(db: Database, id: string, attemptsMax:
   return row && attemptsMax - row.attempts
 }
 
-/** Uses a challenge up. False when another request was first. */
+/** Consumes a challenge. False when another request was first. */
 export async function consumeChallenge(trx: Database, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_challenges')
@@ -87,7 +87,7 @@ export async function consumeChallenge(trx: Database, id: string, now: Date): Pr
   return numUpdatedRows > 0n
 }
 
-/** Removes a challenge that nobody can answer any more; one that was answered is kept, to say so. */
+/** Deletes a challenge that can no longer be answered. An answered challenge stays, so that a second answer is told apart. */
 export async function deleteChallenge(db: Database, id: string): Promise<void> {
   await db.deleteFrom('mfa_challenges').where('id', '=', id).where('verified_at', 'is', null).execute()
 }

@@ -1,19 +1,19 @@
 import type { Timestamp } from '../users/timestamp.ts'
 
-/** What a second factor was asked. */
+/** A challenge of a second factor. */
 export interface Challenge {
   readonly id: string
-  /** Of the code that was sent to a phone; null for factors to which nothing is sent. */
+  /** The hash of the code that was sent to a phone; null for other factors. */
   readonly codeHash: Buffer | null
-  /** What an authenticator was asked to sign; null for other factors. */
+  /** The WebAuthn challenge that an authenticator signs; null for other factors. */
   readonly webauthn: string | null
   readonly isVerified: boolean
-  /** Whether it was made for the address that asks now. */
+  /** Whether the client has the address that asked for the challenge. */
   readonly isFromHere: boolean
   readonly createdAt: Timestamp
 }
 
-/** When a challenge ends. */
+/** When a challenge expires. */
 export function challengeEnd(createdAt: Date, lifetimeSeconds: number): Date {
   return new Date(createdAt.getTime() + lifetimeSeconds * 1_000)
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { EnrolledType } from './factor-switches.ts'
 import { totpUri } from './totp.ts'
 
-/** A factor that was just enrolled, as its owner sees it this once (reference: Enrolment). */
+/** A factor right after its enrolment. Its secret is shown this once (reference: Enrolment). */
 export const enrolledFactorSchema = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
@@ -36,13 +36,13 @@ export function toEnrolledFactorView(factor: EnrolledFactorParts): z.output<type
   return { ...view, totp: { qr_code: qrCodeSvg(uri), secret: totpSecret, uri } }
 }
 
-/** Modules of white around the code, as its standard wants. */
+/** The white border around the code, in modules, as the standard requires. */
 const BORDER = 4
 const PIXELS_PER_MODULE = 5
 
 /**
- * A QR code as the text of an SVG, with as much error correction as its size has room for. Clients put it into a data URI as it
- * is: no `#` may stand in it. @param text of 2,953 bytes at most
+ * A QR code as an SVG, with as much error correction as fits its size. Clients put the SVG into a data URI unescaped, so it must
+ * not contain `#`. @param text at most 2,953 bytes
  */
 function qrCodeSvg(text: string): string {
   return renderSVG(text, { ecc: 'L', boostEcc: true, border: BORDER, pixelSize: PIXELS_PER_MODULE })

@@ -1,8 +1,8 @@
 import type { Factor } from './factor.ts'
 
-/** A factor that its user wants to add. */
+/** A factor that a user wants to enrol. */
 export interface WantedFactor {
-  /** Empty where the user gives none. */
+  /** Empty where the user gives no name. */
   readonly friendlyName: string
   /** Of a phone factor. */
   readonly phone: string | undefined
@@ -16,10 +16,10 @@ export interface FactorLimits {
 export type EnrollmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
 
 /**
- * Whether a user may add a factor (reference: Enrolment). An unverified factor of the same phone is replaced, so
- * it does not count. Recovery codes are no factor that somebody enrolls.
- * @param factors those of the user
- * @param aal of the session that asks
+ * Whether a user may enrol a factor (reference: Enrolment). An unverified factor with the same phone does not count, because
+ * the new factor replaces it. Recovery codes do not count either.
+ * @param factors all factors of the user
+ * @param aal the assurance level of the session
  */
 export function judgeEnrollment(
   factors: readonly Factor[],
@@ -38,9 +38,9 @@ export function judgeEnrollment(
 }
 
 /**
- * Whether a factor that was enrolled earlier may become a verified one now: others may have been verified meanwhile, and
- * who has only a password must not put a factor of their own beside those.
- * @param factors those of the user
+ * Whether an enrolled factor may become verified. Since its enrolment other factors may have been verified, and somebody who has
+ * only the password must not add a factor beside them.
+ * @param factors all factors of the user
  */
 export function judgeActivation(
   factors: readonly Factor[],

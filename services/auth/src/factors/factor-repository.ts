@@ -7,12 +7,12 @@ import { FACTOR_METHODS, type Factor } from './factor.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** A factor with what only the service itself may see of it. */
+/** A factor with its secrets, which never leave the service. */
 export interface FactorWithSecrets extends Factor {
   readonly secret: SealedSecret | null
-  /** As supabase/auth, or SQL of others, has written it: base32, or sealed by supabase/auth. */
+  /** The secret as supabase/auth, or SQL of others, has written it: in base32, or sealed by supabase/auth. */
   readonly plainSecret: string | null
-  /** Of a WebAuthn factor, once it has been verified. */
+  /** The credential of a WebAuthn factor that has been verified. */
   readonly credential: StoredCredential | null
 }
 
@@ -22,7 +22,7 @@ export async function listFactors(db: Database, userId: string): Promise<Factor[
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Finds a factor of a user that can be challenged. */
+/** Finds a factor of a user, other than recovery codes. */
 export async function findFactor(
   db: Database,
   userId: string,
@@ -34,7 +34,7 @@ export async function findFactor(
   return row && { ...toFactor(row), secret, plainSecret, credential }
 }
 
-/** The WebAuthn credentials among the factors of a user. */
+/** The WebAuthn credentials of a user's factors. */
 export async function listFactorCredentials(db: Database, userId: string): Promise<StoredCredential[]> {
   const query = db.selectFrom('mfa_factors').select('credential').where('user_id', '=', userId)
   return (await query.execute()).flatMap((row) => row.credential ?? [])
@@ -45,7 +45,7 @@ export async function insertFactor(trx: Database, values: Insertable<MfaFactorsT
   return toFactor(await trx.insertInto('mfa_factors').values(values).returningAll().executeTakeFirstOrThrow())
 }
 
-/** Removes what a user has begun to enroll before a time, and never got as far as a challenge with. */
+/** Deletes the unverified factors of a user that were enrolled before a time and never challenged. */
 export async function deleteExpiredFactors(trx: Database, userId: string, before: Date): Promise<void> {
   await trx
     .deleteFrom('mfa_factors')
@@ -60,7 +60,7 @@ export async function deleteExpiredFactors(trx: Database, userId: string, before
 
 type MfaFactorType = Exclude<Factor['factorType'], 'recovery_code'>
 
-/** Removes the factors of a type that a user has not verified; where `phone` is given, only those of that phone. */
+/** Deletes the unverified factors of a type; if `phone` is given, only those with that phone. */
 export async function deleteUnverifiedFactors(
   trx: Database,
   {
@@ -77,16 +77,16 @@ export async function deleteUnverifiedFactors(
   await (phone === undefined ? query : query.where('phone', '=', phone)).execute()
 }
 
-/** Consecutive failures after which guesses are held off (NIST SP 800-63B, 5.2.2). */
+/** The consecutive failures after which guesses have to wait (NIST SP 800-63B, 5.2.2). */
 const FAILURES_MAX = 100
-/** What a success takes back: more than an owner fails at, much less than a guesser does. */
+/** The failures that a success forgives: more than an owner makes, far fewer than an attacker. */
 const FORGIVEN = 20
 
 /**
- * Takes a guess at the codes of a factor, before it is compared: after a hundred failures there is one in a quarter of an hour,
- * and after every ten more one in twice that time, up to a day. Nobody is locked out by somebody who has their password: where
- * the user has a session that showed a second factor, the limits of `failed-attempts.ts` stand alone.
- * @param guess `network` of who guesses, as a text of inet; undefined: nobody is known by it
+ * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is allowed in a quarter of an
+ * hour; with every ten further failures that time doubles, up to a day. This locks no owner out whose password is known to others:
+ * from a network in which the user has a session with a second factor, only the limits of `failed-attempts.ts` apply.
+ * @param guess `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */
 export async function claimFactorGuess(
@@ -115,10 +115,10 @@ interface AcceptedFactor {
 }
 
 /**
- * Accepts the proof of a factor, which is a verified one from then on.
- * @param accepted `step`, of a code by time, is taken once: one that is not above the last that was taken is refused, of many
- *   that come at once all but one. A `credential` takes the place of none but itself, with a counter below its own (0 where
- *   its authenticator does not count)
+ * Accepts the proof of a factor, and verifies the factor by it.
+ * @param accepted `step`, of a TOTP code, must be above the last accepted step, so that of concurrent requests one succeeds. A
+ *   `credential` replaces only itself, and only with a higher counter (or 0, if its authenticator does not count)
+ * @returns false where the proof was used before
  */
 export async function acceptFactor(trx: Database, { id, step, credential, now }: AcceptedFactor): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -137,14 +137,14 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
   return numUpdatedRows > 0n
 }
 
-/** Whether a credential may be stored where there is none yet, or where it is itself, as it was before this use. */
+/** Whether a credential may be stored: the row has none yet, or has this one with a lower counter. */
 function succeeds({ id, counter }: StoredCredential): RawBuilder<boolean> {
   const stored = sql`(credential ->> 'counter')::bigint`
   const rises = counter === 0 ? sql`${stored} = 0` : sql`${stored} < ${counter}`
   return sql`coalesce(credential ->> 'id' = ${id} AND ${rises}, true)`
 }
 
-/** Locks a factor of a user, or their recovery codes, until the transaction ends. */
+/** Locks a factor of a user, which may be the recovery codes, until the transaction ends. */
 export async function lockFactor(
   trx: Transaction<AuthDatabase>,
   userId: string,
@@ -164,13 +164,13 @@ export async function lockFactor(
   return row && toFactor(row)
 }
 
-/** Whether a user has a second factor that they have proven to have. */
+/** Whether a user has a verified second factor. */
 export async function hasVerifiedFactor(db: Database, userId: string): Promise<boolean> {
   const query = db.selectFrom('mfa_factors').select('id').where('user_id', '=', userId).where('status', '=', 'verified')
   return (await query.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** The index that a name violates which another factor of the user has, and that of phones. */
+/** The unique indexes of the names and of the phones of a user's factors. */
 export const FACTOR_NAME_KEY = 'mfa_factors_user_friendly_name_unique'
 export const FACTOR_PHONE_KEY = 'unique_phone_factor_per_user'
 
@@ -181,7 +181,7 @@ interface FactorUpdate {
   readonly now: Date
 }
 
-/** Changes a factor. Throws the unique violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when its user has another such one. */
+/** Changes a factor. @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone */
 export async function updateFactor(
   trx: Database,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
@@ -201,8 +201,7 @@ export async function updateFactor(
 }
 
 /**
- * Removes a factor. Sessions that it raised fall to aal1 and lose all proofs of second factors
- * (reference: Unenrolment).
+ * Deletes a factor. Sessions that it raised fall to aal1, and lose all proofs of second factors (reference: Unenrolment).
  */
 export async function deleteFactor(
   trx: Transaction<AuthDatabase>,
@@ -227,10 +226,10 @@ export async function deleteFactor(
   await trx.deleteFrom(table).where('id', '=', id).execute()
 }
 
-/** The columns of a factor that may be seen: not its secret. */
+/** The columns of a factor without its secrets. */
 export type FactorRow = Omit<Selectable<UserFactorsView>, 'user_id'>
 
-/** Maps a row to the domain's factor. */
+/** Maps a row to a factor. */
 export function toFactor(row: FactorRow): Factor {
   return {
     id: row.id,

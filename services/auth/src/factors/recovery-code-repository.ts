@@ -6,18 +6,18 @@ import { toFactor } from './factor-repository.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** Guesses within `WINDOW_MS`, from all clients together (reference: Recovery codes). */
+/** The guesses within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
 const GUESSES_MAX = 5
 const WINDOW_MS = 15 * 60_000
 
-/** Finds the recovery codes of a user, as the factor that clients see. */
+/** Finds the recovery codes of a user, in the form of a factor. */
 export async function findRecoveryFactor(db: Database, userId: string): Promise<Factor | undefined> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   const row = await query.where('factor_type', '=', 'recovery_code').executeTakeFirst()
   return row && toFactor(row)
 }
 
-/** Gives a user a set, without codes. */
+/** Inserts a set of recovery codes, still empty. */
 export async function insertRecoverySet(trx: Database, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
   return toFactor(
@@ -25,7 +25,7 @@ export async function insertRecoverySet(trx: Database, values: Insertable<MfaRec
   )
 }
 
-/** How many codes a set has, and how many of them nobody has used. */
+/** How many codes a set has, and how many of them are unused. */
 export async function countRecoveryCodes(
   db: Database,
   factorId: string,
@@ -40,7 +40,7 @@ export async function countRecoveryCodes(
     .executeTakeFirstOrThrow()
 }
 
-/** Puts a set of codes in the place of the one before; whoever was locked out may guess again. */
+/** Replaces the codes of a set, and lifts a lock after wrong guesses. */
 export async function replaceRecoveryCodes(
   trx: Database,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
@@ -53,7 +53,7 @@ export async function replaceRecoveryCodes(
 
 /**
  * Counts a guess before it is compared.
- * @returns undefined where it may be, else the milliseconds until the next one may
+ * @returns undefined where the guess is allowed, else the milliseconds until the next one is
  */
 export async function claimRecoveryGuess(db: Database, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)
@@ -76,14 +76,14 @@ export async function claimRecoveryGuess(db: Database, factorId: string, now: Da
   return Math.max(0, Date.parse(row?.failing_since ?? now.toISOString()) - windowStart.getTime())
 }
 
-/** What somebody typed for a code of a set. */
+/** A typed code of a set. */
 export interface CodeOfFactor {
   readonly factorId: string
-  /** By each key that the set may have been made with. */
+  /** The hashes by each key with which the set may have been made. */
   readonly hashes: readonly Buffer[]
 }
 
-/** Whether a code is of a set, and unused. */
+/** Whether a set has a code, unused. */
 export async function hasRecoveryCode(db: Database, { factorId, hashes }: CodeOfFactor): Promise<boolean> {
   const row = await db
     .selectFrom('mfa_recovery_codes')
@@ -95,7 +95,7 @@ export async function hasRecoveryCode(db: Database, { factorId, hashes }: CodeOf
   return row !== undefined
 }
 
-/** Uses a code up, and forgets the guesses before it. False for a wrong one, and when another request was first. */
+/** Consumes a code, and forgets earlier guesses. False for a wrong code, and when another request was first. */
 export async function consumeRecoveryCode(
   trx: Database,
   { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 
-/** Without 0 and 1, which look like letters. */
+/** Letters and digits without 0 and 1, which look like letters. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'
 const LENGTH = 16
 const RANDOM_BYTES = 24
 const CODES = 10
 
-/** A set of codes. Each is cut from 192 random bits, so that its bias is below 2^-110. */
+/** Makes a set of codes. Each comes from 192 random bits, so that its bias is below 2^-110. */
 export function makeRecoveryCodes(randomBytes: (size: number) => Buffer): readonly string[] {
   return Array.from({ length: CODES }, () => toCode(randomBytes(RANDOM_BYTES)))
 }
@@ -21,12 +21,12 @@ function toCode(random: Buffer): string {
   }).join('')
 }
 
-/** A code as it was given out, from what somebody types: case, white space and `-` do not matter. */
+/** Normalises a typed code: case, white space and `-` do not matter. */
 export function normaliseRecoveryCode(typed: string): string {
   return typed.toLowerCase().replaceAll(/[\s-]/g, '')
 }
 
-/** The hash of a code as it is stored (reference: Secrets at rest). @param code normalised */
+/** The hash of a code, as it is stored (reference: Secrets at rest). @param code normalised */
 export function hashRecoveryCode(serverKey: Buffer, factorId: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(`recovery-code\0${factorId}\0${code}`).digest()
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Factor } from './factor.ts'
 
-/** A set of recovery codes as its owner sees it this once (reference: Recovery codes). */
+/** A set of recovery codes with its codes, which are shown this once (reference: Recovery codes). */
 export const recoveryCodesSchema = z.object({
   id: z.guid(),
   type: z.literal('recovery_code'),

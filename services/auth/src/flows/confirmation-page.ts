@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 
-/** What the page's form carries on, and where it ends. */
+/** The fields of the page's form, and where it ends. */
 export interface ConfirmationForm {
   readonly type: string
   readonly token: string
-  /** A permitted target. */
+  /** Permitted by the redirect rules. */
   readonly redirectTo: string
 }
 
-/** A page, and the Content-Security-Policy that it is sent with. */
+/** A page and its Content-Security-Policy. */
 export interface ConfirmationPage {
   readonly html: string
   readonly policy: string
@@ -39,8 +39,8 @@ button:focus-visible { outline: 3px solid light-dark(#16181d, #fff); outline-off
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
 /**
- * The page that MAILER_LINK_MODE `confirm` puts between a mail's link and its effect: programs that look at links in
- * mails open the page, but only a person presses the button. It works without scripts, and by keyboard.
+ * The page between a mail's link and its effect, with MAILER_LINK_MODE `confirm`. Programs that scan mails open the page, but only a
+ * human presses the button. The page works without scripts, and by keyboard.
  */
 export function confirmationPage(form: ConfirmationForm): ConfirmationPage {
   const target = new URL(form.redirectTo)
@@ -51,7 +51,7 @@ export function confirmationPage(form: ConfirmationForm): ConfirmationPage {
 interface PageParts {
   readonly title: string
   readonly button: string
-  /** Where the form leads in the end; empty for targets without host. */
+  /** The host where the form ends; empty for a URL without a host. */
   readonly host: string
   readonly form: ConfirmationForm
 }
@@ -80,10 +80,10 @@ function toHtml({ title, button, host, form: { type, token, redirectTo } }: Page
 `
 }
 
-/** Browsers hold redirects of a form against `form-action` too, so it names where the form ends. */
+/** Browsers apply `form-action` to the redirects after a form too, so the policy names where the form ends. */
 function toPolicy(target: URL): string {
   const isHttp = target.protocol === 'https:' || target.protocol === 'http:'
-  // A policy cannot write the address of an IPv6 host.
+  // A policy cannot contain an IPv6 host.
   const source = isHttp && !target.hostname.startsWith('[') ? target.origin : target.protocol
   return [
     "default-src 'none'",

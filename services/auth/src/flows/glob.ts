@@ -3,7 +3,7 @@ import { type GlobNode, parseGlob } from './parse-glob.ts'
 /** A compiled glob of URI_ALLOW_LIST. */
 export interface Glob {
   readonly source: string
-  /** Whether the whole of `text` matches. Time grows with text × glob, never faster: no input can make it back-track. */
+  /** Whether the whole of `text` matches, in time proportional to text × glob. It never backtracks. */
   matches(text: string): boolean
 }
 
@@ -13,9 +13,9 @@ type Instruction =
   | { readonly op: 'match' }
 
 /**
- * Compiles a glob into small programs for a set of parallel states (Thompson's construction). A text has to match as it is
- * written, and with the separators of its path decoded: a server may decode a path before it splits it, so a wildcard that
- * stops at `/` must stop at `%2f` too.
+ * Compiles a glob into programs that run many states in parallel (Thompson's construction). A text must match both as written and
+ * with the separators of its path decoded. A server may decode a path before it splits it, so a wildcard that stops at `/` must
+ * stop at `%2f` too.
  * @throws SyntaxError
  */
 export function compileGlob(source: string): Glob {
@@ -36,12 +36,12 @@ function decodePath(text: string): string {
   return decodeSeparators(path) + text.slice(path.length)
 }
 
-/** Decodes dots, slashes and backslashes, however often they are encoded. A backslash becomes a slash, as browsers read it. */
+/** Decodes dots, slashes and backslashes, also if they are encoded several times. A backslash becomes a slash, as in browsers. */
 function decodeSeparators(text: string): string {
   return text.replaceAll(/%(?:25)*(?:(2e)|2f|5c)/gi, (_match, dot: string | undefined) => (dot ? '.' : '/'))
 }
 
-/** What matches one text and no other. */
+/** A glob that matches only its own text. */
 export function exactGlob(source: string): Glob {
   return { source, matches: (text) => text === source }
 }
@@ -91,7 +91,7 @@ function run(program: readonly Instruction[], text: string): boolean {
   return false
 }
 
-/** Every state that can be reached without reading a character. */
+/** All states that can be reached without reading a character. */
 function closure(program: readonly Instruction[], from: readonly number[]): Set<number> {
   const reached = new Set<number>()
   const pending = [...from]

@@ -7,17 +7,17 @@ export type GlobNode =
 interface Cursor {
   readonly characters: readonly string[]
   position: number
-  /** Slashes read so far: below three the glob is still in its scheme and authority. */
+  /** The slashes read so far. Below three, the glob is still in its scheme and authority. */
   slashes: number
 }
 
 const isSeparator = (character: string): boolean => character === '.' || character === '/'
 
 /**
- * Parses a glob (reference: Redirect rules): `*` and `?` stop at the separators `.` and `/`, `**` does not; `[abc]`,
- * `[a-z]`, `[!abc]`, `{a,b}`, `\x`. A negated class does not match a separator either, and before the path `*`, `?` and
- * negation do not match a question mark: `https://*.h` must not accept `https://elsewhere?.h`.
- * @throws SyntaxError when a bracket, brace or escape is left open, or a range runs backwards
+ * Parses a glob (reference: Redirect rules). `*` and `?` stop at the separators `.` and `/`, `**` does not. There are `[abc]`,
+ * `[a-z]`, `[!abc]`, `{a,b}` and `\x`. A negated class does not match a separator either. Before the path, `*`, `?` and negated
+ * classes do not match a question mark: `https://*.h` must not accept `https://elsewhere?.h`.
+ * @throws SyntaxError when a bracket, a brace or an escape is not closed, or a range runs backwards
  */
 export function parseGlob(source: string): readonly GlobNode[] {
   const cursor: Cursor = { characters: [...source], position: 0, slashes: 0 }
@@ -61,7 +61,7 @@ function parseBraces(cursor: Cursor): GlobNode {
     cursor.slashes = slashes
     options.push(parseSequence(cursor, true))
   } while (take(cursor) === ',')
-  // Which option will match is not known yet: what follows counts as authority as long as any of them stays there.
+  // Any of the options may match. What follows counts as authority as long as one of them stays in it.
   cursor.slashes = slashes
   return { kind: 'either', options }
 }

@@ -2,17 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { validationFailed } from '../errors.ts'
 
-/** The members of a body that begin a PKCE flow. */
+/** The members of a request that begins a PKCE flow. */
 export const pkceFields = { code_challenge: z.string().optional(), code_challenge_method: z.string().optional() }
 
 /** The challenge of a PKCE flow (RFC 7636). */
 export interface PkceChallenge {
   readonly challenge: string
-  /** `plain` in rows of before alone. */
+  /** Only rows written by older versions contain `plain`. */
   readonly method: 's256' | 'plain'
 }
 
-/** `required`: by S256, and nothing ends without it that a browser comes back from. */
+/** `required`: every flow that ends in a redirect needs PKCE, by S256. */
 export type PkceRule = 'optional' | 'required'
 
 interface PkceFields {
@@ -24,8 +24,8 @@ const LENGTH_MIN = 43
 const LENGTH_MAX = 128
 
 /**
- * Checks the pair of a request (reference: PKCE). Empty counts as absent: a code that a person types needs none.
- * @returns undefined when the request is no PKCE flow
+ * Reads the challenge of a request (reference: PKCE). Empty members count as absent.
+ * @returns undefined when the request begins no PKCE flow
  * @throws validationFailed
  */
 export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
@@ -41,11 +41,11 @@ export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | und
   const name = method.toLowerCase()
   if (name !== 's256' && (name !== 'plain' || rule === 'required'))
     throw refuse(`unsupported code_challenge_method ${JSON.stringify(method)}`)
-  // A plain challenge is the verifier itself: no row may hold one, and its hash serves as well.
+  // A plain challenge is the verifier itself, so the row holds its hash instead, which serves as well.
   return { challenge: name === 'plain' ? toS256(challenge) : challenge, method: 's256' }
 }
 
-/** Whether a verifier is the one that a challenge was made of (RFC 7636, section 4.6). Compares in constant time. */
+/** Whether a challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */
 export function matchesChallenge({ challenge, method }: PkceChallenge, verifier: string): boolean {
   const made = method === 's256' ? toS256(verifier) : verifier
   return timingSafeEqual(digest(made), digest(challenge))

@@ -5,7 +5,7 @@ export const storedCredentialSchema = z.object({
   id: z.string(),
   /** A COSE key. */
   publicKey: z.string(),
-  /** Of signatures; 0 for authenticators that do not count. */
+  /** The number of signatures; 0 for authenticators that do not count. */
   counter: z.int(),
   transports: z.array(z.string()),
 })
@@ -15,7 +15,7 @@ export type StoredCredential = z.output<typeof storedCredentialSchema>
 const bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/)
 const credential = { id: bytes, rawId: bytes, type: z.literal('public-key') }
 
-/** What an authenticator answers when it is asked for a new credential (RegistrationResponseJSON of WebAuthn, level 3). */
+/** An authenticator's answer to a request for a new credential (RegistrationResponseJSON of WebAuthn, level 3). */
 export const registrationSchema = z.object({
   ...credential,
   response: z.object({
@@ -25,7 +25,7 @@ export const registrationSchema = z.object({
   }),
 })
 
-/** What it answers when it is asked to use one (AuthenticationResponseJSON). */
+/** An authenticator's answer to a request to use a credential (AuthenticationResponseJSON of WebAuthn, level 3). */
 export const assertionSchema = z.object({
   ...credential,
   response: z.object({
@@ -39,7 +39,7 @@ export const assertionSchema = z.object({
 export type Registration = z.output<typeof registrationSchema>
 export type Assertion = z.output<typeof assertionSchema>
 
-/** What a browser is to hand to an authenticator, as JSON. Its form is the standard's own. */
+/** The options that a browser passes to an authenticator. WebAuthn defines their form. */
 export const credentialOptionsSchema = z.record(z.string(), z.unknown())
 
 export type CredentialOptions = z.output<typeof credentialOptionsSchema>

@@ -6,13 +6,13 @@ import type { Passkey } from './passkey.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** All passkeys of a user, oldest first. Their number is limited. */
+/** All passkeys of a user, oldest first. A setting limits their number. */
 export async function listPasskeys(db: Database, userId: string): Promise<Passkey[]> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('id').execute()).map(toPasskey)
 }
 
-/** Finds a passkey by what an authenticator calls it. */
+/** Finds a passkey by the id that its authenticator gave it. */
 export async function findPasskeyByCredential(db: Database, credentialId: string): Promise<Passkey | undefined> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('credential_id', '=', credentialId)
   const row = await query.executeTakeFirst()
@@ -26,7 +26,7 @@ export interface NewPasskey {
   readonly now: Date
 }
 
-/** Adds a passkey. @returns undefined when somebody has this credential already */
+/** Inserts a passkey. @returns undefined when a passkey has this credential already */
 export async function insertPasskey(
   trx: Database,
   { userId, friendlyName, credential, now }: NewPasskey,
@@ -54,7 +54,7 @@ interface OwnPasskey {
   readonly passkeyId: string
 }
 
-/** Renames a passkey of a user; undefined when they have none of the id. */
+/** Renames a passkey of a user. @returns undefined when the user has no such passkey */
 export async function renamePasskey(
   trx: Database,
   { userId, passkeyId }: OwnPasskey,
@@ -70,7 +70,7 @@ export async function renamePasskey(
   return row && toPasskey(row)
 }
 
-/** Deletes a passkey of a user. False when they have none of the id. */
+/** Deletes a passkey of a user. @returns false when the user has no such passkey */
 export async function deletePasskey(trx: Database, { userId, passkeyId }: OwnPasskey): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('webauthn_credentials')
@@ -81,8 +81,8 @@ export async function deletePasskey(trx: Database, { userId, passkeyId }: OwnPas
 }
 
 /**
- * Notes that a passkey was used. False when it has been deleted meanwhile, and when its counter has come as far meanwhile:
- * of answers at once with one counter, all but one are of a copy. Authenticators that do not count say 0.
+ * Stores the use of a passkey. False when the passkey has been deleted, or its stored counter is not lower: of concurrent answers
+ * with one counter, all but one come from a copy. Authenticators that do not count send 0.
  */
 export async function touchPasskey(
   trx: Database,

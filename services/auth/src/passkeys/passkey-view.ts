@@ -19,7 +19,7 @@ export function toPasskeyView(passkey: Passkey): z.output<typeof passkeySchema> 
   return lastUsedAt === null ? view : { ...view, last_used_at: lastUsedAt }
 }
 
-/** What an authenticator is to be asked. */
+/** A challenge of a passkey, as a client gets it. */
 export const passkeyQuestionSchema = z.object({
   challenge_id: z.guid(),
   options: credentialOptionsSchema,

@@ -1,7 +1,7 @@
 import type { Timestamp } from '../users/timestamp.ts'
 import type { StoredCredential } from './credential.ts'
 
-/** A credential that a user signs in with. */
+/** A credential with which a user signs in. */
 export interface Passkey {
   readonly id: string
   readonly userId: string

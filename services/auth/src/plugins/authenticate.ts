@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { AuthDeps } from '../deps.ts'
 import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
 
-/** Guards a context: every request needs the access token of a user. Whether that user still exists, the use case asks. */
+/** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
     app.decorateRequest('caller')
@@ -28,7 +28,7 @@ export function readCaller(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks. Set in contexts that `authenticate` guards. */
+    /** The user of the access token. Set in contexts that `authenticate` guards. */
     caller: Caller
   }
 }

@@ -12,7 +12,7 @@ import { admitAdmin } from '../use-cases/admit-admin.ts'
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'signingKeys'>
 
 /**
- * Asks for a captcha before the body of routes with `captcha: true` in their config is looked at (reference: Captcha).
+ * Requires a captcha at routes with `captcha: true` in their config, before their body is validated (reference: Captcha).
  */
 export const captcha = fp<{ readonly deps: Deps }>(
   async (app: FastifyInstance, { deps }) => {
@@ -23,14 +23,17 @@ export const captcha = fp<{ readonly deps: Deps }>(
   { name: 'captcha' },
 )
 
-/** @throws captchaFailed unless the body has a good token, captcha is off, or the request carries an admin's bearer */
+/**
+ * Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin.
+ * @throws captchaFailed, captchaUnreachable
+ */
 export async function requireCaptcha(deps: Deps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
   if (!config || (await hasAdminBearer(deps, request))) return
   await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.address)
 }
 
-/** Whether the bearer would open the admin endpoints: the token of who was an admin once still says so. */
+/** Whether the bearer would open the admin endpoints. The claims alone may be those of a former admin. */
 async function hasAdminBearer(deps: Deps, { headers }: FastifyRequest): Promise<boolean> {
   const claims = findBearer(deps, headers.authorization)
   if (claims === undefined) return false
@@ -54,7 +57,7 @@ function member(value: unknown, key: string): unknown {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route asks for a captcha where the setting is on. */
+    /** Whether the route requires a captcha where the setting is on. */
     captcha?: boolean
   }
 }
@@ -62,8 +65,7 @@ declare module 'fastify' {
 const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 
 /**
- * Asks the provider whether a token is good (reference: Captcha). A provider accepts a token once, so nothing is tried
- * again.
+ * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second attempt.
  * @param address the client's address
  * @throws captchaFailed, captchaUnreachable
  */
@@ -101,7 +103,7 @@ async function askProvider(
   }
 }
 
-/** A provider refuses with 200 or 400; other statuses are not its verdict, whatever the body says. */
+/** Providers answer with 200 or 400. Any other status is no verdict, whatever the body says. */
 function parseAnswer({ status, body }: OutboundAnswer): z.output<typeof answerSchema> {
   try {
     if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)

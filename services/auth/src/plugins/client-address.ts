@@ -5,16 +5,16 @@ import type { AuthConfig } from '../config.ts'
 
 /** Where a request comes from. */
 export interface ClientAddress {
-  /** The client's address, for every limit, the log and the audit trail; empty where the socket has none. */
+  /** The client's address, for limits, the log and the audit log; empty where the socket has none. */
   readonly address: string
-  /** Key of the request limits, of IPv6 the network; undefined: the request is not limited. */
+  /** The key of the request limits, for IPv6 the network; undefined: the request is not limited. */
   readonly limitKey: string | undefined
-  /** The client's address, or network of IPv6, by which somebody may be known; undefined: it may be a proxy's, of everybody. */
+  /** The client's address, or IPv6 network, by which a user may be recognised; undefined where it may be a proxy's. */
   readonly network: string | undefined
 }
 
 interface Sources {
-  /** The socket's address, or what trusted proxies say in X-Forwarded-For. */
+  /** The address of the socket, or the one that trusted proxies name in X-Forwarded-For. */
   readonly ip: string
   header(name: string): string | undefined
 }
@@ -32,16 +32,16 @@ export function readClientAddress(config: AddressConfig, { ip, header }: Sources
 
 interface AddressConfig {
   readonly forwardedForEnabled: boolean
-  /** What the request limits count under. A header's name is in lower case. */
+  /** What the request limits count by. The name of a header is in lower case. */
   readonly limitsBy: 'nothing' | 'address' | { readonly header: string }
 }
 
 type Config = Pick<AuthConfig, 'security' | 'rateLimits'>
 
 /**
- * A header that RATE_LIMIT_HEADER names is used whole. X-Forwarded-For is no such header, because clients can write into
- * it: it counts as far as proxies are trusted, which the client's address tells. Without any of these settings, nobody
- * has said what stands in front: all clients may share the proxy's address, so they are not limited.
+ * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write into that header, so it
+ * counts only as far as proxies are trusted, by the client's address. Without any of these settings the service does not know what
+ * stands in front of it. All clients may share the address of a proxy, so requests are not limited.
  */
 function addressConfig({ security, rateLimits: { header } }: Config): AddressConfig {
   const { forwardedForEnabled, trustedProxies } = security
@@ -50,7 +50,7 @@ function addressConfig({ security, rateLimits: { header } }: Config): AddressCon
   return { forwardedForEnabled, limitsBy: isAddressKnown ? 'address' : 'nothing' }
 }
 
-/** Sets `request.clientAddress` and the log line's `remote_addr`; says once when a proxy does not send the header that it should. */
+/** Sets `request.clientAddress` and the log field `remote_addr`. Warns once when a proxy does not send its header. */
 export const clientAddress = fp<{ readonly config: Config }>(
   async (app: FastifyInstance, { config }) => {
     const addresses = addressConfig(config)

@@ -17,8 +17,8 @@ const ALLOWED = [
 ] as const
 
 /**
- * Of every answer, also to requests that no route sees: no browser may guess types or frame it
- * (reference: Response headers).
+ * Headers of every answer, also to requests that reach no route: browsers must not guess types or show it in a frame (reference:
+ * Response headers).
  */
 export function commonHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const version = headers['x-supabase-api-version'] ?? headers['x-auth-api-version']
@@ -29,7 +29,7 @@ export function commonHeaders(headers: IncomingHttpHeaders): Record<string, stri
   }
 }
 
-/** Headers of every answer: those above, and any page may call this service (reference: CORS). */
+/** Sets the headers of every answer, and lets pages of any origin call this service (reference: CORS). */
 export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
   async (app: FastifyInstance, { corsAllowedHeaders }) => {
     app.addHook('onRequest', (request, reply, done) => {
@@ -41,14 +41,14 @@ export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
       methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       allowedHeaders: [...ALLOWED, ...corsAllowedHeaders],
       exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version'],
-      // Else an OPTIONS without a browser's headers is refused in plain text, outside of the envelope.
+      // Otherwise the plugin refuses an OPTIONS request without a browser's headers, in plain text instead of JSON.
       strictPreflight: false,
     })
   },
   { name: 'headers' },
 )
 
-/** For contexts whose answers hold sessions or users: nothing on the way may keep them. */
+/** For contexts whose answers hold sessions or users: no cache may store them. */
 export const noStore = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (_request, reply, done) => {

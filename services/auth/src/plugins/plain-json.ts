@@ -1,7 +1,7 @@
 import type { FastifySerializerCompiler } from 'fastify'
 
 /**
- * For routes whose views are made here and nowhere else: their response schemas are for the API document alone, and the
- * body is written as it is. Members that are undefined are left out.
+ * Writes an answer without the filter of its response schema, for routes whose views are built completely by this service. Their
+ * schemas serve the API document only. Leaves undefined members out.
  */
 export const plainJson: FastifySerializerCompiler<unknown> = () => (data) => JSON.stringify(data)

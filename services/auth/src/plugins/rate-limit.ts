@@ -10,8 +10,8 @@ interface RateLimitOptions {
 }
 
 /**
- * Counts the requests of routes that name a bucket in their config, before their body is read; and, for the metrics, the
- * requests for which no mail was left.
+ * Counts the requests of routes that name a bucket in their config, before their body is read. Counts in a metric the requests
+ * that the limit of mails refused.
  */
 export const rateLimit = fp<RateLimitOptions>(
   async (app: FastifyInstance, { rateLimits, meter }) => {
@@ -33,7 +33,7 @@ export const rateLimit = fp<RateLimitOptions>(
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The bucket that a request of this route is counted in. */
+    /** The bucket that counts the requests of the route. */
     rateBucket?: Bucket
   }
 }

@@ -21,7 +21,7 @@ export const requireAdmin = fp(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks. Set in contexts that `requireAdmin` guards. */
+    /** The admin of the bearer. Set in contexts that `requireAdmin` guards. */
     admin: Admin
   }
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { passkeysDisabled } from '../errors.ts'
 
-/** For contexts of passkeys: where they are off, nothing else of a request is looked at. */
+/** Guards a context of passkeys: where they are switched off, no other error of a request is reported. */
 export const requirePasskeys = fp(
   async (app: FastifyInstance) => {
     app.addHook('onRequest', (request, _reply, done) => {

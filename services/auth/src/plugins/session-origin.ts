@@ -1,15 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import type { SessionOrigin } from '../sessions/session.ts'
 
-/** Longer than any browser's; a header may hold 16 KiB, which every session would keep. */
+/** Longer than any browser sends. A header may hold 16 KiB, which every session would store. */
 const USER_AGENT_LENGTH_MAX = 512
 
-/** What a session remembers of the request that opened or refreshed it. */
+/** What a session stores of the request that opened or refreshed it. */
 export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
   return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.address }
 }
 
-/** The header User-Agent, as much of it as is kept. */
+/** The header User-Agent, cut to the length that is stored. */
 export function readUserAgent({ headers }: FastifyRequest): string | undefined {
   return headers['user-agent']?.slice(0, USER_AGENT_LENGTH_MAX)
 }
