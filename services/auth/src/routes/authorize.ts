@@ -15,10 +15,13 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'sso' },
       exposeHeadRoute: false,
       schema: {
-        summary: 'Sign in at a provider; answers a redirect (302)',
+        summary: 'Sign in at an external provider; answers a redirect (302)',
         security: [],
         querystring: authorizeQuery.extend({
-          invite_token: z.string().optional().meta({ description: 'of the link of an invitation that this accepts' }),
+          invite_token: z
+            .string()
+            .optional()
+            .meta({ description: 'the token in the link of an invitation, which this accepts' }),
         }),
         response: { 302: z.undefined(), '4xx': errorSchema, '5xx': errorSchema },
       },

@@ -19,7 +19,7 @@ const answerSchema = z.object({
   error: z.string().optional(),
   error_description: z.string().optional(),
   user: z.string().optional().meta({ description: 'of Apple: a name, in JSON' }),
-  oauth_token: z.string().optional().meta({ description: 'of OAuth 1.0a, as the next two' }),
+  oauth_token: z.string().optional().meta({ description: 'of OAuth 1.0a, like the next two' }),
   oauth_verifier: z.string().optional(),
   denied: z.string().optional(),
 })
@@ -38,7 +38,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       exposeHeadRoute: false,
       config: { rateBucket: 'callback' },
       schema: {
-        summary: 'Come back from a provider; answers a redirect (302)',
+        summary: 'Return from an external provider; answers a redirect (302)',
         security: [],
         querystring: answerSchema,
         response,
@@ -55,7 +55,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: FORM_BYTES,
       config: { rateBucket: 'callback', forms: true },
       schema: {
-        summary: 'The same, from a provider that answers with a form',
+        summary: 'Return from an external provider that posts a form; answers a redirect (302)',
         security: [],
         body: answerSchema,
         response,

@@ -16,7 +16,10 @@ const FactorPath = z.object({ factorId: z.string() })
 const EnrollBody = z.object({
   factor_type: z.string().optional().meta({ description: 'totp, phone or webauthn' }),
   friendly_name: z.string().optional(),
-  issuer: z.string().optional().meta({ description: 'totp: who asks for the code; default the host of SITE_URL' }),
+  issuer: z
+    .string()
+    .optional()
+    .meta({ description: 'totp: the name of the service in the app; default the host of SITE_URL' }),
   phone: z.string().optional().meta({ description: 'phone: where codes go' }),
 })
 const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
@@ -33,7 +36,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors',
     {
       schema: {
-        summary: 'Begin to add a second factor; it counts from its first verification on',
+        summary: 'Enrol a second factor, which counts after its first verification',
         body: EnrollBody,
         response: { 200: enrolledFactorSchema, ...errors },
       },
@@ -51,7 +54,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/:factorId',
     {
       schema: {
-        summary: 'Take a second factor away; a verified one only in a session of aal2',
+        summary: 'Unenrol a second factor; a verified one only in a session of aal2',
         params: FactorPath,
         response: { 200: z.object({ id: z.guid() }), ...errors },
       },
@@ -74,7 +77,7 @@ function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
   return { type, friendlyName, phone: requirePhone(phone) }
 }
 
-/** A QR code has room for so much. */
+/** Limits the issuer to what fits into a QR code. */
 function readIssuer({ config }: AuthDeps, issuer: string | undefined): string {
   if (!issuer) return new URL(config.signup.redirects.siteUrl).host
   if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer

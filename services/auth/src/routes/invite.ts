@@ -13,14 +13,14 @@ const inviteBody = z.looseObject({
   data: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** `POST /invite`: mails somebody an invitation. */
+/** `POST /invite`: mails an invitation. */
 export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(
     '/invite',
     {
       schema: {
-        summary: 'Invite somebody by mail',
+        summary: 'Invite a user by mail',
         body: inviteBody,
         response: { 200: userViewSchema, '4xx': errorSchema, '5xx': errorSchema },
       },

@@ -31,15 +31,13 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { body } = request
+      const { emailEnabled, pkce: pkceRule } = deps.config.signup
       if (!body.email) throw magicLinkWithoutEmail()
-      if (!deps.config.signup.emailEnabled) throw emailLoginsDisabled()
-      await requestMagicLink(deps, {
-        identifier: requireIdentifier(body),
-        createUser: true,
-        data: requireMetadata(body.data),
-        pkce: parsePkce(body, deps.config.signup.pkce),
-        context: await readContext(deps, request, reply),
-      })
+      if (!emailEnabled) throw emailLoginsDisabled()
+      const [identifier, data] = [requireIdentifier(body), requireMetadata(body.data)]
+      const pkce = parsePkce(body, pkceRule)
+      const context = await readContext(deps, request, reply)
+      await requestMagicLink(deps, { identifier, createUser: true, data, pkce, context })
       return {}
     },
   )

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
 import { errorSchema } from '../error-body.ts'
 import { emailLoginsDisabled, phoneCodesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { requestMagicLink, sendPhoneCode } from '../use-cases/request-one-time-code.ts'
+import { type OneTimeCodeWish, requestMagicLink, sendPhoneCode } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 import { requireIdentifier } from '../users/require-identifier.ts'
 
@@ -20,7 +21,7 @@ const otpBody = z.looseObject({
 
 type OtpBody = z.output<typeof otpBody>
 
-/** `POST /otp`: a code to sign in with, by mail (together with a link) or by SMS. */
+/** `POST /otp`: sends a code to sign in with, by mail (with a link) or by SMS. */
 export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(
@@ -38,27 +39,29 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { body } = request
       requireOneIdentifier(body)
-      const wish = {
-        createUser: body.create_user ?? true,
-        data: requireMetadata(body.data),
-        context: await readContext(deps, request, reply),
-      }
-      const { emailEnabled, phoneEnabled } = deps.config.signup
-      if (body.email) {
-        if (!emailEnabled) throw emailLoginsDisabled()
-        await requestMagicLink(deps, {
-          ...wish,
-          identifier: requireIdentifier(body),
-          pkce: parsePkce(body, deps.config.signup.pkce),
-        })
-        return {}
-      }
-      const channel = requireChannel(deps.config.sms.provider, body.channel)
-      if (!phoneEnabled) throw phoneCodesDisabled()
-      await sendPhoneCode(deps, { ...wish, identifier: requireIdentifier(body), channel })
+      const data = requireMetadata(body.data)
+      const context = await readContext(deps, request, reply)
+      const wanted = { createUser: body.create_user ?? true, data, context }
+      await (body.email ? sendMail(deps, body, wanted) : sendSms(deps, body, wanted))
       return {}
     },
   )
+}
+
+type Wanted = Omit<OneTimeCodeWish, 'identifier'>
+
+/** @throws emailLoginsDisabled, validationFailed, and what `requestMagicLink` throws */
+async function sendMail(deps: AuthDeps, body: OtpBody, wanted: Wanted): Promise<void> {
+  const { emailEnabled, pkce } = deps.config.signup
+  if (!emailEnabled) throw emailLoginsDisabled()
+  await requestMagicLink(deps, { ...wanted, identifier: requireIdentifier(body), pkce: parsePkce(body, pkce) })
+}
+
+/** @throws phoneCodesDisabled, validationFailed, and what `sendPhoneCode` throws */
+async function sendSms(deps: AuthDeps, body: OtpBody, wanted: Wanted): Promise<void> {
+  const channel = requireChannel(deps.config.sms.provider, body.channel)
+  if (!deps.config.signup.phoneEnabled) throw phoneCodesDisabled()
+  await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })
 }
 
 function requireOneIdentifier({ email, phone, channel }: OtpBody): void {

@@ -22,7 +22,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/passkeys',
-    { schema: { summary: 'The own passkeys', response: { 200: z.array(passkeySchema), ...errors } } },
+    { schema: { summary: 'List the own passkeys', response: { 200: z.array(passkeySchema), ...errors } } },
     async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(toPasskeyView),
   )
 

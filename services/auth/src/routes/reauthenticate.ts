@@ -11,10 +11,10 @@ export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/reauthenticate',
     {
-      // It sends a message: nothing that a HEAD may do.
+      // No HEAD, because the request sends a message.
       exposeHeadRoute: false,
       schema: {
-        summary: 'Send the user a code that proves who changes the password',
+        summary: 'Send the user the code that a new password needs',
         response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
       },
     },

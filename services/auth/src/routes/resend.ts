@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { AuthConfig } from '../config.ts'
 import { errorSchema } from '../error-body.ts'
 import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
@@ -27,7 +28,7 @@ const resendBody = z.looseObject({
 
 type ResendBody = z.output<typeof resendBody>
 
-/** `POST /resend`: sends once more what waits for its confirmation. */
+/** `POST /resend`: sends the message of a pending confirmation again. */
 export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(
@@ -35,7 +36,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { captcha: true, rateBucket: 'resend' },
       schema: {
-        summary: 'Ask for a message once more',
+        summary: 'Ask for a message again',
         security: [],
         body: resendBody,
         response: { 200: z.object({ message_id: z.guid() }), '4xx': errorSchema, '5xx': errorSchema },
@@ -43,10 +44,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { body } = request
-      const purpose = requirePurpose(body)
-      const { emailEnabled, phoneEnabled } = deps.config.signup
-      if (body.email && !emailEnabled) throw emailMessagesDisabled()
-      if (body.phone && !phoneEnabled) throw phoneMessagesDisabled()
+      const purpose = requirePurpose(body, deps.config.signup)
       const messageId = await requestMessage(deps, {
         purpose,
         identifier: requireIdentifier(body),
@@ -60,12 +58,17 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /** Checks the members (reference: POST /resend). The order decides which error a client sees. */
-function requirePurpose({ type, email, phone }: ResendBody): MessagePurpose {
+function requirePurpose(
+  { type, email, phone }: ResendBody,
+  { emailEnabled, phoneEnabled }: AuthConfig['signup'],
+): MessagePurpose {
   if (!isResendType(type)) throw refuse(`Missing one of these types: ${Object.keys(PURPOSES).join(', ')}`)
   if (type === 'signup' && !email) throw refuse('Type provided requires an email address')
   if (type === 'sms' && !phone) throw refuse('Type provided requires a phone number')
   if (email && phone) throw refuse('Only an email address or phone number should be provided.')
   if (!email && !phone) throw refuse('Missing email address or phone number')
+  if (email && !emailEnabled) throw emailMessagesDisabled()
+  if (phone && !phoneEnabled) throw phoneMessagesDisabled()
   return PURPOSES[type]
 }
 

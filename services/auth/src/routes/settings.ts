@@ -37,7 +37,7 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/settings',
     {
       schema: {
-        summary: 'What a sign-in form should offer',
+        summary: 'Read what a sign-in form should offer',
         security: [],
         response: { 200: settingsSchema, '4xx': errorSchema, '5xx': errorSchema },
       },

@@ -33,16 +33,16 @@ const verifyBody = z.looseObject({
 const verifiedSchema = sessionViewSchema.extend({ type: z.string().optional() })
 const halfDoneSchema = z.object({ msg: z.string(), code: z.string() })
 const confirmationAnswer = {
-  description: 'A page whose button uses the link, where links need one',
+  description: 'A page whose button uses the link, with AUTH_MAILER_LINK_MODE confirm',
   content: { 'text/html': { schema: z.string() } },
 }
-const redirectAnswer = z.undefined().describe('The browser is sent on, with a session or with what went wrong')
+const redirectAnswer = z.undefined().describe('A redirect with the session, an auth code or the error')
 const errorAnswers = { '4xx': errorSchema, '5xx': errorSchema } as const
 
-/** What the first of two addresses is told that agree to a change of email. */
+/** The answer to the first of the two addresses that must confirm a change of email. */
 const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
-/** What a person reads whose link is refused before it is used. */
+/** The text for a user whose link is refused before it is used. */
 const LINK_WITHOUT_PKCE = 'This link signs in only where it was asked for with PKCE, enter the code of the mail instead'
 
 /** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
@@ -51,7 +51,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { linkMode } = deps.config.mail
   app.get(
     '/verify',
-    // No HEAD: what a mail scanner looks at must not be used up.
+    // No HEAD, because a mail scanner must not use the link up.
     {
       exposeHeadRoute: false,
       config: { rateBucket: 'verify' },
@@ -101,7 +101,7 @@ function verifyBodyToken(
   return input.kind === 'code' ? verifyCode(deps, input) : verifyLink(deps, { ...input, via: 'body' })
 }
 
-/** Shows the page whose button uses the link. Looking at it uses nothing up. */
+/** Shows the page whose button uses the link. To open the page uses nothing up. */
 async function showPage(
   deps: AuthDeps,
   request: FastifyRequest,
@@ -117,12 +117,12 @@ async function showPage(
     .send(html)
 }
 
-/** Whether a link may sign in where it is opened: in the strict profile none may that ends in a fragment. */
+/** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */
 function mayFollow({ config }: AuthDeps, { token, token_hash: tokenHash }: VerifyFields): boolean {
   return config.signup.pkce === 'optional' || isPkceToken(token || tokenHash || '')
 }
 
-/** Uses a link and sends the browser on: with the session, with an auth code, or with what went wrong. */
+/** Uses a link and redirects the browser, with the session, an auth code or the error. */
 async function followLink(
   deps: AuthDeps,
   request: FastifyRequest,

@@ -12,7 +12,7 @@ import { plainJson } from '../../plugins/plain-json.ts'
 const AuditQuery = z.object({
   page: z.string().optional().meta({ description: 'from 1' }),
   per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
-  query: z.string().optional().meta({ description: 'author:…, action:… or type:…, with a part of what is looked for' }),
+  query: z.string().optional().meta({ description: 'author:…, action:… or type:…, with a part of the value' }),
 })
 
 /** `GET /admin/audit` */
@@ -21,7 +21,7 @@ export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/audit',
     {
       schema: {
-        summary: 'What has happened, newest first',
+        summary: 'List the audit log, newest first',
         querystring: AuditQuery,
         response: { 200: z.array(auditEntryViewSchema), '4xx': errorSchema, '5xx': errorSchema },
       },

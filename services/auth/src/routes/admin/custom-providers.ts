@@ -16,7 +16,7 @@ import {
 const params = z.object({ identifier: z.string() })
 const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
-/** `/admin/custom-providers`: providers that operators add while the service runs. */
+/** `/admin/custom-providers`: providers that admins add while the service runs. */
 export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.addHook('onRequest', (_request, _reply, done) => {
@@ -27,7 +27,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/custom-providers',
     {
       schema: {
-        summary: 'Providers that admins have added',
+        summary: 'List the custom providers',
         querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
         response: { 200: z.object({ providers: z.array(customProviderView) }), ...errors },
       },
@@ -41,7 +41,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/custom-providers',
     {
       schema: {
-        summary: 'Add a provider: its addresses, or the issuer whose metadata name them',
+        summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
         body: newCustomProvider,
         response: { 201: customProviderView, ...errors },
       },
@@ -55,7 +55,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/admin/custom-providers/:identifier',
-    { schema: { summary: 'One of them', params, response: { 200: customProviderView, ...errors } } },
+    { schema: { summary: 'Read a custom provider', params, response: { 200: customProviderView, ...errors } } },
     async (request) => toCustomProviderView(await getCustomProvider(deps, request.params.identifier)),
   )
 
@@ -63,7 +63,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/custom-providers/:identifier',
     {
       schema: {
-        summary: 'Change one; what is not given stays',
+        summary: 'Change a custom provider; members that are not given stay',
         params,
         body: customProviderChanges,
         response: { 200: customProviderView, ...errors },
@@ -74,7 +74,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.delete(
     '/admin/custom-providers/:identifier',
-    { schema: { summary: 'Take one away', params, response: { 204: z.undefined(), ...errors } } },
+    { schema: { summary: 'Delete a custom provider', params, response: { 204: z.undefined(), ...errors } } },
     async (request, reply) => {
       await removeCustomProvider(deps, request.params.identifier)
       return reply.code(204).send()
@@ -82,7 +82,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Most members are texts with rules of their own, so that what is wrong is named. @throws validationFailed, or what a schema threw */
+/** Names the wrong member of a body, where other routes answer as if the body were no JSON. @throws validationFailed, or what the schema threw */
 function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError) return
   if (!validationError.validation) throw validationError

@@ -5,7 +5,7 @@ import { validationFailed } from '../../errors.ts'
 import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
-import { generateLink } from '../../use-cases/generate-link.ts'
+import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
 import { requireMetadata } from '../../users/metadata.ts'
 import { requireEmail } from '../../users/require-identifier.ts'
 import { toUserView, userViewSchema } from '../../users/user-view.ts'
@@ -16,13 +16,13 @@ const LinkBody = z.object({
     .optional()
     .meta({ description: LINK_TYPES.join(', ') }),
   email: z.string().optional(),
-  new_email: z.string().optional().meta({ description: 'of a change of email' }),
-  password: z.string().optional().meta({ description: 'of a signup' }),
-  data: z.record(z.string(), z.unknown()).optional().meta({ description: 'of a signup or an invitation' }),
+  new_email: z.string().optional().meta({ description: 'for a change of email' }),
+  password: z.string().optional().meta({ description: 'for a sign-up' }),
+  data: z.record(z.string(), z.unknown()).optional().meta({ description: 'for a sign-up or an invitation' }),
   redirect_to: z.string().optional(),
 })
 
-/** A user and the link, side by side (reference: Generated links). */
+/** The user and the link in one object (reference: Generated links). */
 const LinkAnswer = userViewSchema.extend({
   action_link: z.string(),
   email_otp: z.string(),
@@ -40,7 +40,7 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/generate_link',
     {
       schema: {
-        summary: 'Make a link and a code that some other means than our mail carries',
+        summary: 'Make a link and a code, to be sent by other means than our mail',
         body: LinkBody,
         response: { 200: LinkAnswer, '4xx': errorSchema, '5xx': errorSchema },
       },
@@ -50,27 +50,34 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body } = request
       const type = requireLinkType(body.type)
       const context = await readContext(deps, request, reply, body.redirect_to)
-      const link = await generateLink(deps, {
-        admin,
-        type,
-        email: requireEmail(body.email ?? ''),
-        newEmail: type.startsWith('email_change') ? requireEmail(body.new_email ?? '') : '',
-        password: body.password,
-        data: requireMetadata(body.data),
-        context,
-      })
-      return {
-        ...toUserView(link.user, link.identities, link.factors),
-        action_link: link.url,
-        email_otp: link.code,
-        hashed_token: link.token,
-        verification_type: link.verificationType,
-        redirect_to: context.redirectTo,
-        token: link.token,
-        type: link.linkType,
-      }
+      const link = await generateLink(deps, { admin, ...readWanted(type, body), context })
+      return toLinkAnswer(link, context.redirectTo)
     },
   )
+}
+
+/** @throws validationFailed */
+function readWanted(type: LinkType, body: z.output<typeof LinkBody>) {
+  return {
+    type,
+    email: requireEmail(body.email ?? ''),
+    newEmail: type.startsWith('email_change') ? requireEmail(body.new_email ?? '') : '',
+    password: body.password,
+    data: requireMetadata(body.data),
+  }
+}
+
+function toLinkAnswer(link: GeneratedLink, redirectTo: string): z.output<typeof LinkAnswer> {
+  return {
+    ...toUserView(link.user, link.identities, link.factors),
+    action_link: link.url,
+    email_otp: link.code,
+    hashed_token: link.token,
+    verification_type: link.verificationType,
+    redirect_to: redirectTo,
+    token: link.token,
+    type: link.linkType,
+  }
 }
 
 function requireLinkType(text: string | undefined): LinkType {

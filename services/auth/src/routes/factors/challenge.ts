@@ -34,7 +34,7 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'factor-challenge' },
       schema: {
-        summary: 'Ask a second factor; a phone is sent a code',
+        summary: 'Challenge a second factor; a phone gets a code',
         params: z.object({ factorId: z.string() }),
         body: ChallengeBody,
         response: { 200: challengeSchema, '4xx': errorSchema, '5xx': errorSchema },

@@ -28,7 +28,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/factors/recovery-codes',
-    { schema: { summary: 'How many recovery codes are left', response: { 200: statusSchema, ...errors } } },
+    { schema: { summary: 'Tell how many recovery codes are left', response: { 200: statusSchema, ...errors } } },
     async ({ caller }) => {
       const { factor, total, remaining } = await getRecoveryCodes(deps, caller)
       return { id: factor.id, type: 'recovery_code' as const, total, remaining }
@@ -39,7 +39,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/recovery-codes',
     {
       schema: {
-        summary: 'Make recovery codes; they are shown this once',
+        summary: 'Make recovery codes, which are shown this once',
         body: GenerateBody,
         response: { 200: recoveryCodesSchema, ...errors },
       },
@@ -52,7 +52,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.delete(
     '/factors/recovery-codes',
-    { schema: { summary: 'Take the recovery codes away', response: { 200: z.object({ id: z.guid() }), ...errors } } },
+    { schema: { summary: 'Remove the recovery codes', response: { 200: z.object({ id: z.guid() }), ...errors } } },
     async ({ caller, clientAddress }) => ({
       id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.address }),
     }),

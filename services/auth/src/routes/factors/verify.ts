@@ -33,7 +33,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'factor-verify' },
       schema: {
-        summary: 'Answer the challenge of a second factor, for a session of aal2',
+        summary: 'Answer the challenge of a second factor, and raise the session to aal2',
         params: z.object({ factorId: z.string() }),
         body: VerifyBody,
         response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },

@@ -14,7 +14,7 @@ export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/user/identities/:identityId',
     {
       schema: {
-        summary: 'Take a way to sign in from the own account',
+        summary: 'Unlink an identity from the own account',
         params: z.object({ identityId: z.string() }),
         response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
       },

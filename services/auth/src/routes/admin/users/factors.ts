@@ -24,7 +24,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/factors',
     {
       schema: {
-        summary: 'Second factors of a user',
+        summary: 'List the second factors of a user',
         params: UserPath,
         response: { 200: z.array(factorViewSchema), ...errors },
       },
@@ -41,7 +41,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/factors/:factorId',
     {
       schema: {
-        summary: 'Rename a second factor, or give it another phone',
+        summary: 'Rename a second factor, or change its phone',
         params: FactorPath,
         body: FactorBody,
         response: { 200: factorViewSchema, ...errors },
@@ -60,7 +60,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/factors/:factorId',
     {
       schema: {
-        summary: 'Take a second factor from a user',
+        summary: 'Remove a second factor of a user',
         params: FactorPath,
         response: { 200: factorViewSchema, ...errors },
       },

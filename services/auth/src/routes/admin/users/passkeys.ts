@@ -21,7 +21,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/passkeys',
     {
       schema: {
-        summary: 'Passkeys of a user',
+        summary: 'List the passkeys of a user',
         params: z.object({ userId: z.string() }),
         response: { 200: z.array(passkeySchema), ...errors },
       },
@@ -37,7 +37,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/passkeys/:passkeyId',
     {
       schema: {
-        summary: 'Take a passkey from a user',
+        summary: 'Delete a passkey of a user',
         params: z.object({ userId: z.string(), passkeyId: z.string() }),
         response: { 204: z.undefined(), ...errors },
       },

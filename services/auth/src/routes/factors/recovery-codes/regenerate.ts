@@ -15,7 +15,7 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
     '/factors/recovery-codes/regenerate',
     {
       schema: {
-        summary: 'Make other recovery codes; those of before are worth nothing any more',
+        summary: 'Replace the recovery codes; the old codes are void',
         response: { 200: recoveryCodesSchema, '4xx': errorSchema, '5xx': errorSchema },
       },
     },

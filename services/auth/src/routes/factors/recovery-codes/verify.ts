@@ -20,7 +20,7 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'factor-verify' },
       schema: {
-        summary: 'Use a recovery code up, for a session of aal2',
+        summary: 'Use a recovery code, and raise the session to aal2',
         body: VerifyBody,
         response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
       },

@@ -21,7 +21,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
     {
       config: { rateBucket: 'passkey' },
       schema: {
-        summary: 'Sign in with what an authenticator has signed',
+        summary: 'Sign in by the answer of an authenticator',
         security: [],
         body: VerifyBody,
         response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },

@@ -18,7 +18,7 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
     {
       config: { rateBucket: 'passkey' },
       schema: {
-        summary: 'Begin to add a passkey',
+        summary: 'Begin to register a passkey',
         response: { 200: passkeyQuestionSchema, '4xx': errorSchema, '5xx': errorSchema },
       },
     },

@@ -22,7 +22,7 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
     {
       config: { rateBucket: 'passkey' },
       schema: {
-        summary: 'Add the passkey that an authenticator has made',
+        summary: 'Register the passkey that an authenticator has made',
         body: VerifyBody,
         response: { 200: passkeySchema, '4xx': errorSchema, '5xx': errorSchema },
       },

@@ -19,9 +19,9 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'sso' },
       exposeHeadRoute: false,
       schema: {
-        summary: 'Link an identity by signing in at a provider; answers a redirect (302), or its address',
+        summary: 'Link an identity by signing in at an external provider; answers a redirect (302), or its URL',
         querystring: authorizeQuery.extend({
-          skip_http_redirect: z.string().optional().meta({ description: 'true answers the address as JSON' }),
+          skip_http_redirect: z.string().optional().meta({ description: 'true answers the URL as JSON' }),
         }),
         response: { 200: z.object({ url: z.string() }), 302: z.undefined(), '4xx': errorSchema, '5xx': errorSchema },
       },
