@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { serviceUnavailable } from '../errors.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'trestle-callback-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe('GET /callback', () => {
+  it('303: logs an outage behind its redirect as a warning, like any other 503', async () => {
+    const file = join(folder, 'log')
+    const { logger, flush } = createLogger({ level: 'warn', stdout: false, file })
+    const away = () => {
+      throw serviceUnavailable({ cause: new Error('the database is away') })
+    }
+    const { app, close } = await openTestApp({ logger, replace: () => ({ now: away }) })
+    const { statusCode, headers } = await app.inject(`/callback?state=${randomUUID()}`)
+    await flush()
+    expect([statusCode, headers.location]).toEqual([
+      303,
+      'http://localhost:3000/?error=temporarily_unavailable&error_code=service_unavailable&error_description=The+service+is+not+available+for+the+moment%2C+please+retry',
+    ])
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    await close()
+    expect(lines).toMatchObject([{ level: 'warn', error_code: 'service_unavailable' }])
+  })
+})
