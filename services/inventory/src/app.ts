@@ -9,13 +9,12 @@ import { fastifyRequestOf } from './plugins/fastify-request.ts'
 import { createEndpoints } from './plugins/mapped-controllers.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
-const HANDLER_TIMEOUT_MS = 15_000
 /** Headers of every answer, also to requests that reach no route. A route may set them to other values. */
 const RESPONSE_HEADERS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
 /** Builds the HTTP side of the inventory: the server with the controllers behind it. It does not listen yet. */
 export async function buildApp(deps: InventoryDeps): Promise<Server> {
-  const { config, log, metrics, tracing } = deps
+  const { config, log, metrics, tracing, timeouts } = deps
   const app = createServer({
     logger: log.logger,
     vocabulary: errorVocabulary,
@@ -23,7 +22,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.maxBodyBytes,
-    handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+    handlerTimeoutMs: timeouts.request,
     // An import may take long to arrive. The timeout of handlers bounds all other requests.
     requestTimeoutMs: 0,
     trustedProxies: config.trustedProxies,

@@ -58,7 +58,18 @@ export interface InventoryDeps extends Turns {
   /** Undefined when requests are not limited. */
   readonly rateLimit: RateLimit | undefined
   readonly now: () => Date
+  readonly timeouts: RequestTimeouts
 }
+
+/** In milliseconds (reference: Request limits). */
+interface RequestTimeouts {
+  /** For the body and the answer of a request, but for imports, exports and long pages. */
+  readonly request: number
+  /** For the next bytes of an import. */
+  readonly silence: number
+}
+
+const TIMEOUTS: RequestTimeouts = { request: 15_000, silence: 30_000 }
 
 /** The dependencies of a process, and what ends them. */
 export interface OpenInventoryDeps extends InventoryDeps {
@@ -126,6 +137,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     tokens: await openTokens(config, log),
     rateLimit,
     now: () => new Date(),
+    timeouts: TIMEOUTS,
     close: async () => {
       await upkeep.stop()
       rateLimit?.close()

@@ -36,7 +36,7 @@ export class Default extends InventoryController {
     description: DESCRIPTION,
   })
   POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {
-    const { config } = this.application.context
+    const { config, timeouts } = this.application.context
     const format = formatOf(this.request.header('content-type'), this.request.header('content-encoding'))
     const bytesMax = config.importMaxBytes
     if (Number(this.request.header('content-length') ?? 0) > bytesMax) throw payloadTooLarge()
@@ -44,7 +44,7 @@ export class Default extends InventoryController {
     const limits = { bytesMax, attributesBytesMax: config.maxAttributesBytes }
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
     const run = this.#import(
-      () => readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY)), format, limits),
+      () => readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY), timeouts.silence), format, limits),
       { mode, storing, client: this.client, signal: this.request.signal },
     )
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
@@ -129,17 +129,15 @@ function toLine(line: object): RawJson {
   return new RawJson(JSON.stringify(line))
 }
 
-const SILENCE_MS = 30_000
-
 /**
  * The body of a request while it arrives.
- * @throws requestTimeout when nothing arrives for 30 s, bodyEndedEarly when the client leaves
+ * @throws requestTimeout when nothing arrives for `silenceMs`, bodyEndedEarly when the client leaves
  */
-async function* requestBytes(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number): AsyncGenerator<Uint8Array, void> {
   const reader = body.getReader()
   try {
     for (;;) {
-      const { done, value } = await untilSilence(reader.read())
+      const { done, value } = await untilSilence(reader.read(), silenceMs)
       if (done) return
       yield value
     }
@@ -148,9 +146,9 @@ async function* requestBytes(body: ReadableStream<Uint8Array>): AsyncGenerator<U
   }
 }
 
-function untilSilence<T>(reading: Promise<T>): Promise<T> {
+function untilSilence<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(requestTimeout()), SILENCE_MS)
+    const timer = setTimeout(() => reject(requestTimeout()), silenceMs)
     reading.then(
       (piece) => {
         clearTimeout(timer)

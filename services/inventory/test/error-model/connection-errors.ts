@@ -1,0 +1,43 @@
+import * as errors from '../../src/errors.ts'
+import { rawRequest, sendRaw } from '../raw-request.ts'
+import { type ErrorCase, type ErrorCases, json, send } from './error-case.ts'
+
+/** Bytes that reach no operation. */
+const raw = (request: string): ErrorCase => ({
+  raise: async (world) => sendRaw(await world.listen(await world.service()), request),
+})
+
+/** Errors of requests that reach no operation. */
+export const connectionErrors: ErrorCases = {
+  badRequest: [raw('nonsense\r\n\r\n')],
+  malformedRequest: [
+    {
+      operation: 'post /products',
+      expected: errors.malformedRequest('The body is no JSON', undefined),
+      raise: async (world) => send(await world.service(), json('POST', '/products', '{')),
+    },
+  ],
+  notFound: [{ raise: async (world) => send(await world.service(), { url: '/nope' }) }],
+  methodNotAllowed: [
+    {
+      expected: errors.methodNotAllowed({ headers: { Allow: 'GET, HEAD, OPTIONS' } }),
+      raise: async (world) => send(await world.service(), { method: 'DELETE', url: '/users/1' }),
+    },
+  ],
+  notImplemented: [raw(rawRequest('PROPFIND /users'))],
+  originNotAllowed: [
+    {
+      raise: async (world) =>
+        send(await world.service({ INVENTORY_CORS_ORIGINS: 'https://shop.example' }), {
+          method: 'OPTIONS',
+          url: '/users',
+          headers: { origin: 'https://evil.example', 'access-control-request-method': 'GET' },
+        }),
+    },
+  ],
+  uriTooLong: [raw(rawRequest(`GET /${'x'.repeat(9_000)}`))],
+  headersTooLarge: [raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`)],
+}
+
+/** Errors that no client can read. */
+export const unread: ReadonlySet<string> = new Set(['bodyEndedEarly'])

@@ -1,0 +1,61 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { InjectOptions } from 'fastify'
+import type { InventoryDeps } from '../../src/deps.ts'
+import type * as errors from '../../src/errors.ts'
+import type { TestReplica } from '../start-inventory.ts'
+import type { stockRequests } from '../stock-requests.ts'
+
+/** An answer, from `inject` or from a socket. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly body: string
+}
+
+/** Processes of the service that the cases share. All work on one database. */
+export interface World {
+  /** Without settings and replacements: a service that is open to everybody. */
+  readonly service: (
+    settings?: Readonly<Record<string, string>>,
+    instead?: Partial<InventoryDeps>,
+  ) => Promise<TestReplica>
+  /** Requests about stock to the first service. */
+  readonly stock: () => Promise<ReturnType<typeof stockRequests>>
+  /** The port of a service on the loopback address. */
+  readonly listen: (service: TestReplica) => Promise<number>
+  readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+  readonly databaseUrl: () => string
+}
+
+/** One way to an error. */
+export interface ErrorCase {
+  /** The operation that documents the error, such as `post /locations`. Undefined for what reaches no operation. */
+  readonly operation?: string | undefined
+  /** Default: the error of the catalogue without options. */
+  readonly expected?: HttpError
+  readonly raise: (world: World) => Promise<Answer>
+}
+
+/** The ways to each error, by its name in `errors.ts`. */
+export type ErrorCases = { readonly [Name in keyof typeof errors]?: readonly ErrorCase[] }
+
+/** Sends a request to a service. */
+export async function send({ app }: TestReplica, request: InjectOptions): Promise<Answer> {
+  const { statusCode: status, headers, body } = await app.inject(request)
+  return { status, headers, body }
+}
+
+/** A request with a body of JSON. */
+export function json(
+  method: 'POST' | 'PUT' | 'PATCH',
+  url: string,
+  payload: object | string,
+  headers: Readonly<Record<string, string>> = {},
+): InjectOptions {
+  return { method, url, payload, headers: { 'content-type': 'application/json', ...headers } }
+}
+
+let serial = 0
+
+/** A text that no other case uses. */
+export const unique = (): string => `ERROR-${++serial}`

@@ -1,0 +1,118 @@
+import type { AddressInfo } from 'node:net'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { InventoryDeps } from '../../src/deps.ts'
+import * as catalogue from '../../src/errors.ts'
+import { buildOpenApi } from '../../src/openapi.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../start-inventory.ts'
+import { stockRequests } from '../stock-requests.ts'
+import { connectionErrors, unread } from './connection-errors.ts'
+import type { ErrorCase, World } from './error-case.ts'
+import { fileErrors } from './file-errors.ts'
+import { recordErrors } from './record-errors.ts'
+import { sharedErrors, unraised } from './shared-errors.ts'
+import { stockErrors } from './stock-errors.ts'
+
+const tables = [sharedErrors, recordErrors, stockErrors, fileErrors, connectionErrors]
+const names = Object.keys(catalogue) as (keyof typeof catalogue)[]
+const makers = new Map<string, unknown>(Object.entries(catalogue))
+const casesOf = (name: keyof typeof catalogue): readonly ErrorCase[] => tables.flatMap((table) => table[name] ?? [])
+
+/** The error of a case: its own, or that of the catalogue. */
+function expectedOf(name: keyof typeof catalogue, { expected }: ErrorCase): HttpError {
+  if (expected !== undefined) return expected
+  const make = makers.get(name)
+  const made: unknown = typeof make === 'function' ? make() : undefined
+  if (made instanceof HttpError) return made
+  throw new Error(`the cases of ${name} must say which error they expect`)
+}
+
+let inventory: TestInventory
+const replicas = new Map<string, Promise<TestReplica>>()
+const ports = new Map<TestReplica, Promise<number>>()
+const ids = new Map<Partial<InventoryDeps>[keyof InventoryDeps], number>()
+
+/** Services with the same settings and the same replacements are one. */
+function keyOf(settings: object, instead: Partial<InventoryDeps>): string {
+  const replaced = Object.entries(instead).map(([name, value]) => {
+    if (name === 'timeouts' || name === 'exports' || name === 'imports') return name
+    ids.set(value, ids.get(value) ?? ids.size)
+    return `${name} ${ids.get(value)}`
+  })
+  return JSON.stringify([settings, replaced])
+}
+
+const world: World = {
+  service: (settings = {}, instead = {}) => {
+    const key = keyOf(settings, instead)
+    const replica = replicas.get(key) ?? startReplica(inventory.databaseUrl, settings, instead)
+    replicas.set(key, replica)
+    return replica
+  },
+  stock: async () => stockRequests(await world.service()),
+  listen: (service) => {
+    const port =
+      ports.get(service) ??
+      service.app.listen({ host: '127.0.0.1', port: 0 }).then(() => (service.app.server.address() as AddressInfo).port)
+    ports.set(service, port)
+    return port
+  },
+  query: (text, values) => inventory.query(text, values),
+  databaseUrl: () => inventory.databaseUrl,
+}
+
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(async () => {
+  for (const replica of replicas.values()) await (await replica).close()
+  await inventory?.close()
+})
+
+it('has a case for every error of the catalogue', () => {
+  const raised = names.filter((name) => casesOf(name).length > 0)
+  expect([...raised, ...unread].sort()).toEqual([...names].sort())
+})
+
+it('has a case for every error status that an operation documents, and no other', async () => {
+  const { paths } = await buildOpenApi()
+  const documented = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.keys(responses as object)
+        .filter((status) => Number(status) >= 400)
+        .map((status) => `${method} ${path} ${status}`),
+    ),
+  )
+  const raised = names.flatMap((name) =>
+    casesOf(name).flatMap((one) =>
+      one.operation === undefined ? [] : [`${one.operation} ${expectedOf(name, one).status}`],
+    ),
+  )
+  expect([...new Set([...raised, ...unraised])].sort()).toEqual(documented.sort())
+})
+
+describe.each(names.filter((name) => casesOf(name).length > 0))('%s', (name) => {
+  const cases = casesOf(name).map((one) => {
+    const { status, code, message, details, headers } = expectedOf(name, one)
+    return { operation: one.operation ?? 'no operation', status, code, message, details, headers, raise: one.raise }
+  })
+  it.concurrent.each(cases)(
+    '$status $code from $operation: $message',
+    async ({ status, code, message, details, headers, raise }) => {
+      const answer = await raise(world)
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([
+        status,
+        { statusCode: status, error: { type: code, description: message, ...details } },
+      ])
+      const lowerCase = Object.fromEntries(Object.entries(headers).map(([key, value]) => [key.toLowerCase(), value]))
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        ...lowerCase,
+      })
+      if (status === 429 || status === 503) expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+    },
+    60_000,
+  )
+})

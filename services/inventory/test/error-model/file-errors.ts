@@ -1,0 +1,83 @@
+import { expect } from 'vitest'
+import * as errors from '../../src/errors.ts'
+import { rawRequest, sendRaw } from '../raw-request.ts'
+import { type ErrorCase, type ErrorCases, send, unique } from './error-case.ts'
+
+/** An import of a CSV file. */
+const file = (
+  payload: string | Buffer,
+  rest: {
+    readonly query?: string
+    readonly expected?: ErrorCase['expected']
+    readonly settings?: Readonly<Record<string, string>>
+  } = {},
+): ErrorCase => ({
+  operation: 'post /products/import',
+  ...(rest.expected === undefined ? {} : { expected: rest.expected }),
+  raise: async (world) =>
+    send(await world.service(rest.settings), {
+      method: 'POST',
+      url: `/products/import${rest.query ?? ''}`,
+      headers: { 'content-type': 'text/csv' },
+      payload,
+    }),
+})
+
+const RECORD_LENGTH_MAX = 1_048_576
+const taken = unique()
+
+/** Errors of files that are imported. */
+export const fileErrors: ErrorCases = {
+  fileNotUtf8: [file(Buffer.from([0x73, 0xff]))],
+  headerMissing: [file('')],
+  headerBroken: [file('sku"x"\n')],
+  skuColumnMissing: [file('attributes\n')],
+  attributesColumnMissing: [file('sku\n')],
+  columnTwice: [
+    file('sku,sku,attributes\n', { expected: errors.columnTwice('sku') }),
+    file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice('a') }),
+  ],
+  columnUnknown: [file('sku,colour\n', { expected: errors.columnUnknown('colour') })],
+  fileTooLarge: [
+    {
+      operation: 'post /products/import',
+      expected: errors.fileTooLarge(20),
+      raise: async (world) => {
+        // A file without Content-Length, whose size shows only at the end.
+        const port = await world.listen(await world.service({ INVENTORY_IMPORT_MAX_BYTES: '20' }))
+        const headers = ['Content-Type: text/csv', 'Transfer-Encoding: chunked']
+        const body = 'sku,attributes\nA,{}\nB,{}\n'
+        const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+        return sendRaw(port, rawRequest('POST /products/import', headers, chunks))
+      },
+    },
+  ],
+  tooManyColumns: [
+    file(`sku,${Array.from({ length: 100 }, (_, at) => `attributes.a${at}`).join(',')}\n`, {
+      expected: errors.tooManyColumns(100),
+    }),
+  ],
+  recordTooLong: [
+    file(`sku,attributes\n"${'x'.repeat(RECORD_LENGTH_MAX + 1)}"\n`, {
+      expected: errors.recordTooLong(2, RECORD_LENGTH_MAX),
+    }),
+  ],
+  importRefused: [
+    file(`sku,attributes\n${taken},{}\n${taken},{}\n`, {
+      query: '?atomic=true',
+      expected: errors.importRefused({
+        details: {
+          report: {
+            received: 2,
+            created: 1,
+            updated: 0,
+            skipped: 0,
+            failed: 1,
+            durationMs: expect.any(Number),
+            errors: [{ line: 3, sku: taken, type: 'CONFLICT', description: 'A product with this sku already exists.' }],
+          },
+        },
+      }),
+    }),
+  ],
+}

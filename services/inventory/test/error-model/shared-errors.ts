@@ -1,0 +1,141 @@
+import type { InjectOptions } from 'fastify'
+import type { Scope } from '../../src/access/scopes.ts'
+import type { TokenVerifier } from '../../src/access/token-verifier.ts'
+import * as errors from '../../src/errors.ts'
+import { Slots } from '../../src/turns.ts'
+import { rawRequest, sendRaw } from '../raw-request.ts'
+import { type Answer, type ErrorCase, type ErrorCases, json, send, type World } from './error-case.ts'
+
+const LOCATION = { code: 'SHELF', name: 'A shelf' }
+const PRODUCT = { sku: 'SKU', attributes: '{}' }
+const MOVEMENT = { type: 'receive', productId: 1, locationId: 1, quantity: 1 }
+const RESERVATION = { productId: 1, locationId: 1, quantity: 1 }
+const CSV = { 'content-type': 'text/csv' }
+const remove = (url: string): InjectOptions => ({ method: 'DELETE', url })
+
+/** A well-formed request for each operation. The errors below are told before anything is looked up. */
+const requests: Readonly<Record<string, InjectOptions>> = {
+  'get /': { url: '/' },
+  'get /health': { url: '/health' },
+  'get /locations': { url: '/locations' },
+  'post /locations': json('POST', '/locations', LOCATION),
+  'get /locations/{locationId}': { url: '/locations/1' },
+  'patch /locations/{locationId}': json('PATCH', '/locations/1', { name: 'A shelf' }),
+  'delete /locations/{locationId}': remove('/locations/99'),
+  'get /movements': { url: '/movements' },
+  'post /movements': json('POST', '/movements', MOVEMENT),
+  'get /movements/{movementId}': { url: '/movements/1' },
+  'get /products': { url: '/products' },
+  'post /products': json('POST', '/products', PRODUCT),
+  'get /products/{productId}': { url: '/products/1' },
+  'put /products/{productId}': json('PUT', '/products/99', PRODUCT),
+  'patch /products/{productId}': json('PATCH', '/products/99', { sku: 'SKU' }),
+  'delete /products/{productId}': remove('/products/99'),
+  'get /products/export': { url: '/products/export' },
+  'post /products/import': { method: 'POST', url: '/products/import', headers: CSV, payload: 'sku,attributes\n' },
+  'get /reservations': { url: '/reservations' },
+  'post /reservations': json('POST', '/reservations', RESERVATION),
+  'get /reservations/{reservationId}': { url: '/reservations/1' },
+  'delete /reservations/{reservationId}': remove('/reservations/99'),
+  'post /reservations/commit/{reservationId}': json('POST', '/reservations/commit/99', {}),
+  'get /stock': { url: '/stock' },
+  'get /stock/{productId}': { url: '/stock/1' },
+  'get /stock/{productId}/{locationId}': { url: '/stock/1/1' },
+  'get /users': { url: '/users' },
+  'get /users/{userId}': { url: '/users/1' },
+}
+
+const OPEN = new Set(['get /', 'get /health'])
+const isGuarded = (operation: string): boolean => !OPEN.has(operation)
+const isRead = (operation: string): boolean => operation.startsWith('get ')
+const readsBody = (operation: string): boolean => !isRead(operation)
+const isImport = (operation: string): boolean => operation === 'post /products/import'
+
+/** Knows tokens by their text: scopes joined by `_`, or what goes wrong. */
+const tokens: TokenVerifier = {
+  countKeys: async () => 1,
+  verify: async (token) => {
+    if (token === 'defect') throw new Error('a defect of the service')
+    if (token === 'outage') throw errors.serviceUnavailable()
+    if (token === 'unknown') return undefined
+    return { actor: 'user-1', scopes: new Set<Scope>([token === 'read' ? 'inventory:read' : 'inventory:write']) }
+  },
+}
+const withToken = async (world: World, request: InjectOptions, token: string): Promise<Answer> =>
+  send(await world.service({}, { tokens }), withHeaders(request, { authorization: `Bearer ${token}` }))
+
+function withHeaders(request: InjectOptions, headers: Readonly<Record<string, string>>): InjectOptions {
+  return { ...request, headers: { ...request.headers, ...headers } }
+}
+
+/** The same error of every operation that meets a condition. */
+function ofAll(
+  applies: (operation: string) => boolean,
+  raise: (world: World, request: InjectOptions, operation: string) => Promise<Answer>,
+  expected?: ErrorCase['expected'],
+): readonly ErrorCase[] {
+  return Object.entries(requests)
+    .filter(([operation]) => applies(operation))
+    .map(([operation, request]) => ({
+      operation,
+      raise: (world) => raise(world, request, operation),
+      ...(expected === undefined ? {} : { expected }),
+    }))
+}
+
+const SMALL = { INVENTORY_MAX_BODY_BYTES: '1000', INVENTORY_IMPORT_MAX_BYTES: '1000' }
+const LARGE = 'x'.repeat(1_001)
+/** The rate limit counts by address, so each case has its own. */
+let addresses = 0
+
+/** Errors that operations share. */
+export const sharedErrors: ErrorCases = {
+  validationError: ofAll(
+    () => true,
+    async (world, request) => send(await world.service(), { ...request, url: `${request.url}?unknown=1` }),
+    errors.validationError([{ path: 'unknown', message: 'is not known here' }]),
+  ),
+  missingToken: ofAll(isGuarded, async (world, request) => send(await world.service({}, { tokens }), request)),
+  invalidToken: ofAll(isGuarded, (world, request) => withToken(world, request, 'unknown')),
+  readScopeMissing: ofAll(
+    (operation) => isGuarded(operation) && isRead(operation),
+    (world, request) => withToken(world, request, 'write'),
+  ),
+  writeScopeMissing: ofAll(readsBody, (world, request) => withToken(world, request, 'read')),
+  requestTimeout: ofAll(readsBody, async (world, { method, url }, operation) => {
+    const port = await world.listen(await world.service({}, { timeouts: { request: 300, silence: 300 } }))
+    const type = isImport(operation) ? 'text/csv' : 'application/json'
+    const headers = [`Content-Type: ${type}`, 'Content-Length: 100']
+    return sendRaw(port, rawRequest(`${method} ${url}`, headers))
+  }),
+  payloadTooLarge: ofAll(readsBody, async (world, request) => {
+    const headers = { 'content-type': 'application/json', ...request.headers, 'content-length': String(LARGE.length) }
+    return send(await world.service(SMALL), { ...request, headers, payload: LARGE })
+  }),
+  unsupportedMediaType: ofAll(
+    (operation) => readsBody(operation) && !isImport(operation),
+    async (world, request) =>
+      send(await world.service(), { ...withHeaders(request, { 'content-type': 'text/plain' }), payload: 'x' }),
+  ),
+  unsupportedFileType: ofAll(isImport, async (world, request) =>
+    send(await world.service(), withHeaders(request, { 'content-type': 'text/plain' })),
+  ),
+  tooManyRequests: ofAll(isGuarded, async (world, request) => {
+    const service = await world.service({ INVENTORY_RATE_LIMIT: '1' })
+    const remoteAddress = `10.0.0.${++addresses}`
+    await service.app.inject({ url: '/users/1', remoteAddress })
+    return send(service, { ...request, remoteAddress })
+  }),
+  serverError: ofAll(isGuarded, (world, request) => withToken(world, request, 'defect')),
+  serviceUnavailable: ofAll(isGuarded, (world, request) => withToken(world, request, 'outage')),
+  serverBusy: ofAll(
+    (operation) => operation === 'get /products/export' || isImport(operation),
+    async (world, request) => {
+      const full = new Slots({ all: 0, each: 0 })
+      return send(await world.service({}, { exports: full, imports: full }), request)
+    },
+  ),
+}
+
+/** Statuses that a handler would answer only with a defect of its own. The tests of the framework raise them. */
+export const unraised: ReadonlySet<string> = new Set(['get / 500', 'get /health 500'])
