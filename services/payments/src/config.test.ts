@@ -60,8 +60,12 @@ describe('loadPaymentsConfig', () => {
       webhooks: { allowHttp: false, allowedHosts: [] },
       checkout: { posUrl: 'http://localhost:8082/pos', posHost: undefined, vaultHost: undefined, requireTls: false },
       rateLimits: {
-        ...{ requestsPerSecond: 500, appsPerMinute: 600, failuresPerMinute: 300 },
-        ...{ checkoutsPerSecond: 100, refusalsPerTenMinutes: 30, mailsPerHour: 10 },
+        requestsPerSecond: 500,
+        appsPerMinute: 600,
+        failuresPerMinute: 300,
+        checkoutsPerSecond: 100,
+        refusalsPerTenMinutes: 30,
+        mailsPerHour: 10,
         invitationsPerHour: 60,
       },
     })

@@ -9,8 +9,10 @@ import { openPaymentsDatabase } from './payments-database.ts'
 it('gives an operator’s statement an hour and a request’s some seconds; both wait for locks as long', async () => {
   const test = await openTestDatabase()
   const env = {
-    ...{ PAYMENTS_DATABASE_URL: test.url, PAYMENTS_DB_PREPARED: String(prepared) },
-    ...{ PAYMENTS_BASE_URL: 'http://localhost', PAYMENTS_DEV: 'yes' },
+    PAYMENTS_DATABASE_URL: test.url,
+    PAYMENTS_DB_PREPARED: String(prepared),
+    PAYMENTS_BASE_URL: 'http://localhost',
+    PAYMENTS_DEV: 'yes',
   }
   const config = loadPaymentsConfig(env)
   const limitsOf = async ({ db }: Pick<typeof test.database, 'db'>) =>

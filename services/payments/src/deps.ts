@@ -120,6 +120,7 @@ export async function createDeps(
 ): Promise<ProcessDeps> {
   const { meter } = metrics
   const database = await openServingDatabase(config, logger)
+  const { db, lanes } = database
   observeDatabase(meter, database)
   const limiters = await openLimiterStore(
     { store: config.rateLimitStore, redisUrl: config.redisUrl },
@@ -137,23 +138,23 @@ export async function createDeps(
     ...settingsOf(config),
     ...SOURCES,
     ...createSecrets(config, meter),
-    db: database.db,
-    lanes: database.lanes,
+    db,
+    lanes,
     limits,
     limitRefusals: createRefusalLimit(limits, meter),
-    acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger }),
-    operations: openOperations(config, { lanes: database.lanes, meter }),
+    acquirers: openAcquirers(config, { lanes, meter, logger }),
+    operations: createOperationQueue({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
     usedKeys: new Map(),
     jobs,
     outbox: createOutbox({
-      db: database.db,
+      db,
       jobs,
       take: mailer ? takeRows : takeRowsCountingMails(meter),
       onError: (error) => logger.warn({ err: error }, 'the outbox could not be emptied'),
     }),
     mailer,
     webhooks: openWebhooks(config.webhooks, createWebhookSecrets(config)),
-    persons: config.signIn && (await openSignIn(database.lanes, config.signIn)),
+    persons: config.signIn && (await openSignIn(lanes, config.signIn)),
     logger,
     meter,
     metrics,
@@ -175,6 +176,7 @@ export async function createDeps(
 /** Opens what an operator's command needs. @throws Error when there is no database that it may change */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
   const database = await openOwnersDatabase(config)
+  const { lanes } = database
   const { createNoopMeter } = await import('@opentelemetry/api')
   const meter = createNoopMeter()
   const { pepper, vault } = createSecrets(config, meter)
@@ -188,8 +190,8 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     unusedAppDays: config.unusedAppDays,
     seedAllowed: config.seedAllowed,
     webhookSecrets: createWebhookSecrets(config),
-    acquirers: openAcquirers(config, { lanes: database.lanes, meter, logger: pino({ enabled: false }) }),
-    operations: openOperations(config, { lanes: database.lanes, meter }),
+    acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
+    operations: createOperationQueue({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: Date.now }),
     database,
     close: () => database.close(),
@@ -246,11 +248,4 @@ function openAcquirers(
     logger,
     wait,
   })
-}
-
-function openOperations(
-  { rateTerms: terms, batchScope: scope }: PaymentsConfig,
-  { lanes, meter }: Pick<ProcessDeps, 'lanes' | 'meter'>,
-): OperationQueue {
-  return createOperationQueue({ lanes, meter, terms, scope })
 }

@@ -33,7 +33,9 @@ beforeEach(async () => {
   await settle(db(), merchantId, { acquirer: 'north' })
   const source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
   const charge = await payments.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },
+    method: 'POST',
+    url: `/merchants/${merchantId}/transactions`,
+    headers: app.headers,
     payload: { transactionId: source, currency: 'EUR', amount: 500 },
   })
   transactionId = charge.json<{ transaction: { id: string } }>().transaction.id
@@ -113,7 +115,9 @@ describe('applyAcquirerEvents', () => {
     ]
     for (const _ of [1, 2]) await apply(...events)
     expect((await problems()).sort()).toEqual([
-      ...['more than the 300 that can be disputed', 'unknown dispute', 'unknown transaction'],
+      'more than the 300 that can be disputed',
+      'unknown dispute',
+      'unknown transaction',
     ])
     expect(north.asked.acknowledged).toHaveLength(8)
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toEqual([])
@@ -165,7 +169,8 @@ describe('applyAcquirerEvents', () => {
     )
     expect((await problems()).toSorted()).toEqual([
       ...Array.from({ length: 4 }, () => 'more than the captures that are not settled'),
-      ...['takes back more than was settled and refunded', 'takes back more than was settled and refunded'],
+      'takes back more than was settled and refunded',
+      'takes back more than was settled and refunded',
       'unknown currency',
     ])
     const booked = await db()

@@ -19,7 +19,9 @@ it('hands captures of live money to the acquirer, from the outbox through the qu
   await db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
   const source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
   const charge = await payments.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },
+    method: 'POST',
+    url: `/merchants/${merchantId}/transactions`,
+    headers: app.headers,
     payload: { transactionId: source, currency: 'EUR', amount: 500 },
   })
   const { id } = charge.json<{ transaction: { id: string } }>().transaction

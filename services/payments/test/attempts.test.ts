@@ -45,7 +45,9 @@ beforeEach(() => {
 const db = () => payments.database.db
 const charge = (headers: object = {}) =>
   payments.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: { ...app.headers, ...headers } },
+    method: 'POST',
+    url: `/merchants/${merchantId}/transactions`,
+    headers: { ...app.headers, ...headers },
     payload: { transactionId: source, currency: 'EUR', amount: 500 },
   })
 const statusOf = async (id: string) =>
@@ -69,16 +71,14 @@ describe('inquireAttempt', () => {
   }
   const sent: Sent[] = []
   const jobs = {
-    ...{
-      open: unused,
-      run: unused,
-      prepare: unused,
-      insert: unused,
-      work: unused,
-      retryDead: unused,
-      schedule: unused,
-      check: unused,
-    },
+    open: unused,
+    run: unused,
+    prepare: unused,
+    insert: unused,
+    work: unused,
+    retryDead: unused,
+    schedule: unused,
+    check: unused,
     close: unused,
     send: async (_trx: unknown, _task: unknown, job: object, options?: { startAfterSeconds?: number }) => {
       sent.push({ job, startAfterSeconds: options?.startAfterSeconds })
@@ -106,7 +106,7 @@ describe('inquireAttempt', () => {
     expect(sent.map(({ job }) => job)).toEqual([0, 1, 2, 3, 4, 5].map((step) => ({ merchantId, id, step })))
     const delays = sent.map(({ startAfterSeconds = 0 }) => startAfterSeconds)
     expect(delays.map((_, index) => delays.slice(0, index + 1).reduce((a, b) => a + b))).toEqual([
-      ...[10, 60, 600, 3_600, 21_600, 86_400],
+      10, 60, 600, 3_600, 21_600, 86_400,
     ])
     expect(errors).toEqual(['the outcome of an attempt is unknown for good'])
     expect(await statusOf(id)).toBe('unknown')
@@ -170,8 +170,14 @@ describe('payments attempts, payments exceptions', () => {
     expect(await json('attempts', 'list')).toEqual(
       expect.arrayContaining([
         {
-          ...{ merchantId, id: approved, kind: 'charge', status: 'unknown', acquirer: 'north', currency: 'EUR' },
-          ...{ amount: 500, created: expect.any(String) },
+          merchantId,
+          id: approved,
+          kind: 'charge',
+          status: 'unknown',
+          acquirer: 'north',
+          currency: 'EUR',
+          amount: 500,
+          created: expect.any(String),
         },
       ]),
     )
@@ -197,7 +203,8 @@ describe('payments attempts, payments exceptions', () => {
     const waiting = await json<{ id: string; payload: { attemptId?: string } }[]>('exceptions', 'list')
     const kept = waiting.find(({ payload }) => payload.attemptId === id)
     expect(await run('exceptions', 'resolve', merchantId, kept?.id ?? '')).toEqual([
-      ...[`id        ${kept?.id}`, 'resolved  true'],
+      `id        ${kept?.id}`,
+      'resolved  true',
     ])
     expect(await audit()).toEqual({ action: 'exception.resolved', payload: { exceptionId: kept?.id } })
     await expect(run('exceptions', 'resolve', merchantId, kept?.id ?? '')).rejects.toThrow(
@@ -287,14 +294,13 @@ describe('submitOperation', () => {
     expect(await submit(id)).toBe('done')
     const [task, again] = north.asked.tasks
     expect(task).toEqual({
-      ...{
-        kind: 'capture',
-        operationId: id,
-        merchantId,
-        transactionId: task?.transactionId,
-        descriptor: 'Coffee & John',
-      },
-      ...{ money: { currency: 'EUR', amount: 200 }, acquirerRef: expect.stringMatching(/^n-[0-9a-f]{24}$/) },
+      kind: 'capture',
+      operationId: id,
+      merchantId,
+      transactionId: task?.transactionId,
+      descriptor: 'Coffee & John',
+      money: { currency: 'EUR', amount: 200 },
+      acquirerRef: expect.stringMatching(/^n-[0-9a-f]{24}$/),
     })
     expect(again).toEqual(task)
   })

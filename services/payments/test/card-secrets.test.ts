@@ -40,7 +40,8 @@ it('a card number that was charged, refused and lost track of stands nowhere in 
   const transactionId = await customerPayment(payments, id, { number: NUMBER })
   const charge = (key: string) =>
     payments.app.inject({
-      ...{ method: 'POST', url: `/merchants/${id}/transactions` },
+      method: 'POST',
+      url: `/merchants/${id}/transactions`,
       headers: { ...app.headers, 'idempotency-key': key },
       payload: { transactionId, currency: 'EUR', amount: 5, custom: { a: 1 } },
     })

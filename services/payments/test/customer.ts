@@ -56,7 +56,9 @@ export async function makeOrder(
   { number = '1000000000000000', code = '111', key, ...changes }: Wish,
 ) {
   return {
-    ...{ integration: { key }, test: {}, amount: { currency: 'EUR', exponent: 2, value: 1_000 } },
+    integration: { key },
+    test: {},
+    amount: { currency: 'EUR', exponent: 2, value: 1_000 },
     card: {
       number: { token: await tokenize(browser, 'pcn', number) },
       expiry: { month: 8, year: 2066 },

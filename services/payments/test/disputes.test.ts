@@ -24,11 +24,9 @@ const step = fc.oneof(
   fc.record({ step: fc.constantFrom('capture' as const, 'refund' as const), amount: share }),
   fc.record({ step: fc.constant('open' as const), amount: fc.option(share, { nil: undefined }) }),
   fc.record({
-    ...{
-      step: fc.constant('close' as const),
-      place: fc.nat(5),
-      outcome: fc.constantFrom('won' as const, 'lost' as const),
-    },
+    step: fc.constant('close' as const),
+    place: fc.nat(5),
+    outcome: fc.constantFrom('won' as const, 'lost' as const),
   }),
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never

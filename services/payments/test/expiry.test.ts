@@ -20,7 +20,9 @@ afterAll(() => payments.close())
 const merchant = async () => (await createTestMerchant(payments, app, { test: true, currency: 'EUR' })).id
 const advance = async (id: string, days: number) => {
   const response = await payments.app.inject({
-    ...{ method: 'POST', url: `/test/merchants/${id}/clock`, headers: app.headers },
+    method: 'POST',
+    url: `/test/merchants/${id}/clock`,
+    headers: app.headers,
     payload: { advance: days * 86_400 },
   })
   expect(response.statusCode).toBe(201)
@@ -46,7 +48,9 @@ describe('authorization expiry', () => {
     expect(await get(whole)).toMatchObject({ pendingAmount: 0, voidedAmount: 300 })
     expect(entry).toEqual({ ...voided, id: expect.any(String), created: expect.any(String), amount: 300 })
     expect(await get(part)).toMatchObject({
-      ...{ pendingAmount: 0, capturedAmount: 100, voidedAmount: 200 },
+      pendingAmount: 0,
+      capturedAmount: 100,
+      voidedAmount: 200,
       trail: [{ capture: true }, { ...voided, amount: 200 }],
     })
     expect((await get(none)).trail).toHaveLength(1)
@@ -131,7 +135,11 @@ describe('snapshotAccounts', () => {
     await snapshotOf(id, 0)
     const first = await sums(id)
     expect(first.map((text) => text.replace(/ -?\d+$/, ''))).toEqual([
-      ...['fee_income EUR', 'fx_position EUR', 'fx_position USD', 'merchant EUR', 'scheme_receivable USD'],
+      'fee_income EUR',
+      'fx_position EUR',
+      'fx_position USD',
+      'merchant EUR',
+      'scheme_receivable USD',
     ])
     await snapshotOf(id, 0)
     expect(await sums(id)).toEqual(first)

@@ -33,15 +33,18 @@ beforeAll(async () => {
     await send('GET', '/me/keys?limit=1'),
   ]
   ids = {
-    ...{ merchantId, transactionId, disputeId: dispute.id, fraudId: fraud.id, cardId: card.id, payoutId: payout.id },
-    ...{
-      webhookId: webhook.id,
-      userId: user.id,
-      lineId: line.id,
-      keyId: key.id,
-      appId: owner.id,
-      identityId: owner.id,
-    },
+    merchantId,
+    transactionId,
+    disputeId: dispute.id,
+    fraudId: fraud.id,
+    cardId: card.id,
+    payoutId: payout.id,
+    webhookId: webhook.id,
+    userId: user.id,
+    lineId: line.id,
+    keyId: key.id,
+    appId: owner.id,
+    identityId: owner.id,
   }
 })
 afterAll(() => payments.close())
@@ -87,7 +90,10 @@ async function expectShutOut(headers: Headers): Promise<void> {
       const isOfCaller = url.startsWith('/me/') && headers !== person
       const message = isOfCaller ? 'There is no such resource' : 'The API key has no access to this resource'
       expect([method, url, answer.statusCode, answer.json().message]).toEqual([
-        ...[method, url, isOfCaller ? 404 : 403, message],
+        method,
+        url,
+        isOfCaller ? 404 : 403,
+        message,
       ])
     }
   }

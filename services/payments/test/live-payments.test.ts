@@ -12,7 +12,9 @@ let merchant: { id: string; key?: unknown }
 beforeAll(async () => {
   north = createStubAcquirer()
   payments = await startPayments({
-    ...{ acquirers: new Map([['north', north]]), requireTls: true, trustedProxies: 1 },
+    acquirers: new Map([['north', north]]),
+    requireTls: true,
+    trustedProxies: 1,
     rateLimits: { refusalsPerTenMinutes: 3 },
   })
   browser = secure()
@@ -46,18 +48,28 @@ it('asks the acquirer once, with the security code, and goes on later by the ref
   const [asked] = north.asked.authorizations
   expect([north.asked.authorizations.length, asked?.card.number(), asked?.card.code?.()]).toEqual([1, NUMBER, '111'])
   expect(asked).toMatchObject({
-    ...{ merchantId: merchant.id, money: { currency: 'EUR', amount: 1_000 }, descriptor: 'Order 7' },
-    ...{ initiator: 'customer', planned: true, networkRef: null, card: { expiry: '2066-08-31', scheme: 'visa' } },
+    merchantId: merchant.id,
+    money: { currency: 'EUR', amount: 1_000 },
+    descriptor: 'Order 7',
+    initiator: 'customer',
+    planned: true,
+    networkRef: null,
+    card: { expiry: '2066-08-31', scheme: 'visa' },
   })
   const transaction = await get(paid.body.transactionId)
   expect(transaction).toMatchObject({ test: false, successful: true, recurring: false })
   expect(transaction).not.toHaveProperty('tds')
   await payments.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchant.id}/transactions`, headers: app.headers },
+    method: 'POST',
+    url: `/merchants/${merchant.id}/transactions`,
+    headers: app.headers,
     payload: { transactionId: transaction.id, currency: 'EUR', amount: 5 },
   })
   expect(north.asked.authorizations[1]).toMatchObject({
-    ...{ initiator: 'merchant', planned: true, networkRef: 'network-1', card: { code: null } },
+    initiator: 'merchant',
+    planned: true,
+    networkRef: 'network-1',
+    card: { code: null },
   })
 })
 
@@ -79,7 +91,8 @@ it('400: what the acquirer declines, by its own status code; what it does not an
   const declined = await order()
   const first = await walk(secure('192.0.2.2'), declined)
   expect([first.status, first.body]).toEqual([
-    ...[400, { code: 'PAYMENT_RECEIVER_BLOCKED', message: 'Declined by cardholder bank' }],
+    400,
+    { code: 'PAYMENT_RECEIVER_BLOCKED', message: 'Declined by cardholder bank' },
   ])
   const again = await browser.send('/payments', { ...declined, hints: first.hints })
   expect(again.body).toEqual(first.body)
@@ -99,7 +112,8 @@ it('400: a merchant that demands 3-D Secure, which nobody can be asked for', asy
 
 it('400: without an acquirer, with one that is gone, and in test mode', async () => {
   expect((await browser.send('/payments', await order({ test: {} }))).body).toEqual({
-    ...{ code: 'TEST_MODE_MIXED', message: 'test is not for a live merchant' },
+    code: 'TEST_MODE_MIXED',
+    message: 'test is not for a live merchant',
   })
   for (const acquirer of [null, 'south']) {
     await change({ acquirer })
@@ -113,7 +127,8 @@ it('400: card data that came in the clear, where TLS is demanded', async () => {
   expect([status, body]).toEqual([
     400,
     {
-      ...{ code: 'REQUEST_INVALID', message: 'Missing secure connection (https)' },
+      code: 'REQUEST_INVALID',
+      message: 'Missing secure connection (https)',
       error: expect.objectContaining({ code: 21 }),
     },
   ])
@@ -137,7 +152,9 @@ it('400: no page of payment links is shown, and no form of one is taken, in the 
   const form = { link, page: 'A'.repeat(22), number: NUMBER, expiry: '08/66', code: '111' }
   const inject = (method: 'GET' | 'POST', url: string, headers = {}) =>
     payments.app.inject({
-      ...{ method, url, headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers } },
+      method,
+      url,
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       payload: method === 'GET' ? '' : new URLSearchParams(form).toString(),
     })
   const tried = [
@@ -165,7 +182,8 @@ it('400: a live order whose returnUrl leaves the site of the merchant', async ()
     return [status, body.message]
   }
   expect(await returnTo('https://evil.example/phish')).toEqual([
-    ...[400, "returnUrl must be on the site of the merchant's website"],
+    400,
+    "returnUrl must be on the site of the merchant's website",
   ])
   expect(await returnTo('https://shop.example.com/back')).toEqual([200, undefined])
   expect(await returnTo('https://payments.example/pos/pay/x')).toEqual([200, undefined])

@@ -226,7 +226,9 @@ describe('operation_fee', () => {
       (each) =>
         call(
           each.map(({ kind, gross, rate, flat: each, dispute }) => ({
-            ...{ kind, gross, currency: 'EUR' },
+            kind,
+            gross,
+            currency: 'EUR',
             pricing: { rate, flat: price(each), dispute: price(dispute) },
           })),
         ),

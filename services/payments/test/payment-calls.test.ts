@@ -107,23 +107,44 @@ async function openWorld() {
     const repeat = key === undefined ? undefined : { ...path, key: `key-${key}` }
     return callBeginPayment(lanes, {
       ...callerColumns({ keyMac: null, person: null, repeat }),
-      ...{ merchantId, sessionId: session === undefined ? null : (sessions[session] ?? null) },
-      ...{ panSealed: Buffer.alloc(45), panMac: Buffer.alloc(32) },
+      merchantId,
+      sessionId: session === undefined ? null : (sessions[session] ?? null),
+      panSealed: Buffer.alloc(45),
+      panMac: Buffer.alloc(32),
       payment: {
-        ...{ test: true, acquirer: null, currency: 'EUR', amount: 100, descriptor: 'Coffee', reference: undefined },
-        ...{ custom: undefined, tds: null, plan: undefined, unplanned: undefined },
+        test: true,
+        acquirer: null,
+        currency: 'EUR',
+        amount: 100,
+        descriptor: 'Coffee',
+        reference: undefined,
+        custom: undefined,
+        tds: null,
+        plan: undefined,
+        unplanned: undefined,
         tokens: tokens.map((token) => ({ jti: `token-${token}`, expires: new Date('2066-01-01') })),
         instrument: {
-          ...{ id: made.rows[0]?.id ?? '', keyId: 1, bin: '100000', last4: '0000', expiry: '2066-08-31' },
-          ...{ scheme: 'visa', scenario: {}, planned: false },
+          id: made.rows[0]?.id ?? '',
+          keyId: 1,
+          bin: '100000',
+          last4: '0000',
+          expiry: '2066-08-31',
+          scheme: 'visa',
+          scenario: {},
+          planned: false,
         },
       },
     })
   }
   const finish = (attemptId: string, outcome: Finish['outcome']) =>
     callFinishPayment(lanes, {
-      ...{ merchantId, attemptId, outcome, statusCode: CODES[outcome], errorCode: NUMBERS[outcome] },
-      ...{ acquirerRef: null, networkRef: null },
+      merchantId,
+      attemptId,
+      outcome,
+      statusCode: CODES[outcome],
+      errorCode: NUMBERS[outcome],
+      acquirerRef: null,
+      networkRef: null,
     })
   return { merchantId, begin, finish }
 }

@@ -63,8 +63,12 @@ const newest = async () => (await get(`/merchants/${merchant.id}/transactions?li
 async function expectRefusal({ status, headers, body }: Walk, statusCode: string, errorCode: number): Promise<void> {
   expect([status, body.code, headers['x-status-code']]).toEqual([400, statusCode, statusCode])
   expect(await newest()).toMatchObject({
-    ...{ successful: false, error: { code: errorCode, message: body.message }, recurring: false, trail: [] },
-    ...{ pendingAmount: 0, capturedAmount: 0 },
+    successful: false,
+    error: { code: errorCode, message: body.message },
+    recurring: false,
+    trail: [],
+    pendingAmount: 0,
+    capturedAmount: 0,
   })
 }
 
@@ -212,7 +216,9 @@ describe('the numbers of the simulator', () => {
       const paid = await pay({ number: number(`900${digits}`) })
       expect(paid.status).toBe(201)
       const again = await payments.app.inject({
-        ...{ method: 'POST', url: `/merchants/${merchant.id}/transactions`, headers: app.headers },
+        method: 'POST',
+        url: `/merchants/${merchant.id}/transactions`,
+        headers: app.headers,
         payload: { transactionId: paid.body.transactionId, currency: 'EUR', amount: 5 },
       })
       expect([again.statusCode, again.json().code]).toEqual([400, Number(digits)])

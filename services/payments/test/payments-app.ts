@@ -35,8 +35,13 @@ import { startWork, stopWork } from '../src/work.ts'
 const ROLE = 'payments_service'
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
-  ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0 },
-  ...{ checkoutsPerSecond: 0, refusalsPerTenMinutes: 0, mailsPerHour: 0, invitationsPerHour: 0 },
+  requestsPerSecond: 0,
+  appsPerMinute: 0,
+  failuresPerMinute: 0,
+  checkoutsPerSecond: 0,
+  refusalsPerTenMinutes: 0,
+  mailsPerHour: 0,
+  invitationsPerHour: 0,
 }
 
 /** The secret of the digests of keys. */
@@ -162,17 +167,23 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
         convert: (money, currency) => findExchanged(service.lanes, money, currency),
       }),
       others: options.acquirers ?? new Map(),
-      ...{ wait, logger, meter: createNoopMeter() },
+      wait,
+      logger,
+      meter: createNoopMeter(),
     }),
     vault: testVault,
     seals: createCheckoutSeals(TEST_VAULT_KEYS),
     limitRefusals: createRefusalLimit(limits, createNoopMeter()),
-    ...{ requireTls: options.requireTls ?? false, vaultHost: options.vaultHost },
-    ...{ posUrl: 'https://payments.example/pos', posHost: options.posHost },
-    ...{ registration: options.registration ?? 'open', unusedAppDays: 0 },
+    requireTls: options.requireTls ?? false,
+    vaultHost: options.vaultHost,
+    posUrl: 'https://payments.example/pos',
+    posHost: options.posHost,
+    registration: options.registration ?? 'open',
+    unusedAppDays: 0,
     operations: createTestQueue(service),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
-    ...{ confirmationDays: 3, rateAgeDaysMax: 7 },
+    confirmationDays: 3,
+    rateAgeDaysMax: 7,
     payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,
@@ -180,7 +191,10 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     createKey: () => randomUUID(),
     usedKeys: new Map(),
     now: options.now ?? (() => new Date()),
-    ...{ randomBytes, jobs, outbox, baseUrl: 'https://payments.example' },
+    randomBytes,
+    jobs,
+    outbox,
+    baseUrl: 'https://payments.example',
     webhooks: {
       // Tests listen on loopback.
       outbound: createOutbound(options.webhookHosts ?? []),

@@ -43,7 +43,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ step: fc.constant('payout' as const), minimum: fc.constantFrom(0, 1, 20), delayDays: fc.nat({ max: 2 }) },
+      step: fc.constant('payout' as const),
+      minimum: fc.constantFrom(0, 1, 20),
+      delayDays: fc.nat({ max: 2 }),
     }),
   },
 )

@@ -9,11 +9,16 @@ const CHAINED = ['journals', 'entries', 'trail_entries', 'lines', 'state_entries
 const COMPARED: Readonly<Record<string, readonly string[]>> = {
   merchants: ['id'],
   merchant_balances: [
-    ...['merchant_id', 'currency', 'balance', 'line_count', 'chain_head', 'chain_length', 'state_head', 'state_length'],
+    'merchant_id',
+    'currency',
+    'balance',
+    'line_count',
+    'chain_head',
+    'chain_length',
+    'state_head',
+    'state_length',
   ],
-  transactions: [
-    ...['merchant_id', 'id', 'pending', 'captured', 'refunded', 'voided', 'disputed', 'lost', 'trail_length'],
-  ],
+  transactions: ['merchant_id', 'id', 'pending', 'captured', 'refunded', 'voided', 'disputed', 'lost', 'trail_length'],
   instruments: ['merchant_id', 'id'],
   cards: ['merchant_id', 'id'],
   disputes: ['merchant_id', 'id'],

@@ -34,7 +34,10 @@ const amounts = async (id: string) => {
 }
 const pay = async () => {
   const paid = await callPayOut(payments.deps.lanes, {
-    ...{ ...OPERATOR, merchantId: merchant.id, minimum: 1, delayDays: 2 },
+    ...OPERATOR,
+    merchantId: merchant.id,
+    minimum: 1,
+    delayDays: 2,
   })
   return paid.skipped ?? paid.payout?.amount
 }
@@ -65,8 +68,13 @@ describe('an operation that the acquirer rejects', () => {
     expect([await amounts(id), await merchant.balance()]).toEqual([[1_300, 0, 0, 0, 0], 0])
     const url = `/lines/${trail[1].lineId}`
     expect((await payments.app.inject({ url, headers: app.headers })).json()).toMatchObject({
-      ...{ capture: true, balance: -961, fee: -39, balanceAfter: 0, transactionId: id },
-      ...{ amount: { currency: 'EUR', amount: -1_000 }, description: `Rejected capture ${id}` },
+      capture: true,
+      balance: -961,
+      fee: -39,
+      balanceAfter: 0,
+      transactionId: id,
+      amount: { currency: 'EUR', amount: -1_000 },
+      description: `Rejected capture ${id}`,
     })
     expect(await merchant.events()).toEqual(['transaction.rejected', 'transaction.captured', 'transaction.created'])
     expect(await merchant.exceptions()).toMatchObject([{ kind: 'capture', reason: 'closed', problem: 'rejected' }])

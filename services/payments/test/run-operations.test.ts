@@ -94,8 +94,11 @@ describe('run_operations', () => {
           expect(transaction).toMatchObject(shown)
           expect(transaction?.trail).toHaveLength(trailLength)
           expect(transaction?.trail.at(-1)).toMatchObject({
-            ...{ kind: each.kind, amount: each.amount, balance: Number(expected.balance) },
-            ...{ feeFlat: Number(expected.fee.flat), feeRate: Number(expected.fee.rate) },
+            kind: each.kind,
+            amount: each.amount,
+            balance: Number(expected.balance),
+            feeFlat: Number(expected.fee.flat),
+            feeRate: Number(expected.fee.rate),
           })
           state.set(each.transactionId, expected.transaction)
           const merchantId = owners.get(each.transactionId) ?? ''
@@ -131,10 +134,22 @@ describe('run_operations', () => {
       capture(await id(), { kind: 'void' }),
     ])
     expect(results.map(({ verdict, refusal }) => refusal?.reason ?? verdict)).toEqual([
-      ...['done', 'not-found', 'forbidden', 'unauthorized', 'limit-exceeded', 'currency-mismatch', 'done'],
+      'done',
+      'not-found',
+      'forbidden',
+      'unauthorized',
+      'limit-exceeded',
+      'currency-mismatch',
+      'done',
     ])
     expect(results.map(({ transaction }) => transaction !== undefined)).toEqual([
-      ...[true, false, false, false, false, false, true],
+      true,
+      false,
+      false,
+      false,
+      false,
+      false,
+      true,
     ])
   })
 

@@ -85,8 +85,14 @@ describe('the login of the service cannot choose', () => {
     'prices of a merchant like %j',
     async (price) => {
       const merchant = {
-        ...{ currency: 'EUR', test: false, email: 'a@example.com', website: 'https://example.com', descriptor: 'x' },
-        ...{ country: 'DK', claim: { canCapture: true }, pricing: { rate: 1, ...price } },
+        currency: 'EUR',
+        test: false,
+        email: 'a@example.com',
+        website: 'https://example.com',
+        descriptor: 'x',
+        country: 'DK',
+        claim: { canCapture: true },
+        pricing: { rate: 1, ...price },
       }
       const create = sql`
         SELECT FROM ${sql.table('create_merchant')}(
@@ -102,7 +108,12 @@ describe('the login of the service cannot choose', () => {
     const begin = (acquirer: string | null) => {
       const card = { id: cardId, keyId: 1, bin: '411111', last4: '1111', expiry: '2030-01-31', scheme: 'visa' }
       const payment = {
-        ...{ test: true, acquirer, amount: 50_000_000, currency: 'EUR', descriptor: 'x', tokens: [] },
+        test: true,
+        acquirer,
+        amount: 50_000_000,
+        currency: 'EUR',
+        descriptor: 'x',
+        tokens: [],
         instrument: { ...card, scenario: {}, planned: false },
       }
       return attack(sql<{ attempt_id: string }>`

@@ -16,7 +16,9 @@ it('a test card that is disputed has a dispute over all of its first capture, on
   const { db } = payments.database
   const source = await customerPayment(payments, merchantId, { number: '1000000000020000' })
   const charge = await payments.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchantId}/transactions`, headers: app.headers },
+    method: 'POST',
+    url: `/merchants/${merchantId}/transactions`,
+    headers: app.headers,
     payload: { transactionId: source, currency: 'EUR', amount: 300 },
   })
   const { id } = charge.json<{ transaction: { id: string } }>().transaction

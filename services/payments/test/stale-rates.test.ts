@@ -46,7 +46,8 @@ describe('a live charge in a currency whose rate is too old to capture by', () =
     const source = await customerPayment(payments, merchant.id, { number: '4242424242424242' })
     const charge = (currency: string) =>
       payments.app.inject({
-        ...{ method: 'POST', url: `/merchants/${merchant.id}/transactions` },
+        method: 'POST',
+        url: `/merchants/${merchant.id}/transactions`,
         headers: { ...app.headers, 'idempotency-key': `key-${currency}` },
         payload: { transactionId: source, currency, amount: 500 },
       })

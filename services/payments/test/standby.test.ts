@@ -40,7 +40,9 @@ afterAll(async () => {
 
 async function addHook(name: string): Promise<string> {
   const response = await primary.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchantId}/webhooks`, headers: member.headers },
+    method: 'POST',
+    url: `/merchants/${merchantId}/webhooks`,
+    headers: member.headers,
     payload: { url: `https://shop.example/${name}` },
   })
   return response.json<{ webhook: { id: string } }>().webhook.id

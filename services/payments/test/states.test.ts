@@ -93,7 +93,9 @@ describe('what money rests on', () => {
     await json('payout', 'fail', payout?.id ?? '')
     expect((await recorded(id)).map(({ table_name }) => table_name)).toEqual([
       'merchants',
-      ...['payouts', 'payouts', 'payouts'],
+      'payouts',
+      'payouts',
+      'payouts',
     ])
     expect(await violations(payments.database.db)).toEqual([])
   })
@@ -122,15 +124,29 @@ it('money is written by functions under a prefix, too', async () => {
   await migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: role }))
   const openAs = (user: string | undefined) =>
     openDatabase<PaymentsTables>({
-      ...{ url, names: createNames('payments', 'shop'), role: user, applicationName: 'test', poolSize: 1 },
-      ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 1_000, prepared, onConnectionError: () => {} },
+      url,
+      names: createNames('payments', 'shop'),
+      role: user,
+      applicationName: 'test',
+      poolSize: 1,
+      statementTimeoutMs: 5_000,
+      lockTimeoutMs: 1_000,
+      prepared,
+      onConnectionError: () => {},
     })
   const [owner, service] = [openAs(undefined), openAs(role)]
   const { db } = service
   const merchant = {
-    ...{ id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', currency: 'EUR', test: true },
-    ...{ email: 'a@example.com', website: 'https://example.com', descriptor: 'Coffee', country: 'DK' },
-    ...{ claim: {}, pricing: {} },
+    id: 'a'.repeat(24),
+    key: '33333333-3333-4333-8333-333333333333',
+    currency: 'EUR',
+    test: true,
+    email: 'a@example.com',
+    website: 'https://example.com',
+    descriptor: 'Coffee',
+    country: 'DK',
+    claim: {},
+    pricing: {},
   }
   await sql`SELECT ${sql.table('seed_merchant')}(${JSON.stringify(merchant)}::jsonb)`.execute(owner.db)
   const change = sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, '{"pricing":{"rate":5}}')`

@@ -111,7 +111,10 @@ function createClient(payments: TestPayments, app: TestApp, answers: Map<string,
   let last: { url: string; payload: object; headers: object; body: string } | undefined
   const send = async (kind: string, url: string, payload: object, headers: object = {}) => {
     const response = await payments.app.inject({
-      ...{ method: 'POST', url, payload, headers: { ...app.headers, ...headers } },
+      method: 'POST',
+      url,
+      payload,
+      headers: { ...app.headers, ...headers },
     })
     const status = response.statusCode
     if (status !== 201 && status !== 400 && status !== 409)

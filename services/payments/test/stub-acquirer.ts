@@ -21,7 +21,11 @@ export interface StubAcquirer extends Acquirer {
 /** Approves, knows of nothing, takes back and accepts everything, until it is told otherwise. */
 export function createStubAcquirer(): StubAcquirer {
   const asked: StubAcquirer['asked'] = {
-    ...{ authorizations: [], inquiries: [], reversals: [], tasks: [], acknowledged: [] },
+    authorizations: [],
+    inquiries: [],
+    reversals: [],
+    tasks: [],
+    acknowledged: [],
   }
   const answers: StubAcquirer['answers'] = {
     authorize: async ({ idempotencyRef }) => ({ verdict: 'approved', ref: `n-${idempotencyRef}`, networkRef: null }),

@@ -251,7 +251,10 @@ describe('deliveries', () => {
     const { id } = response.json<{ merchant: { id: string } }>().merchant
     const url = `${sink.url.replace('127.0.0.1', 'localhost')}/inside`
     const created = await strict.app.inject({
-      ...{ method: 'POST', url: `/merchants/${id}/webhooks`, headers, payload: { url } },
+      method: 'POST',
+      url: `/merchants/${id}/webhooks`,
+      headers,
+      payload: { url },
     })
     expect(created.statusCode).toBe(201)
     await strict.app.inject({ method: 'PUT', url: `/merchants/${id}`, headers, payload: { name: 'Coffee' } })

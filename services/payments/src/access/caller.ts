@@ -35,7 +35,12 @@ export interface CallerColumns extends Credentials {
 
 /** Nobody: what an operator, a job or an acquirer does. Functions that take it judge no access. */
 export const OPERATOR: CallerColumns = {
-  ...{ keyMac: null, person: null, method: null, path: null, idempotencyKey: null, fingerprint: null },
+  keyMac: null,
+  person: null,
+  method: null,
+  path: null,
+  idempotencyKey: null,
+  fingerprint: null,
 }
 
 /** A caller as input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */

@@ -5,8 +5,14 @@ import type { Acquirer, AuthorizationRequest } from './acquirer.ts'
 import { createAcquirers } from './acquirers.ts'
 
 const request: AuthorizationRequest = {
-  ...{ idempotencyRef: 'a'.repeat(24), merchantId: 'b'.repeat(24), money: { currency: 'EUR', amount: 1 } },
-  ...{ descriptor: 'x', initiator: 'merchant', planned: false, networkRef: null, scenario: completeScenario({}) },
+  idempotencyRef: 'a'.repeat(24),
+  merchantId: 'b'.repeat(24),
+  money: { currency: 'EUR', amount: 1 },
+  descriptor: 'x',
+  initiator: 'merchant',
+  planned: false,
+  networkRef: null,
+  scenario: completeScenario({}),
   card: { number: () => '4242424242424242', code: null, expiry: '2066-08-31', scheme: 'visa' },
 }
 const approved = { verdict: 'approved', ref: 'r', networkRef: null } as const
@@ -16,7 +22,11 @@ function withAcquirer(authorize: Acquirer['authorize'], wait: (ms: number, signa
   const unused = () => Promise.reject(new Error('not asked'))
   const port = {
     authorize,
-    ...{ inquire: unused, reverse: unused, submit: unused, events: unused, acknowledge: unused },
+    inquire: unused,
+    reverse: unused,
+    submit: unused,
+    events: unused,
+    acknowledge: unused,
   }
   const warned: object[] = []
   const logger = { warn: (fields: object) => void warned.push(fields) }

@@ -22,13 +22,24 @@ beforeEach(() => {
 afterAll(() => stub.close())
 
 const request: AuthorizationRequest = {
-  ...{ idempotencyRef: attempt, merchantId, money, descriptor: 'Coffee & John', initiator: 'merchant' },
-  ...{ planned: true, networkRef: 'n-1', scenario: completeScenario({}) },
+  idempotencyRef: attempt,
+  merchantId,
+  money,
+  descriptor: 'Coffee & John',
+  initiator: 'merchant',
+  planned: true,
+  networkRef: 'n-1',
+  scenario: completeScenario({}),
   card: { number: () => '4242424242424242', code: null, expiry: '2066-08-31', scheme: 'visa' },
 }
 const task: AcquirerTask = {
-  ...{ kind: 'refund', operationId: 'a'.repeat(24), merchantId, transactionId: 'b'.repeat(24), acquirerRef: 'r-1' },
-  ...{ money, descriptor: 'x' },
+  kind: 'refund',
+  operationId: 'a'.repeat(24),
+  merchantId,
+  transactionId: 'b'.repeat(24),
+  acquirerRef: 'r-1',
+  money,
+  descriptor: 'x',
 }
 const declined = (statusCode: string) => ({ verdict: 'declined', statusCode })
 
@@ -133,7 +144,9 @@ describe('createHttpAcquirer', () => {
     answer = { status: 204, body: '' }
     await acquirer.acknowledge(['e1', 'e2'])
     expect(stub.requests.at(-1)).toMatchObject({
-      ...{ method: 'POST', url: '/cards/events/acknowledgements', body: '{"references":["e1","e2"]}' },
+      method: 'POST',
+      url: '/cards/events/acknowledgements',
+      body: '{"references":["e1","e2"]}',
     })
   })
 

@@ -40,7 +40,8 @@ const otherOutcomes = [
 /** Captures name the reference later, so one that cannot be stored exactly makes the outcome unknown. */
 const Authorization = z.union([
   z.object({
-    ...{ verdict: z.literal('approved'), ref: reference },
+    verdict: z.literal('approved'),
+    ref: reference,
     networkRef: z.string().max(REFERENCE_LENGTH).refine(isStorable).nullish(),
   }),
   ...otherOutcomes,
@@ -48,7 +49,8 @@ const Authorization = z.union([
 /** An approval that an inquiry finds is reversed by the attempt's id, so its references need not be stored exactly. */
 const Inquiry = z.union([
   z.object({
-    ...{ verdict: z.literal('approved'), ref: z.string().min(1).pipe(fitted(REFERENCE_LENGTH)) },
+    verdict: z.literal('approved'),
+    ref: z.string().min(1).pipe(fitted(REFERENCE_LENGTH)),
     networkRef: fitted(REFERENCE_LENGTH).nullish(),
   }),
   ...otherOutcomes,
@@ -60,16 +62,26 @@ const Task = z.union([
 const id = z.string().regex(/^[0-9a-f]{24}$/)
 const KnownEvent = z.discriminatedUnion('type', [
   z.object({
-    ...{ type: z.literal('dispute.opened'), reference, merchantId: id, acquirerRef: reference },
-    ...{ amount: z.int().min(1), reasonCode: z.int().optional() },
+    type: z.literal('dispute.opened'),
+    reference,
+    merchantId: id,
+    acquirerRef: reference,
+    amount: z.int().min(1),
+    reasonCode: z.int().optional(),
   }),
   z.object({ type: z.enum(['dispute.won', 'dispute.lost']), reference, merchantId: id, disputeReference: reference }),
   z.object({
-    ...{ type: z.literal('fraud'), reference, merchantId: id, acquirerRef: reference },
-    ...{ reason: z.int().min(0).max(8).optional(), reported: z.iso.datetime({ offset: true }).optional() },
+    type: z.literal('fraud'),
+    reference,
+    merchantId: id,
+    acquirerRef: reference,
+    reason: z.int().min(0).max(8).optional(),
+    reported: z.iso.datetime({ offset: true }).optional(),
   }),
   z.object({
-    ...{ type: z.literal('settlement'), reference, merchantId: id },
+    type: z.literal('settlement'),
+    reference,
+    merchantId: id,
     money: z.object({ currency: z.string().regex(/^[A-Z]{3}$/), amount: z.int() }),
   }),
 ])
@@ -118,7 +130,13 @@ export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOption
 function toBody({ card, ...request }: AuthorizationRequest): object {
   const { idempotencyRef, merchantId, money, descriptor, initiator, planned, networkRef } = request
   return {
-    ...{ idempotencyRef, merchantId, money, descriptor, initiator, planned, networkRef },
+    idempotencyRef,
+    merchantId,
+    money,
+    descriptor,
+    initiator,
+    planned,
+    networkRef,
     card: { number: card.number(), code: card.code?.(), expiry: card.expiry, scheme: card.scheme },
   }
 }

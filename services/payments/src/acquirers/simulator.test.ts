@@ -49,8 +49,11 @@ describe('simulate', () => {
     const { limit, ...afterLimit } = afterCode
     expect([all, afterScheme, afterStatus, afterCode, afterLimit].map((changes) => pay(changes))).toEqual(
       [
-        ...['PAYMENT_CARD_SCHEME_UNKNOWN', 'PAYMENT_CARD_LOST', 'PAYMENT_CARD_SECURITY_CODE_INVALID'],
-        ...['PAYMENT_AMOUNT_LIMIT', 'PAYMENT_INSUFFICIENT_FUNDS'],
+        'PAYMENT_CARD_SCHEME_UNKNOWN',
+        'PAYMENT_CARD_LOST',
+        'PAYMENT_CARD_SECURITY_CODE_INVALID',
+        'PAYMENT_AMOUNT_LIMIT',
+        'PAYMENT_INSUFFICIENT_FUNDS',
       ].map(declined),
     )
   })

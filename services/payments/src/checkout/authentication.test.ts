@@ -4,13 +4,11 @@ import { type Authentication, nextOf, tdsVerdict } from './authentication.ts'
 import { NOT_ENROLLED, type Step, simulatedEnrolment } from './enrolment.ts'
 
 const at = (state: Step, changes: Partial<Authentication> = {}, scenario: ScenarioChanges = {}): Authentication => ({
-  ...{
-    enrolment: simulatedEnrolment(completeScenario(scenario)),
-    state,
-    isTaken: true,
-    outcome: null,
-    isTimedOut: false,
-  },
+  enrolment: simulatedEnrolment(completeScenario(scenario)),
+  state,
+  isTaken: true,
+  outcome: null,
+  isTimedOut: false,
   ...changes,
 })
 const DEVICE = { step: 'device-fingerprint' }

@@ -122,7 +122,14 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   const tokens = { number: usableToken(number, 'card.number', use), code: usableToken(code, 'card.code', use) }
   const changes = payee.test ? scenarioOfPayment(tokens.number.value, order.test ?? {}) : {}
   return {
-    ...{ order, payee, tokens, network, changes, scenario: completeScenario(changes), instrumentId, session },
+    order,
+    payee,
+    tokens,
+    network,
+    changes,
+    scenario: completeScenario(changes),
+    instrumentId,
+    session,
     money: moneyOf(order, payee.currency),
     digest: digest ?? orderDigest(order, tokens.number.jti),
     done: session ? (progress?.done ?? new Set()) : new Set(),

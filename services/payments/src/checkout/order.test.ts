@@ -6,7 +6,8 @@ const now = new Date('2026-11-20T12:00:00.000Z')
 const eur = { currency: 'EUR', exponent: 2, value: 900 }
 const order = (changes: object = {}) =>
   PaymentBody.parse({
-    ...{ integration: { key: 'ABC' }, amount: eur },
+    integration: { key: 'ABC' },
+    amount: eur,
     card: { number: 'n', code: 'c', expiry: { month: 1, year: 2030 } },
     ...changes,
   })

@@ -54,8 +54,18 @@ afterAll(async () => {
 })
 
 const TABLES = [
-  ...['merchants', 'merchant_balances', 'transactions', 'disputes', 'payouts'],
-  ...['journals', 'entries', 'trail_entries', 'lines', 'state_entries', 'instruments', 'cards'],
+  'merchants',
+  'merchant_balances',
+  'transactions',
+  'disputes',
+  'payouts',
+  'journals',
+  'entries',
+  'trail_entries',
+  'lines',
+  'state_entries',
+  'instruments',
+  'cards',
 ]
 const CHAINED = ['journals', 'entries', 'trail_entries', 'lines', 'state_entries'] as const
 

@@ -63,8 +63,11 @@ function printHead({ merchantId, ledger, states }: VerifiedMerchant, json: true 
   const [head, stateHead] = [ledger.head.toString('hex'), states.head.toString('hex')]
   if (!json) return `${merchantId} ${ledger.length} ${head} ${states.length} ${stateHead}`
   return JSON.stringify({
-    ...{ merchantId, length: Number(ledger.length), head },
-    ...{ stateLength: Number(states.length), stateHead },
+    merchantId,
+    length: Number(ledger.length),
+    head,
+    stateLength: Number(states.length),
+    stateHead,
   })
 }
 

@@ -89,8 +89,13 @@ describe('payments payout', () => {
     expect(await json('payout', 'run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
     expect(await json('payout', 'list', '--status', 'created')).toEqual([
       {
-        ...{ id: turns[0]?.payout, merchantId: rich, created: expect.any(String), amount: 9_840, currency: 'EUR' },
-        ...{ status: 'created', test: false },
+        id: turns[0]?.payout,
+        merchantId: rich,
+        created: expect.any(String),
+        amount: 9_840,
+        currency: 'EUR',
+        status: 'created',
+        test: false,
       },
     ])
   })

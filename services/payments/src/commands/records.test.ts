@@ -59,11 +59,19 @@ describe('payments dispute', () => {
       'paper 1',
     )
     expect(opened).toEqual({
-      ...{ id: opened.id, transactionId, amount: 300, currency: 'EUR', status: 'open', due: expect.any(String) },
+      id: opened.id,
+      transactionId,
+      amount: 300,
+      currency: 'EUR',
+      status: 'open',
+      due: expect.any(String),
     })
     expect(await json('dispute', 'open', transactionId, '--reference', 'paper 1')).toEqual(opened)
     expect(await audit()).toEqual({
-      ...{ action: 'dispute.open', payload: { disputeId: opened.id }, merchant_id: merchantId, identity_id: null },
+      action: 'dispute.open',
+      payload: { disputeId: opened.id },
+      merchant_id: merchantId,
+      identity_id: null,
     })
     for (const _ of [1, 2]) expect(await json('dispute', 'lost', opened.id)).toMatchObject({ status: 'lost' })
     await expect(run('dispute', 'won', opened.id)).rejects.toThrow(`dispute ${opened.id} was closed the other way`)

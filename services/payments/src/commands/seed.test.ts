@@ -27,13 +27,24 @@ const get = async (url: string, key: string) => (await payments.app.inject({ url
 
 const app = { id: '555eca95ed59804d2cf12b11', name: 'Node client', key: '4ff7de37-dddf-4e51-8cc9-48b61a102923' }
 const merchant = {
-  ...{ id: '55006bdfe0308c4cbfdbd0e1', key: '11111111-1111-4111-8111-111111111111', currency: 'DKK', test: true },
-  ...{ email: 'john@example.com', website: 'https://example.com', descriptor: 'Coffee & John' },
-  ...{ company: { country: 'DK', number: '1' }, bank: { iban: 'DK50 0040 0440 1162 43' }, apps: [app.id] },
+  id: '55006bdfe0308c4cbfdbd0e1',
+  key: '11111111-1111-4111-8111-111111111111',
+  currency: 'DKK',
+  test: true,
+  email: 'john@example.com',
+  website: 'https://example.com',
+  descriptor: 'Coffee & John',
+  company: { country: 'DK', number: '1' },
+  bank: { iban: 'DK50 0040 0440 1162 43' },
+  apps: [app.id],
 }
 const card = { number: '4100000000000000', expiry: { month: 8, year: 2066 } }
 const transaction = {
-  ...{ id: '560fd96b7973ff3d2362a78c', merchantId: merchant.id, currency: 'EUR', amount: 1_000, card },
+  id: '560fd96b7973ff3d2362a78c',
+  merchantId: merchant.id,
+  currency: 'EUR',
+  amount: 1_000,
+  card,
   operations: [{ capture: 600 }, { refund: 100 }, { void: 50 }],
 }
 const whole = { apps: [app], merchants: [merchant], transactions: [transaction] }
@@ -50,9 +61,16 @@ describe('payments seed', () => {
     })
     expect(await get(`/transactions/${transaction.id}`, app.key)).toMatchObject({
       transaction: {
-        ...{ id: transaction.id, merchantId: merchant.id, created: createdOf(transaction.id), successful: true },
-        ...{ amount: 1_000, pendingAmount: 350, capturedAmount: 600, refundedAmount: 100, voidedAmount: 50 },
-        ...{ card: { bin: '410000', last4: '0000', scheme: 'visa', expiry: '2066-08-31T23:59:59.999Z' } },
+        id: transaction.id,
+        merchantId: merchant.id,
+        created: createdOf(transaction.id),
+        successful: true,
+        amount: 1_000,
+        pendingAmount: 350,
+        capturedAmount: 600,
+        refundedAmount: 100,
+        voidedAmount: 50,
+        card: { bin: '410000', last4: '0000', scheme: 'visa', expiry: '2066-08-31T23:59:59.999Z' },
         trail: [
           { capture: true, amount: 600 },
           { refund: true, amount: 100 },
@@ -92,7 +110,9 @@ describe('payments seed', () => {
     await json('seed', await file({ merchants: [twin], transactions: [below] }))
     expect(await get(`/transactions/${below.id}`, app.key)).toMatchObject({ transaction: { merchantId: twin.id } })
     const charge = await payments.app.inject({
-      ...{ method: 'POST', url: `/merchants/${twin.id}/transactions`, headers: basic(app.key) },
+      method: 'POST',
+      url: `/merchants/${twin.id}/transactions`,
+      headers: basic(app.key),
       payload: { transactionId: below.id, currency: 'EUR', amount: 5 },
     })
     const { id } = charge.json<{ transaction: { id: string } }>().transaction

@@ -72,7 +72,9 @@ export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<O
   const row = await lanes.write.one(openQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
   return {
-    ...{ verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row) },
+    verdict,
+    identityId: row.identity_id,
+    dispute: row.id === null ? undefined : toDispute(row),
     limit: refusal && { currency: row.currency, amount: row.possible },
   }
 }
@@ -145,7 +147,15 @@ export async function listDisputes(
 function toDispute(row: DisputeColumns): Dispute {
   const { id, amount, due, status, resolved, created } = row
   return {
-    ...{ id, merchantId: row.merchant_id, transactionId: row.transaction_id, amount, currency: row.dispute_currency },
-    ...{ reason: { code: row.reason_code, title: row.reason_title }, due, status, resolved, created },
+    id,
+    merchantId: row.merchant_id,
+    transactionId: row.transaction_id,
+    amount,
+    currency: row.dispute_currency,
+    reason: { code: row.reason_code, title: row.reason_title },
+    due,
+    status,
+    resolved,
+    created,
   }
 }

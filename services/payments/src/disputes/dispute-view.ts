@@ -19,7 +19,12 @@ export const DisputeView = z.object({
 export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
   const { id, merchantId, transactionId, created, amount, currency, reason, due, status, resolved } = dispute
   return {
-    ...{ id, merchantId, transactionId, created: created.toISOString(), amount: Number(amount), currency },
+    id,
+    merchantId,
+    transactionId,
+    created: created.toISOString(),
+    amount: Number(amount),
+    currency,
     reason: { code: reason.code, title: reason.title },
     due: due.toISOString(),
     status,

@@ -21,7 +21,10 @@ export function viewFraud({
   reason,
 }: Fraud): z.infer<typeof FraudView> {
   return {
-    ...{ id, merchantId, transactionId, created: created.toISOString() },
+    id,
+    merchantId,
+    transactionId,
+    created: created.toISOString(),
     ...(reported === null ? {} : { reported: reported.toISOString() }),
     ...(reason === null ? {} : { reason }),
   }

@@ -8,7 +8,9 @@ export interface SimulatedDisputeJob {
 }
 
 export const simulatedDisputeTask = defineTask<SimulatedDisputeJob>('simulated_dispute', {
-  ...{ retryLimit: 5, firstDelaySeconds: 1, longestDelaySeconds: 60 },
+  retryLimit: 5,
+  firstDelaySeconds: 1,
+  longestDelaySeconds: 60,
   timeoutSeconds: 30,
   sealed: false,
 })

@@ -48,9 +48,15 @@ export function startCheck(kept: ChainHead | undefined, test: boolean | undefine
   return {
     test,
     ...startChain(kept),
-    ...{ balance: 0n, lines: 0n, fees: 0n, entries: 0n, trailEntries: 0n },
-    ...{ booked: { balance: 0n, lines: 0n, fees: 0n }, payoutClearing: new Map() },
-    ...{ journal: undefined, trail: undefined },
+    balance: 0n,
+    lines: 0n,
+    fees: 0n,
+    entries: 0n,
+    trailEntries: 0n,
+    booked: { balance: 0n, lines: 0n, fees: 0n },
+    payoutClearing: new Map(),
+    journal: undefined,
+    trail: undefined,
   }
 }
 

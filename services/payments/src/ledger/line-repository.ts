@@ -60,8 +60,18 @@ export async function listLines(
 function toLine(row: LineColumns): Line {
   const { id, test, created, kind, balance, fee, description, amount } = row
   return {
-    ...{ id, merchantId: row.merchant_id, test, created, kind, balance, fee, balanceAfter: row.balance_after },
-    ...{ description, transactionId: row.transaction_id, amount, currency: row.currency },
+    id,
+    merchantId: row.merchant_id,
+    test,
+    created,
+    kind,
+    balance,
+    fee,
+    balanceAfter: row.balance_after,
+    description,
+    transactionId: row.transaction_id,
+    amount,
+    currency: row.currency,
   }
 }
 

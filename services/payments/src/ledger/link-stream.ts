@@ -59,7 +59,13 @@ function toJournalLink({ entries, ...row }: JournalRow): LedgerLink {
     row,
     entries: (entries ?? []).map(
       ([seq, account, currency, amount, test]): EntriesTable => ({
-        ...{ merchant_id: row.merchant_id, journal_id: row.id, seq, account, currency, amount: BigInt(amount), test },
+        merchant_id: row.merchant_id,
+        journal_id: row.id,
+        seq,
+        account,
+        currency,
+        amount: BigInt(amount),
+        test,
       }),
     ),
   }

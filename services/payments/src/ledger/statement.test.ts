@@ -32,9 +32,18 @@ describe('idsOf', () => {
 
 describe('the rows', () => {
   const line: Line = {
-    ...{ id: 'a'.repeat(24), merchantId: 'b'.repeat(24), test: true, created: new Date('2026-03-02T10:20:30.123Z') },
-    ...{ kind: 'refund', balance: -1_234n, fee: 0n, balanceAfter: 766n, transactionId: 'c'.repeat(24) },
-    ...{ description: 'Refund, "x"', amount: 500n, currency: 'JPY' },
+    id: 'a'.repeat(24),
+    merchantId: 'b'.repeat(24),
+    test: true,
+    created: new Date('2026-03-02T10:20:30.123Z'),
+    kind: 'refund',
+    balance: -1_234n,
+    fee: 0n,
+    balanceAfter: 766n,
+    transactionId: 'c'.repeat(24),
+    description: 'Refund, "x"',
+    amount: 500n,
+    currency: 'JPY',
   }
   const bare = { ...line, transactionId: null, amount: null, currency: null, kind: 'adjustment' } as const
 

@@ -29,8 +29,17 @@ export function idsOf({ from, to }: StatementPeriod): { readonly above: string; 
 }
 
 const HEADER = [
-  ...['created', 'line', 'kind', 'description', 'transaction'],
-  ...['transaction currency', 'transaction amount', 'fee', 'amount', 'balance', 'currency'],
+  'created',
+  'line',
+  'kind',
+  'description',
+  'transaction',
+  'transaction currency',
+  'transaction amount',
+  'fee',
+  'amount',
+  'balance',
+  'currency',
 ]
 
 /** The rows before the lines. Amounts are in major units; `currency` is the merchant's. */
@@ -42,8 +51,13 @@ export function statementHead({ from }: StatementPeriod, currency: string, balan
 export function statementRows(lines: readonly Line[], currency: string): string {
   return writeCsv(
     lines.map((line) => [
-      ...[line.created.toISOString(), line.id, line.kind, { text: line.description ?? '' }, line.transactionId ?? ''],
-      ...[line.currency ?? '', line.amount === null ? '' : formatAmount(line.currency ?? '', line.amount)],
+      line.created.toISOString(),
+      line.id,
+      line.kind,
+      { text: line.description ?? '' },
+      line.transactionId ?? '',
+      line.currency ?? '',
+      line.amount === null ? '' : formatAmount(line.currency ?? '', line.amount),
       ...[line.fee, line.balance, line.balanceAfter].map((amount) => formatAmount(currency, amount)),
       currency,
     ]),

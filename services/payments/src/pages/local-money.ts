@@ -6,7 +6,10 @@ import { formatAmount, type Money } from '../money/minor-units.ts'
 export function formatLocalMoney({ currency, amount }: Money, locale: string): string {
   const digits = currencyExponent(currency) ?? 0
   const format = new Intl.NumberFormat(locale, {
-    ...{ style: 'currency', currency, minimumFractionDigits: digits, maximumFractionDigits: digits },
+    style: 'currency',
+    currency,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
   })
   // As decimal text it is exact, whatever its size.
   return format.format(formatAmount(currency, BigInt(amount)) as Intl.StringNumericLiteral)

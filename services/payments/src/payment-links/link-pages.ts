@@ -73,7 +73,8 @@ export function returnPage(
     head: html`<noscript><meta http-equiv="refresh" content="0; url=${address}"></noscript>`,
   } as const
   return renderLinkPage(locale, {
-    ...{ title: say('returnTitle'), ...(test ? {} : leave) },
+    title: say('returnTitle'),
+    ...(test ? {} : leave),
     main: html`
 ${testNotice(test, say)}
 ${DONE_MARK}

@@ -17,8 +17,14 @@ describe('a link', () => {
     expect(
       judge('value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https://a.example/b&recurring=y&x=1'),
     ).toEqual({
-      ...{ payee, currency: 'DKK', money: { currency: 'DKK', amount: 1_099 }, amountFlaw: undefined },
-      ...{ reference: 'R-1', text: 'T', redirect: 'https://a.example/b', recurring: true },
+      payee,
+      currency: 'DKK',
+      money: { currency: 'DKK', amount: 1_099 },
+      amountFlaw: undefined,
+      reference: 'R-1',
+      text: 'T',
+      redirect: 'https://a.example/b',
+      recurring: true,
       query:
         'test=1&value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https%3A%2F%2Fa.example%2Fb&recurring=y&x=1',
     })

@@ -59,7 +59,13 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
   if (!isShortText(text)) return 'text'
   const read = value === undefined ? undefined : readValue(value, currency)
   return {
-    ...{ payee, currency, reference, text, redirect, recurring: recurring === 'y', query: query.toString() },
+    payee,
+    currency,
+    reference,
+    text,
+    redirect,
+    recurring: recurring === 'y',
+    query: query.toString(),
     money: read && 'amount' in read ? { currency, amount: read.amount } : undefined,
     amountFlaw: read && 'flaw' in read ? read.flaw : undefined,
   }

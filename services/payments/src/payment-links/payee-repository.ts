@@ -57,7 +57,12 @@ export async function findLinkPayee(
   if (!row) return undefined
   const { key, website, test, currency } = row
   return {
-    ...{ key, website, test, currency, name: row.name ?? hostOf(website), hasRate: row.rate !== null },
+    key,
+    website,
+    test,
+    currency,
+    name: row.name ?? hostOf(website),
+    hasRate: row.rate !== null,
     canPay: row.can_charge && row.rate !== 'stale' && (test || acquirers.includes(row.acquirer ?? '')),
   }
 }

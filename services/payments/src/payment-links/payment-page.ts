@@ -24,8 +24,15 @@ export interface PaymentPage {
 
 /** What the script says. */
 const SCRIPT_TEXTS = [
-  ...(['numberInvalid', 'expiryInvalid', 'expiryPast', 'codeInvalid', 'fieldsInvalid', 'working'] as const),
-  ...(['connectionLost', 'refusedTds', 'approveFrame'] as const),
+  'numberInvalid',
+  'expiryInvalid',
+  'expiryPast',
+  'codeInvalid',
+  'fieldsInvalid',
+  'working',
+  'connectionLost',
+  'refusedTds',
+  'approveFrame',
 ] as const satisfies readonly TextName[]
 
 /** The page on which a customer enters a card. Without its script the server takes the steps (reference: Payment page). */
@@ -36,7 +43,9 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const flaws = refusal?.field ? { [refusal.field]: refusal.text } : page.flaws
   const hasFlaws = Object.keys(flaws).length > 0
   const checkout = {
-    ...{ api, order: orderOfLink(link), refusals: refusalTable(say) },
+    api,
+    order: orderOfLink(link),
+    refusals: refusalTable(say),
     texts: Object.fromEntries(SCRIPT_TEXTS.map((name) => [name, say(name)])),
   }
   const fields = fieldsOf({ say, flaws, expiry: page.expiry })

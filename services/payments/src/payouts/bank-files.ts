@@ -33,7 +33,12 @@ export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): r
 /** SHA-256 of all that the files of a batch say, however they are written. */
 export function digestBatch({ id, created, debtor, transfers }: BatchMessage): Buffer {
   const told = transfers.map(({ payoutId, merchantId, merchantName, iban, amount, currency }) => [
-    ...[payoutId, merchantId, merchantName, iban, String(amount), currency],
+    payoutId,
+    merchantId,
+    merchantName,
+    iban,
+    String(amount),
+    currency,
   ])
   const { name, iban, bic = null } = debtor
   return createHash('sha256')
@@ -96,7 +101,12 @@ export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
   return writeCsv([
     HEADER,
     ...transfers.map(({ payoutId, merchantId, merchantName, iban, currency, amount }) => [
-      ...[payoutId, merchantId, { text: merchantName }, iban, currency, amount.toString()],
+      payoutId,
+      merchantId,
+      { text: merchantName },
+      iban,
+      currency,
+      amount.toString(),
     ]),
   ])
 }

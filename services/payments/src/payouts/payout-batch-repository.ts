@@ -31,7 +31,9 @@ export async function exportPayouts(
     if (transfers.length === 0) return undefined
     await refuseBatched(trx, transfers)
     const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
-      ...{ id, merchantId, merchantName },
+      id,
+      merchantId,
+      merchantName,
     }))
     const { rows } = await sql<{ id: string; created: Date }>`
       SELECT id, created FROM ${sql.table('new_id')}(${sql.table('random_tag')}())`.execute(trx)

@@ -4,7 +4,9 @@ import type { PayoutSkip } from './payout.ts'
 
 /** Pays every merchant out, where that is done daily. */
 export const payoutTask = defineTask<Record<string, never>>('payout', {
-  ...{ retryLimit: 5, firstDelaySeconds: 60, longestDelaySeconds: 3_600 },
+  retryLimit: 5,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 3_600,
   timeoutSeconds: 10_000,
   sealed: false,
 })

@@ -18,7 +18,13 @@ export const PayoutView = z.object({
 export function viewPayout(payout: Payout): z.infer<typeof PayoutView> {
   const { id, merchantId, created, amount, currency, status, lineId, iban, test } = payout
   return {
-    ...{ id, merchantId, created: created.toISOString(), amount: Number(amount), currency, status, lineId },
+    id,
+    merchantId,
+    created: created.toISOString(),
+    amount: Number(amount),
+    currency,
+    status,
+    lineId,
     bank: { iban },
     test,
   }

@@ -150,7 +150,8 @@ describe('a request that takes too long', () => {
   it('is 414 where its URL is longer than 8 KiB, on no field of its body', async () => {
     const response = await payments.app.inject({ url: `/me?x=${'a'.repeat(9_000)}` })
     expect([response.statusCode, response.json()]).toEqual([
-      ...[414, { code: 'URI_TOO_LONG', message: 'The URL is longer than 8 KiB' }],
+      414,
+      { code: 'URI_TOO_LONG', message: 'The URL is longer than 8 KiB' },
     ])
     expect(response.headers['x-status-code']).toBe('URI_TOO_LONG')
   })

@@ -49,7 +49,10 @@ export const checkout = fp(
 /** A request of the checkout as the order that it brings. */
 export function toOrderRequest(request: FastifyRequest & { readonly body: Order }): OrderRequest {
   return {
-    ...{ order: request.body, address: request.ip, isSecure: request.protocol === 'https', repeat: undefined },
+    order: request.body,
+    address: request.ip,
+    isSecure: request.protocol === 'https',
+    repeat: undefined,
     onMerchant: (merchantId) => {
       request.logFields = { ...request.logFields, merchant_id: merchantId }
     },

@@ -90,7 +90,8 @@ describe('requestInput', () => {
       const method = url === '/lines//' ? 'GET' : 'DELETE'
       const response = await payments.app.inject({ method, url, headers: app.headers })
       expect([url, response.statusCode, response.json()]).toEqual([
-        ...[url, 404],
+        url,
+        404,
         { code: 'NOT_FOUND', message: 'There is no such resource' },
       ])
     }

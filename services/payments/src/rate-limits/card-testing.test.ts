@@ -13,8 +13,13 @@ const LIMITED = { code: 'RATE_LIMITED', message: 'Too many requests' }
 function start() {
   const limits = createRateLimits(
     {
-      ...{ requestsPerSecond: 0, appsPerMinute: 0, failuresPerMinute: 0, checkoutsPerSecond: 0 },
-      ...{ refusalsPerTenMinutes: 3, mailsPerHour: 0, invitationsPerHour: 0 },
+      requestsPerSecond: 0,
+      appsPerMinute: 0,
+      failuresPerMinute: 0,
+      checkoutsPerSecond: 0,
+      refusalsPerTenMinutes: 3,
+      mailsPerHour: 0,
+      invitationsPerHour: 0,
     },
     memoryStore(),
   )

@@ -99,8 +99,15 @@ describe('POST /apps', () => {
     const created = expect.any(Date)
     expect(rows).toEqual([
       {
-        ...{ id: ID, app_id: id, mac: keyMac(createSecretKey(Buffer.alloc(32, 7)), key), hint: key.slice(-4), created },
-        ...{ scopes: null, expires: null, last_used: null, revoked: null },
+        id: ID,
+        app_id: id,
+        mac: keyMac(createSecretKey(Buffer.alloc(32, 7)), key),
+        hint: key.slice(-4),
+        created,
+        scopes: null,
+        expires: null,
+        last_used: null,
+        revoked: null,
       },
     ])
     const app = await payments.database.db.selectFrom('apps').selectAll().where('id', '=', id).executeTakeFirstOrThrow()

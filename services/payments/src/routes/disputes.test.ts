@@ -65,8 +65,15 @@ function dueOf(created: string): string {
 function expected(id: string, transactionId: string, changes: object = {}) {
   const created = createdOf(id)
   return {
-    ...{ id, merchantId, transactionId, created, amount: 300, currency: 'EUR' },
-    ...{ reason: { code: 4853, title: 'Cardholder dispute' }, due: dueOf(created), status: 'open' },
+    id,
+    merchantId,
+    transactionId,
+    created,
+    amount: 300,
+    currency: 'EUR',
+    reason: { code: 4853, title: 'Cardholder dispute' },
+    due: dueOf(created),
+    status: 'open',
     ...changes,
   }
 }
@@ -195,8 +202,15 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(Math.abs(Date.parse(closed.resolved ?? '') - Date.now())).toBeLessThan(60_000)
     expect(await amounts(transactionId)).toMatchObject({ disputed: 0n, lost: 0n, trail_length: 2 })
     expect(await trail(transactionId)).toEqual({
-      ...{ kind: 'disputeWon', amount: 200n, gross: 0n, fee_flat: 0n, fee_rate: 0n, balance: 0n, line_id: null },
-      ...{ dispute_id: dispute.id, descriptor: 'Coffee & John' },
+      kind: 'disputeWon',
+      amount: 200n,
+      gross: 0n,
+      fee_flat: 0n,
+      fee_rate: 0n,
+      balance: 0n,
+      line_id: null,
+      dispute_id: dispute.id,
+      descriptor: 'Coffee & John',
     })
     expect(await line(transactionId)).toMatchObject({ kind: 'capture' })
     await open(transactionId, { amount: 300 })
@@ -218,7 +232,12 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
       balance: -19_386n,
     })
     expect(await line(transactionId)).toEqual({
-      ...{ id: posted?.line_id, kind: 'dispute', balance: -19_386n, fee: 18_640n, amount: 100n, currency: 'EUR' },
+      id: posted?.line_id,
+      kind: 'dispute',
+      balance: -19_386n,
+      fee: 18_640n,
+      amount: 100n,
+      currency: 'EUR',
       description: `Dispute ${transactionId}`,
     })
   })

@@ -28,7 +28,9 @@ afterAll(() => payments.close())
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const report = (payload: object | string = {}, headers: object = {}, id = transactionId) =>
   payments.app.inject({
-    ...{ method: 'POST', url: `/test/transactions/${id}/frauds`, headers: { ...member.headers, ...headers } },
+    method: 'POST',
+    url: `/test/transactions/${id}/frauds`,
+    headers: { ...member.headers, ...headers },
     payload,
   })
 const get = (url: string, headers: object = {}) =>
@@ -136,7 +138,9 @@ describe('a test card that is reported as fraud', () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const source = await customerPayment(payments, id, { number: '1000000000030000' })
     const charge = await payments.app.inject({
-      ...{ method: 'POST', url: `/merchants/${id}/transactions`, headers: member.headers },
+      method: 'POST',
+      url: `/merchants/${id}/transactions`,
+      headers: member.headers,
       payload: { transactionId: source, currency: 'EUR', amount: 1 },
     })
     const { transaction } = charge.json<{ transaction: Shown }>()

@@ -103,9 +103,17 @@ describe('POST /merchants', () => {
     expect(state).toMatchObject({ table_name: 'merchants', row_id: id })
     expect(await db.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       {
-        ...{ merchant_id: id, currency: 'DKK', balance: 0n, last_id: state?.id, line_count: 0n },
-        ...{ chain_head: Buffer.alloc(32), chain_length: 0n, clock_offset: 0n, expired_id: '' },
-        ...{ state_head: state?.hash, state_length: 1n },
+        merchant_id: id,
+        currency: 'DKK',
+        balance: 0n,
+        last_id: state?.id,
+        line_count: 0n,
+        chain_head: Buffer.alloc(32),
+        chain_length: 0n,
+        clock_offset: 0n,
+        expired_id: '',
+        state_head: state?.hash,
+        state_length: 1n,
       },
     ])
     expect(await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).execute()).toMatchObject([

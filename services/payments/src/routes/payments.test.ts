@@ -47,15 +47,33 @@ describe('POST /payments', () => {
     expect([status, body]).toEqual([201, { authorizationId: id, transactionId: id }])
     expect(headers['access-control-allow-origin']).toBe('*')
     expect(await get(id)).toEqual({
-      ...{ id, merchantId: merchant.id, test: true, created: createdOf(id), currency: 'EUR', amount: 1_000 },
-      ...{ descriptor: 'Cafe ?r? & S?n, order ', reference: 'R-1' },
-      ...{ pendingAmount: 1_000, capturedAmount: 0, refundedAmount: 0, voidedAmount: 0, disputedAmount: 0 },
+      id,
+      merchantId: merchant.id,
+      test: true,
+      created: createdOf(id),
+      currency: 'EUR',
+      amount: 1_000,
+      descriptor: 'Cafe ?r? & S?n, order ',
+      reference: 'R-1',
+      pendingAmount: 1_000,
+      capturedAmount: 0,
+      refundedAmount: 0,
+      voidedAmount: 0,
+      disputedAmount: 0,
       card: {
-        ...{ bin: '100000', last4: '0000', expiry: '2066-08-31T23:59:59.999Z', scheme: 'visa' },
+        bin: '100000',
+        last4: '0000',
+        expiry: '2066-08-31T23:59:59.999Z',
+        scheme: 'visa',
         code: { present: true },
       },
-      ...{ tds: 'full', recurring: false, successful: true, error: false, trail: [] },
-      ...{ custom: { cart: [1, 2], reference: 'R-1' }, unplanned: { merchant: true } },
+      tds: 'full',
+      recurring: false,
+      successful: true,
+      error: false,
+      trail: [],
+      custom: { cart: [1, 2], reference: 'R-1' },
+      unplanned: { merchant: true },
     })
   })
 
@@ -108,12 +126,16 @@ describe('POST /payments', () => {
     const { body } = await walk(browser, await order({ amount: undefined, plan, number: '1000000000010000' }))
     expect(await get(body.transactionId)).toMatchObject({ amount: 0, currency: 'EUR', pendingAmount: 0, plan })
     const charge = await payments.app.inject({
-      ...{ method: 'POST', url: `/merchants/${merchant.id}/transactions`, headers: app.headers },
+      method: 'POST',
+      url: `/merchants/${merchant.id}/transactions`,
+      headers: app.headers,
       payload: { transactionId: body.transactionId, currency: 'EUR', amount: 900 },
     })
     expect(charge.statusCode).toBe(201)
     expect(await get(charge.json().transaction.id)).toMatchObject({
-      ...{ sourceTransactionId: body.transactionId, recurring: true, card: { code: { present: false } } },
+      sourceTransactionId: body.transactionId,
+      recurring: true,
+      card: { code: { present: false } },
     })
     const instruments = await payments.database.db
       .selectFrom('instruments')
@@ -223,7 +245,9 @@ describe('POST /payments', () => {
 
   it('400: judges merchant, mode, amount, tokens, network and month in this order, and keeps refusals from the network on', async () => {
     const bad = {
-      ...{ integration: { key: UNKNOWN_KEY }, test: undefined, amount: undefined },
+      integration: { key: UNKNOWN_KEY },
+      test: undefined,
+      amount: undefined,
       card: { number: { token: 'x' }, code: { token: 'x' }, expiry: { month: 1, year: 2020 } },
     }
     const token = async (number: string) => (await makeOrder(browser, { key: merchant.key, number })).card
@@ -240,8 +264,12 @@ describe('POST /payments', () => {
     const codes = []
     for (const each of orders) codes.push((await browser.send('/payments', each)).body.code)
     expect(codes).toEqual([
-      ...['PAYMENT_INTEGRATION_KEY_UNKNOWN', 'TEST_MODE_MIXED', 'REQUEST_INVALID', 'TOKEN_INVALID'],
-      ...['PAYMENT_CARD_SCHEME_UNKNOWN', 'PAYMENT_CARD_EXPIRED'],
+      'PAYMENT_INTEGRATION_KEY_UNKNOWN',
+      'TEST_MODE_MIXED',
+      'REQUEST_INVALID',
+      'TOKEN_INVALID',
+      'PAYMENT_CARD_SCHEME_UNKNOWN',
+      'PAYMENT_CARD_EXPIRED',
     ])
     const kept = (await list()).slice(0, -before.length || undefined)
     expect(kept.map(({ error }) => error.code)).toEqual([6, 29])
@@ -263,7 +291,8 @@ describe('POST /payments', () => {
     const { db } = payments.database
     await db.deleteFrom('fx_rates').where('currency', '=', 'AFN').execute()
     expect((await browser.send('/payments', given)).body).toEqual({
-      ...{ code: REQUEST_INVALID, message: 'amount.currency has no exchange rate' },
+      code: REQUEST_INVALID,
+      message: 'amount.currency has no exchange rate',
     })
     await db
       .updateTable('merchants')
@@ -304,8 +333,10 @@ describe('POST /payments with an Idempotency-Key', () => {
     const pay = () => browser.send('/payments', given, repeat('k-2'))
     const [first, again] = [await pay(), await pay()]
     expect(first.body).toEqual({
-      ...{ code: 'PAYMENT_CARD_SCHEME_UNSUPPORTED', message: 'Invalid card number or card not supported' },
-      ...{ scheme: 'visa', supported: ['visa', 'mastercard'] },
+      code: 'PAYMENT_CARD_SCHEME_UNSUPPORTED',
+      message: 'Invalid card number or card not supported',
+      scheme: 'visa',
+      supported: ['visa', 'mastercard'],
     })
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
     expect((await list()).length).toBe(before + 1)
@@ -317,7 +348,8 @@ describe('POST /payments with an Idempotency-Key', () => {
     const refused = { ...given, test: { card: { scheme: 'unknown' } } }
     expect((await browser.send('/payments', refused, repeat('k-3'))).status).toBe(400)
     expect((await browser.send('/payments', given, repeat('k-3'))).body).toEqual({
-      ...{ code: REQUEST_INVALID, message: 'Idempotency-Key was used with another body' },
+      code: REQUEST_INVALID,
+      message: 'Idempotency-Key was used with another body',
     })
     expect((await browser.send('/payments', given, repeat('a b'))).body.code).toBe(REQUEST_INVALID)
   })

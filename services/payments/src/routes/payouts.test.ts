@@ -66,8 +66,15 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect([response.statusCode, payout]).toEqual([
       201,
       {
-        ...{ id: payout.id, merchantId: id, created: createdOf(payout.id), amount: 9_840, currency: 'EUR' },
-        ...{ status: 'settled', lineId: payout.lineId, bank: { iban }, test: true },
+        id: payout.id,
+        merchantId: id,
+        created: createdOf(payout.id),
+        amount: 9_840,
+        currency: 'EUR',
+        status: 'settled',
+        lineId: payout.lineId,
+        bank: { iban },
+        test: true,
       },
     ])
     expect(await balance(id)).toBe(0n)
@@ -77,8 +84,14 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     const { db } = payments.database
     const line = await db.selectFrom('lines').selectAll().where('id', '=', payout.lineId).executeTakeFirst()
     expect(line).toMatchObject({
-      ...{ kind: 'payout', balance: -9_840n, fee: 0n, description: `Payout ${payout.id}`, transaction_id: null },
-      ...{ amount: null, currency: null, balance_after: 0n },
+      kind: 'payout',
+      balance: -9_840n,
+      fee: 0n,
+      description: `Payout ${payout.id}`,
+      transaction_id: null,
+      amount: null,
+      currency: null,
+      balance_after: 0n,
     })
     const entries = await db
       .selectFrom('entries')

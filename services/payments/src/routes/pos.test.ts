@@ -62,8 +62,11 @@ describe('GET /pos', () => {
     expect(JSON.parse(json)).toMatchObject({
       api: 'https://payments.example',
       order: {
-        ...{ integration: { key: shop.key }, test: {}, amount: { currency: 'USD', exponent: 2, value: 1_090 } },
-        ...{ custom: { reference: 'R-1', text: 'T' }, unplanned: { merchant: true, customer: true } },
+        integration: { key: shop.key },
+        test: {},
+        amount: { currency: 'USD', exponent: 2, value: 1_090 },
+        custom: { reference: 'R-1', text: 'T' },
+        unplanned: { merchant: true, customer: true },
       },
     })
     expect(body).toContain('By paying you allow Corner &lt;Shop&gt; &amp; Co to charge this card again')

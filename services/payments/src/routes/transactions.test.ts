@@ -33,14 +33,29 @@ describe('GET /transactions/:transactionId', () => {
     expect(response.statusCode).toBe(200)
     expect(response.json()).toEqual({
       transaction: {
-        ...{ id, merchantId, test: true, created: createdOf(id), currency: 'JPY', amount: 300 },
+        id,
+        merchantId,
+        test: true,
+        created: createdOf(id),
+        currency: 'JPY',
+        amount: 300,
         descriptor: 'Coffee & John',
-        ...{ pendingAmount: 300, capturedAmount: 0, refundedAmount: 0, voidedAmount: 0, disputedAmount: 0 },
+        pendingAmount: 300,
+        capturedAmount: 0,
+        refundedAmount: 0,
+        voidedAmount: 0,
+        disputedAmount: 0,
         card: {
-          ...{ bin: '200000', last4: '0000', expiry: '2066-08-31T23:59:59.999Z', scheme: 'mastercard' },
+          bin: '200000',
+          last4: '0000',
+          expiry: '2066-08-31T23:59:59.999Z',
+          scheme: 'mastercard',
           code: { present: expect.any(Boolean) },
         },
-        ...{ recurring: false, successful: true, error: false, trail: [] },
+        recurring: false,
+        successful: true,
+        error: false,
+        trail: [],
       },
     })
     expect((await get(`/transactions/${id}/`)).body).toBe(response.body)
@@ -60,8 +75,15 @@ describe('GET /transactions/:transactionId', () => {
     const made = await post(`/merchants/${merchantId}/transactions`, charge)
     const { id } = made.json<{ transaction: { id: string } }>().transaction
     expect((await get(`/transactions/${id}`)).json().transaction).toMatchObject({
-      ...{ id, recurring: true, custom, descriptor: 'Again', reference: 'r 1', sourceTransactionId: source },
-      ...{ card: { code: { present: false } }, successful: true, error: false },
+      id,
+      recurring: true,
+      custom,
+      descriptor: 'Again',
+      reference: 'r 1',
+      sourceTransactionId: source,
+      card: { code: { present: false } },
+      successful: true,
+      error: false,
     })
   })
 
@@ -77,7 +99,12 @@ describe('GET /transactions/:transactionId', () => {
     const [refused] = list.json<{ id: string }[]>()
     expect((await get(`/transactions/${refused?.id}`)).json()).toEqual({ transaction: refused })
     expect(refused).toMatchObject({
-      ...{ successful: false, error: made.json(), amount: 100, pendingAmount: 0, capturedAmount: 0, trail: [] },
+      successful: false,
+      error: made.json(),
+      amount: 100,
+      pendingAmount: 0,
+      capturedAmount: 0,
+      trail: [],
     })
     expect(made.json()).toMatchObject({ code: 7 })
   })
@@ -100,22 +127,22 @@ describe('GET /transactions/:transactionId', () => {
     expect(transaction.disputedAmount).toBe(200)
     expect(transaction.trail.slice(1)).toEqual([
       {
-        ...{
-          id: expect.any(String),
-          dispute: { id: disputes[0], won: true },
-          created: expect.any(String),
-          amount: 100,
-        },
-        ...{ balance: 0, fee: { flat: 0, rate: 0 }, descriptor: 'Coffee & John' },
+        id: expect.any(String),
+        dispute: { id: disputes[0], won: true },
+        created: expect.any(String),
+        amount: 100,
+        balance: 0,
+        fee: { flat: 0, rate: 0 },
+        descriptor: 'Coffee & John',
       },
       {
-        ...{
-          id: expect.any(String),
-          dispute: { id: disputes[1], lost: true },
-          created: expect.any(String),
-          amount: 200,
-        },
-        ...{ balance: -200 - 18_640, fee: { flat: 18_640, rate: 0 }, descriptor: 'Coffee & John' },
+        id: expect.any(String),
+        dispute: { id: disputes[1], lost: true },
+        created: expect.any(String),
+        amount: 200,
+        balance: -200 - 18_640,
+        fee: { flat: 18_640, rate: 0 },
+        descriptor: 'Coffee & John',
         lineId: expect.any(String),
       },
     ])

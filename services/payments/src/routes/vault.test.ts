@@ -69,7 +69,9 @@ describe('POST /vault', () => {
       ...(await Promise.all(
         ['{', '[]', '"a"', '{"__proto__":1}'].map((payload) =>
           payments.app.inject({
-            ...{ method: 'POST', url: '/vault', payload },
+            method: 'POST',
+            url: '/vault',
+            payload,
             headers: { 'accept-version': '1', 'content-type': 'application/json' },
           }),
         ),

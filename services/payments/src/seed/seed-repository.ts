@@ -41,8 +41,19 @@ export async function insertSeedMerchant(
 ): Promise<boolean> {
   const { id, key, name, currency, test, email, website, descriptor, company, bank } = merchant
   const row = {
-    ...{ id, key, name, currency, test, email, website, descriptor, claim, pricing },
-    ...{ country: company.country, company_number: company.number, iban: bank?.iban },
+    id,
+    key,
+    name,
+    currency,
+    test,
+    email,
+    website,
+    descriptor,
+    claim,
+    pricing,
+    country: company.country,
+    company_number: company.number,
+    iban: bank?.iban,
   }
   const { rows } = await sql<{ isNew: boolean }>`
     SELECT ${sql.table('seed_merchant')}(${JSON.stringify(row)}::jsonb) AS "isNew"`.execute(db)

@@ -5,9 +5,26 @@ const PAN = '4111111111111111'
 
 /** A card number in groups, with whatever between them. */
 const SEPARATED = [
-  ...['.', '_', '\u2009', '\u00a0', '  ', ',', '/', ', ', ' - ', '%E2%80%89', '%C2%A0', '%20%20', '%5F', ':', '":"'],
+  '.',
+  '_',
+  '\u2009',
+  '\u00a0',
+  '  ',
+  ',',
+  '/',
+  ', ',
+  ' - ',
+  '%E2%80%89',
+  '%C2%A0',
+  '%20%20',
+  '%5F',
+  ':',
+  '":"',
   // Without the bytes of UTF-8 being decoded; as JSON writes a tabulator, and a control character.
-  ...['\u00e2\u0080\u0089', '\u00c2\u00a0', '\\t', '\\u001f'],
+  '\u00e2\u0080\u0089',
+  '\u00c2\u00a0',
+  '\\t',
+  '\\u001f',
 ].flatMap((separator) =>
   [
     ['4111', '1111', '1111', '1111'],

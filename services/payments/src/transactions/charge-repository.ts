@@ -90,7 +90,10 @@ export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<
   const row = await lanes.write.one(beginQuery, { ...input, charge })
   const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
   return {
-    ...{ verdict, identityId: row.identity_id, attempt: toAttempt(row), end: toEnd(row) },
+    verdict,
+    identityId: row.identity_id,
+    attempt: toAttempt(row),
+    end: toEnd(row),
     // A refusal with a processing error is an end.
     refusal: refusal === 'refused' ? undefined : refusal,
   }

@@ -156,7 +156,9 @@ describe('createOperationQueue, when the first request does not end', () => {
     const first = run(operationOf(id(1), withKey('k')))
     await turn()
     const late = expect(run(operationOf(id(1), changes))).rejects.toMatchObject({
-      ...{ status, code, headers: { 'retry-after': '1' } },
+      status,
+      code,
+      headers: { 'retry-after': '1' },
     })
     await vi.advanceTimersByTimeAsync(5_000)
     await late

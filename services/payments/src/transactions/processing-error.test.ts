@@ -17,7 +17,13 @@ it('tells a client the members of the wire, and nothing else of the table', () =
 it('knows 29 errors; 23 and 24 do not exist', () => {
   expect(table.errors.map(({ code }) => code)).toEqual([
     ...Array.from({ length: 22 }, (_, index) => index + 1),
-    ...[25, 26, 27, 28, 29, 30, 31],
+    25,
+    26,
+    27,
+    28,
+    29,
+    30,
+    31,
   ])
   for (const code of [0, 23, 24, 32]) expect(() => processingError(code)).toThrow(RangeError)
 })
@@ -30,8 +36,11 @@ it('finds the processing error of each status code that has one', () => {
   }
   expect(processingErrorOf('PAYMENT_INSUFFICIENT_FUNDS')).toBe(7)
   expect([7, 8, 27, 28, 29].map(statusCodeOf)).toEqual([
-    ...['PAYMENT_INSUFFICIENT_FUNDS', 'PAYMENT_RECEIVER_BLOCKED', 'PAYMENT_INTEGRATION_DISABLED'],
-    ...['PAYMENT_INTEGRATION_DISABLED', 'PAYMENT_CARD_SCHEME_UNKNOWN'],
+    'PAYMENT_INSUFFICIENT_FUNDS',
+    'PAYMENT_RECEIVER_BLOCKED',
+    'PAYMENT_INTEGRATION_DISABLED',
+    'PAYMENT_INTEGRATION_DISABLED',
+    'PAYMENT_CARD_SCHEME_UNKNOWN',
   ])
   expect(isRefusal('NOT_A_CODE')).toBe(false)
 })

@@ -183,7 +183,9 @@ async function keepException(
   const reference = shown(event)
   const payload = { ...event, reference, acquirer, problem }
   await insertException(db, {
-    ...{ merchantId: event.merchantId, reference: `event ${acquirer}:${event.reference}`, payload },
+    merchantId: event.merchantId,
+    reference: `event ${acquirer}:${event.reference}`,
+    payload,
   })
   logger.error({ acquirer, reference, problem }, 'an event of an acquirer could not be applied')
 }

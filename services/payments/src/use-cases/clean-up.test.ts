@@ -48,8 +48,15 @@ describe('cleanUp', () => {
       .values([...old, eventAt(ago(29 * 24), 0), eventAt(ago(0), 0)])
       .execute()
     expect(await cleanUp(db, KEEP)).toEqual({
-      ...{ idempotency: 1, merchant_creations: 1, spent_tokens: 1, events: 2_500 },
-      ...{ payment_sessions: 0, invitations: 0, token_merchants: 1, app_invitations: 0, apps: 0 },
+      idempotency: 1,
+      merchant_creations: 1,
+      spent_tokens: 1,
+      events: 2_500,
+      payment_sessions: 0,
+      invitations: 0,
+      token_merchants: 1,
+      app_invitations: 0,
+      apps: 0,
     })
     expect(await db.selectFrom('idempotency').select('key').execute()).toEqual([{ key: 'k1' }])
     expect(await db.selectFrom('merchant_creations').select('key').execute()).toEqual([{ key: 'new' }])

@@ -22,7 +22,11 @@ function formOf(pageId: string): LinkPayment {
   const tokenOf = (type: 'pcn' | 'pcsc', value: string) => tokenizeCard(payments.deps, { type, value }).token
   const card = { number: tokenOf('pcn', '1000000000010000'), code: tokenOf('pcsc', '111') }
   return {
-    ...{ link, pageId, address: '192.0.2.1', isSecure: true, returnUrl: 'https://payments.example/pos/pay' },
+    link,
+    pageId,
+    address: '192.0.2.1',
+    isSecure: true,
+    returnUrl: 'https://payments.example/pos/pay',
     card: { ...card, expiry: { year: 2066, month: 8 }, hints: [] },
   }
 }

@@ -117,7 +117,11 @@ export function sealSeed(
 ): SeededTransaction {
   const network = schemeOf(number, { test })
   return {
-    ...{ id, merchantId, currency, amount, created },
+    id,
+    merchantId,
+    currency,
+    amount,
+    created,
     instrument: {
       id: instrumentId,
       ...vault.seal(number, { merchantId, instrumentId }),

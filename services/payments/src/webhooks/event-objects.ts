@@ -41,17 +41,27 @@ const objects: Readonly<Record<Noun, EventObject>> = {
     ({ created, amount, pending, captured, refunded, voided, disputed, ...row }) =>
       viewTransaction(
         toTransaction({
-          ...{ ...row, created: new Date(created), amount: BigInt(amount), pending: BigInt(pending) },
-          ...{ captured: BigInt(captured), refunded: BigInt(refunded), voided: BigInt(voided) },
+          ...row,
+          created: new Date(created),
+          amount: BigInt(amount),
+          pending: BigInt(pending),
+          captured: BigInt(captured),
+          refunded: BigInt(refunded),
+          voided: BigInt(voided),
           disputed: BigInt(disputed),
         }),
       ),
   ),
   dispute: eventObject(rowOf<DisputeJson>('disputes'), (row, what) =>
     viewDispute({
-      ...{ id: row.id, merchantId: row.merchant_id, transactionId: row.transaction_id, currency: row.currency },
-      ...{ amount: BigInt(row.amount), reason: { code: row.reason_code, title: row.reason_title } },
-      ...{ due: new Date(row.due), created: new Date(row.created) },
+      id: row.id,
+      merchantId: row.merchant_id,
+      transactionId: row.transaction_id,
+      currency: row.currency,
+      amount: BigInt(row.amount),
+      reason: { code: row.reason_code, title: row.reason_title },
+      due: new Date(row.due),
+      created: new Date(row.created),
       ...(what === 'opened' || row.resolved === null
         ? { status: 'open', resolved: null }
         : { status: row.status, resolved: new Date(row.resolved) }),
@@ -59,21 +69,34 @@ const objects: Readonly<Record<Noun, EventObject>> = {
   ),
   fraud: eventObject(rowOf<FraudJson>('frauds'), (row) =>
     viewFraud({
-      ...{ id: row.id, merchantId: row.merchant_id, transactionId: row.transaction_id, reason: row.reason },
-      ...{ reported: row.reported === null ? null : new Date(row.reported), created: new Date(row.created) },
+      id: row.id,
+      merchantId: row.merchant_id,
+      transactionId: row.transaction_id,
+      reason: row.reason,
+      reported: row.reported === null ? null : new Date(row.reported),
+      created: new Date(row.created),
     }),
   ),
   payout: eventObject(rowOf<PayoutJson>('payouts'), (row, what) =>
     viewPayout({
-      ...{ id: row.id, merchantId: row.merchant_id, amount: BigInt(row.amount), currency: row.currency },
-      ...{ status: what === 'created' ? what : row.status, lineId: row.line_id, iban: row.iban, test: row.test },
+      id: row.id,
+      merchantId: row.merchant_id,
+      amount: BigInt(row.amount),
+      currency: row.currency,
+      status: what === 'created' ? what : row.status,
+      lineId: row.line_id,
+      iban: row.iban,
+      test: row.test,
       created: new Date(row.created),
     }),
   ),
   merchant: eventObject(sql<MerchantJson>`r.data`, ({ company_number, tds_mode, created, balance, ...row }) =>
     viewMerchant({
-      ...{ ...row, companyNumber: company_number, tdsMode: tds_mode },
-      ...{ balance: BigInt(balance), created: new Date(created) },
+      ...row,
+      companyNumber: company_number,
+      tdsMode: tds_mode,
+      balance: BigInt(balance),
+      created: new Date(created),
     }),
   ),
   // Without a hint of its key, which may be another by now. A name never changes.

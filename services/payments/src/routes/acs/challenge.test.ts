@@ -29,7 +29,9 @@ async function open(
   returnUrl = RETURN_URL,
 ): Promise<Opened> {
   const order = await makeOrder(browser, {
-    ...{ key: merchant.key, returnUrl, number: '1000000000001234' },
+    key: merchant.key,
+    returnUrl,
+    number: '1000000000001234',
     amount: { currency: 'EUR', exponent: 2, value: 123_456 },
   })
   const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
@@ -44,7 +46,9 @@ const get = (state: string, headers = {}) =>
   payments.app.inject({ method: 'GET', url: '/acs/challenge', query: { state }, headers })
 const post = (fields: Record<string, string>, headers = {}) =>
   payments.app.inject({
-    ...{ method: 'POST', url: '/acs/challenge', payload: new URLSearchParams(fields).toString() },
+    method: 'POST',
+    url: '/acs/challenge',
+    payload: new URLSearchParams(fields).toString(),
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
   })
 const policy = (formTargets = '') =>
@@ -59,7 +63,9 @@ describe('POST /acs/challenge', () => {
     expect(page.headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': policy(),
-      ...{ 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' },
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
     })
     expect(page.headers).not.toHaveProperty('set-cookie')
     expect(page.body).toContain('<dd>&lt;Coffee&gt; &amp; &quot;John&quot;</dd>')

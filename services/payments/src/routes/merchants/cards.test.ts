@@ -29,7 +29,9 @@ afterAll(() => payments.close())
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const send = (method: 'GET' | 'POST', url: string, payload?: object | string, headers: object = {}) =>
   payments.app.inject({
-    ...{ method, url, headers: { ...member.headers, ...headers } },
+    method,
+    url,
+    headers: { ...member.headers, ...headers },
     ...(payload === undefined ? {} : { payload }),
   })
 const save = (payload: object | string, headers: object = {}, id = merchantId) =>
@@ -51,8 +53,15 @@ describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
       200,
       {
         card: {
-          ...{ id, merchantId, created: createdOf(id), bin: '410000', last4: '0000' },
-          ...{ expiry: '2066-08-31T23:59:59.999Z', scheme: 'visa', notes, deleted: null },
+          id,
+          merchantId,
+          created: createdOf(id),
+          bin: '410000',
+          last4: '0000',
+          expiry: '2066-08-31T23:59:59.999Z',
+          scheme: 'visa',
+          notes,
+          deleted: null,
         },
       },
     ])

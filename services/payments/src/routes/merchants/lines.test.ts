@@ -49,7 +49,10 @@ describe('GET /merchants/:merchantId/lines', () => {
       return { id, merchantId, test: true, created: createdOf(id), balance, balanceAfter, ...rest }
     }
     const card = (word: string, fee: number, amount: number) => ({
-      ...{ fee, description: `${word} ${transactionId}`, transactionId, amount: { currency: 'DKK', amount } },
+      fee,
+      description: `${word} ${transactionId}`,
+      transactionId,
+      amount: { currency: 'DKK', amount },
     })
     const paid = lines[0]?.description.slice('Payout '.length)
     expect(lines).toEqual([

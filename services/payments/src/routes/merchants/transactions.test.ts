@@ -21,7 +21,11 @@ const north: Acquirer = {
     asked.push(request)
     return answer(request)
   },
-  ...{ inquire: unused, reverse: unused, submit: unused, events: unused, acknowledge: unused },
+  inquire: unused,
+  reverse: unused,
+  submit: unused,
+  events: unused,
+  acknowledge: unused,
 }
 function unused(): never {
   throw new Error('not asked for here')
@@ -79,27 +83,35 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect([response.statusCode, response.body]).toEqual([201, `{"transaction":{"id":"${id}"}}\n`])
     const { instrument_id } = (await row(source)) ?? {}
     expect(await row(id)).toEqual({
-      ...{
-        merchant_id: merchantId,
-        id,
-        created: new Date(createdOf(id)),
-        instrument_id,
-        source_id: source,
-        test: true,
-      },
-      ...{ currency: 'EUR', amount: 300n, descriptor: 'Coffee & John', reference: null, pending: 300n, captured: 0n },
-      ...{
-        refunded: 0n,
-        voided: 0n,
-        disputed: 0n,
-        lost: 0n,
-        trail_length: 0,
-        custom: null,
-        tds: null,
-        recurring: true,
-      },
-      ...{ successful: true, error_code: null, plan: null, unplanned: null, code_present: false, session_id: null },
-      ...{ acquirer: null, acquirer_ref: expect.stringMatching(/^sim_[0-9a-f]{24}$/), disputed_at_capture: false },
+      merchant_id: merchantId,
+      id,
+      created: new Date(createdOf(id)),
+      instrument_id,
+      source_id: source,
+      test: true,
+      currency: 'EUR',
+      amount: 300n,
+      descriptor: 'Coffee & John',
+      reference: null,
+      pending: 300n,
+      captured: 0n,
+      refunded: 0n,
+      voided: 0n,
+      disputed: 0n,
+      lost: 0n,
+      trail_length: 0,
+      custom: null,
+      tds: null,
+      recurring: true,
+      successful: true,
+      error_code: null,
+      plan: null,
+      unplanned: null,
+      code_present: false,
+      session_id: null,
+      acquirer: null,
+      acquirer_ref: expect.stringMatching(/^sim_[0-9a-f]{24}$/),
+      disputed_at_capture: false,
     })
   })
 
@@ -113,7 +125,9 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect(second).toMatchObject({ custom, reference: 'own' })
     const form = `transactionId=${transactionId}&currency=USD&amount=1&custom[a]=1&custom[b][c]=yes&descriptor=`
     expect(await row(idOf(await post(form, FORM)))).toMatchObject({
-      ...{ custom: { a: '1', b: { c: 'yes' } }, descriptor: 'Coffee & John', reference: null },
+      custom: { a: '1', b: { c: 'yes' } },
+      descriptor: 'Coffee & John',
+      reference: null,
     })
   })
 
@@ -141,8 +155,17 @@ describe('POST /merchants/:merchantId/transactions', () => {
       expect(response.json()).toEqual(processingError(code))
       expect(response.body.split('\n')).toHaveLength(2)
       expect(await newest()).toMatchObject({
-        ...{ source_id: transactionId, successful: false, error_code: code, amount: 300n, recurring: true },
-        ...{ pending: 0n, captured: 0n, refunded: 0n, voided: 0n, disputed: 0n, trail_length: 0 },
+        source_id: transactionId,
+        successful: false,
+        error_code: code,
+        amount: 300n,
+        recurring: true,
+        pending: 0n,
+        captured: 0n,
+        refunded: 0n,
+        voided: 0n,
+        disputed: 0n,
+        trail_length: 0,
       })
     },
   )
@@ -301,8 +324,13 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(await row(id)).toMatchObject({ acquirer: 'north', acquirer_ref: 'north-1', test: false, pending: 500n })
     const [request] = asked.splice(0)
     expect(request).toMatchObject({
-      ...{ merchantId: live, money: { currency: 'EUR', amount: 500 }, descriptor: 'Coffee & John' },
-      ...{ initiator: 'merchant', planned: false, networkRef: null, card: { expiry: '2066-08-31', scheme: 'visa' } },
+      merchantId: live,
+      money: { currency: 'EUR', amount: 500 },
+      descriptor: 'Coffee & John',
+      initiator: 'merchant',
+      planned: false,
+      networkRef: null,
+      card: { expiry: '2066-08-31', scheme: 'visa' },
     })
     expect(request?.card.number()).toBe(number)
     const attempts = await payments.database.db

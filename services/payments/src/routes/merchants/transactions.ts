@@ -38,15 +38,21 @@ const ChargeBody = z
     reference: reference().optional(),
   })
   .refine(({ transactionId, authorizationId, cardId }) => transactionId ?? authorizationId ?? cardId, {
-    ...{ path: ['transactionId'], error: 'is required', when: () => true },
+    path: ['transactionId'],
+    error: 'is required',
+    when: () => true,
   })
   .refine(({ transactionId, authorizationId }) => isSame(transactionId, authorizationId), {
     path: ['authorizationId'],
-    ...{ error: 'must be the same as transactionId', params: { code: 'MISMATCH' }, when: () => true },
+    error: 'must be the same as transactionId',
+    params: { code: 'MISMATCH' },
+    when: () => true,
   })
   .refine(({ transactionId, authorizationId, cardId }) => !cardId || !(transactionId ?? authorizationId), {
     path: ['cardId'],
-    ...{ error: 'cannot be given beside a transaction', params: { code: 'DUPLICATE' }, when: () => true },
+    error: 'cannot be given beside a transaction',
+    params: { code: 'DUPLICATE' },
+    when: () => true,
   })
 
 const TransactionListQuery = ListQuery.extend({

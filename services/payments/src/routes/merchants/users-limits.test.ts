@@ -17,7 +17,9 @@ afterAll(() => payments.close())
 async function invite(app: TestApp, merchantId: string, address: string): Promise<number> {
   const email = `${randomUUID()}@example.com`
   const response = await payments.app.inject({
-    ...{ method: 'POST', url: `/merchants/${merchantId}/users`, payload: { email } },
+    method: 'POST',
+    url: `/merchants/${merchantId}/users`,
+    payload: { email },
     headers: { ...app.headers, 'x-forwarded-for': address },
   })
   return response.statusCode

@@ -66,17 +66,23 @@ describe('POST /payments/challenges/:step', () => {
     expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
     const bank = 'https://payments.example/acs/challenge'
     expect((await browser.send(last, { ...given, hints })).body).toEqual({
-      ...{ action: bank, url: bank, method: 'POST', fields: { state: expect.any(String) } },
-      ...{ width: 390, height: 400, timeout: 600_000, hints: [] },
+      action: bank,
+      url: bank,
+      method: 'POST',
+      fields: { state: expect.any(String) },
+      width: 390,
+      height: 400,
+      timeout: 600_000,
+      hints: [],
     })
     expect((await browser.send(`${last}/redirect`, { ...given, hints })).body).toEqual({
-      ...{
-        url: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=[\w%]+$/),
-        hints: [expect.any(String)],
-      },
+      url: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=[\w%]+$/),
+      hints: [expect.any(String)],
     })
     expect((await browser.send(`${last}/poll`, { ...given, hints })).body).toEqual({
-      ...{ notBefore: expect.stringMatching(/^\d{4}-.*Z$/), interval: 2_000, hints: [] },
+      notBefore: expect.stringMatching(/^\d{4}-.*Z$/),
+      interval: 2_000,
+      hints: [],
     })
   })
 

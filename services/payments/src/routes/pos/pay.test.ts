@@ -33,7 +33,9 @@ afterAll(() => payments.close())
 const linkOf = (changes = {}) => new URLSearchParams({ key: String(merchant.key), test: '1', value: '10', ...changes })
 const inject = (method: 'GET' | 'POST', url: string, form: Record<string, string> = {}, cookie = '') =>
   payments.app.inject({
-    ...{ method, url, headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' } },
+    method,
+    url,
+    headers: { cookie, 'content-type': 'application/x-www-form-urlencoded' },
     payload: method === 'GET' ? '' : new URLSearchParams(form).toString(),
   })
 /** The card form of a link, as a browser without script sends it. */
@@ -73,15 +75,14 @@ describe('POST /pos/pay', () => {
     expect(statusCode).toBe(303)
     const [paid] = await transactions()
     expect(paid).toMatchObject({
-      ...{
-        amount: 1_000,
-        currency: 'EUR',
-        successful: true,
-        tds: 'full',
-        reference: 'R-1',
-        descriptor: 'Coffee & John',
-      },
-      ...{ custom: { reference: 'R-1', text: 'T' }, unplanned: { merchant: true, customer: true } },
+      amount: 1_000,
+      currency: 'EUR',
+      successful: true,
+      tds: 'full',
+      reference: 'R-1',
+      descriptor: 'Coffee & John',
+      custom: { reference: 'R-1', text: 'T' },
+      unplanned: { merchant: true, customer: true },
     })
     const receipt = await inject('GET', String(headers.location))
     expect(receipt.statusCode).toBe(200)
@@ -239,7 +240,8 @@ describe('POST /pos/pay', () => {
 async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'approve'): ReturnType<typeof inject> {
   const bank = new URL(String(answer.headers.location))
   const { headers: decided } = await inject('POST', bank.pathname, {
-    ...{ state: bank.searchParams.get('state') ?? '', decision },
+    state: bank.searchParams.get('state') ?? '',
+    decision,
   })
   const back = new URL(String(decided.location))
   const { path, cookie } = keptBy(answer)
@@ -358,7 +360,9 @@ describe('a payment without script', () => {
     leading.set('redirect', 'https://evil.example/phish')
     const abused = await inject('GET', `/pos?${leading}`)
     expect([abused.statusCode, abused.body.includes('evil.example'), abused.body.includes('<form')]).toEqual([
-      ...[400, false, false],
+      400,
+      false,
+      false,
     ])
     expect(textOf(receipt.body)).not.toContain('Test mode')
   })
@@ -367,15 +371,19 @@ describe('a payment without script', () => {
   it('303: travels by TLS from then on, once it does', async () => {
     const form = await formOf(linkOf(), { number: CHALLENGED })
     const { headers } = await payments.app.inject({
-      ...{ method: 'POST', url: '/pos/pay', payload: new URLSearchParams(form).toString() },
+      method: 'POST',
+      url: '/pos/pay',
+      payload: new URLSearchParams(form).toString(),
       headers: {
-        ...{ 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
+        'x-forwarded-for': '192.0.2.1',
+        'x-forwarded-proto': 'https',
         'content-type': 'application/x-www-form-urlencoded',
       },
     })
     expect(String(headers['set-cookie'])).toMatch(/; Secure; /)
     const page = await payments.app.inject({
-      ...{ method: 'GET', url: `/pos?${linkOf()}` },
+      method: 'GET',
+      url: `/pos?${linkOf()}`,
       headers: { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' },
     })
     expect(page.headers['strict-transport-security']).toBe('max-age=31536000')

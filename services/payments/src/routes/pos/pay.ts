@@ -106,7 +106,11 @@ async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: Unde
   const path = `/pos/pay/${pageId}`
   const place = { pageId, query: link.query }
   const answer = await payByLink(deps, {
-    ...{ link, card, pageId, address: request.ip, isSecure: request.protocol === 'https' },
+    link,
+    card,
+    pageId,
+    address: request.ip,
+    isSecure: request.protocol === 'https',
     returnUrl: new URL(`${path}?${link.query}`, deps.posUrl).href,
   })
   if ('statusCode' in answer) {

@@ -21,7 +21,9 @@ afterAll(() => payments.close())
 
 const advance = (payload: object | string, headers: object = {}, merchantId = id) =>
   payments.app.inject({
-    ...{ method: 'POST', url: `/test/merchants/${merchantId}/clock`, headers: { ...member.headers, ...headers } },
+    method: 'POST',
+    url: `/test/merchants/${merchantId}/clock`,
+    headers: { ...member.headers, ...headers },
     payload,
   })
 const nowOf = (response: { json<T>(): T }) => Date.parse(response.json<{ clock: { now: string } }>().clock.now)

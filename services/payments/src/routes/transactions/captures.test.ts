@@ -37,7 +37,9 @@ interface Body {
 }
 const capture = (id: string, payload?: object | string, headers: object = {}) =>
   payments.app.inject({
-    ...{ method: 'POST', url: `/transactions/${id}/captures`, headers: { ...member.headers, ...headers } },
+    method: 'POST',
+    url: `/transactions/${id}/captures`,
+    headers: { ...member.headers, ...headers },
     ...(payload === undefined ? {} : { payload }),
   })
 const limit = (most: string) => [{ field: 'amount', message: `Can capture at most ${most}`, code: 'LIMIT_EXCEEDED' }]
@@ -59,20 +61,40 @@ describe('POST /transactions/:transactionId/captures', () => {
     const { transaction } = response.json<Body>()
     const [entry] = transaction.trail
     expect(transaction).toEqual({
-      ...{ id, merchantId, test: true, created: createdOf(id), currency: 'EUR', amount: 1_000 },
+      id,
+      merchantId,
+      test: true,
+      created: createdOf(id),
+      currency: 'EUR',
+      amount: 1_000,
       descriptor: 'Coffee & John',
-      ...{ pendingAmount: 700, capturedAmount: 300, refundedAmount: 0, voidedAmount: 0, disputedAmount: 0 },
+      pendingAmount: 700,
+      capturedAmount: 300,
+      refundedAmount: 0,
+      voidedAmount: 0,
+      disputedAmount: 0,
       card: {
-        ...{ bin: '100000', last4: '0000', expiry: '2066-08-31T23:59:59.999Z', scheme: 'visa' },
+        bin: '100000',
+        last4: '0000',
+        expiry: '2066-08-31T23:59:59.999Z',
+        scheme: 'visa',
         code: { present: expect.any(Boolean) },
       },
-      ...{ recurring: false, successful: true, error: false },
+      recurring: false,
+      successful: true,
+      error: false,
       trail: [
         {
-          ...{ id: entry?.id, capture: true, created: createdOf(entry?.id ?? ''), amount: 300 },
+          id: entry?.id,
+          capture: true,
+          created: createdOf(entry?.id ?? ''),
+          amount: 300,
           balance: Number(gross) - Number(flat) - Number(fee),
           fee: { flat: Number(flat), rate: Number(fee) },
-          ...{ descriptor: 'Beans', reference: 'order 1', lineId: entry?.lineId, exchange: { rate, date } },
+          descriptor: 'Beans',
+          reference: 'order 1',
+          lineId: entry?.lineId,
+          exchange: { rate, date },
         },
       ],
     })
@@ -91,8 +113,14 @@ describe('POST /transactions/:transactionId/captures', () => {
     expect(response.json<Body>().transaction).toMatchObject({ capturedAmount: 100, pendingAmount: 200 })
     const [entry] = response.json<Body>().transaction.trail
     expect(entry).toEqual({
-      ...{ id: entry?.id, capture: true, created: createdOf(entry?.id ?? ''), amount: 100, balance: 100 - 186 - 1 },
-      ...{ fee: { flat: 186, rate: 1 }, descriptor: 'Coffee & John', lineId: entry?.lineId },
+      id: entry?.id,
+      capture: true,
+      created: createdOf(entry?.id ?? ''),
+      amount: 100,
+      balance: 100 - 186 - 1,
+      fee: { flat: 186, rate: 1 },
+      descriptor: 'Coffee & John',
+      lineId: entry?.lineId,
     })
   })
 
@@ -171,7 +199,10 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query(`UPDATE payments.merchants SET claim = claim || '{"canCapture":false}' WHERE id = $1`, [withheld])
     for (const payload of [{ amount: 1 }, {}]) expect((await capture(id, payload)).statusCode).toBe(403)
     const voided = await payments.app.inject({
-      ...{ method: 'POST', url: `/transactions/${id}/voids`, headers: member.headers, payload: { amount: 1 } },
+      method: 'POST',
+      url: `/transactions/${id}/voids`,
+      headers: member.headers,
+      payload: { amount: 1 },
     })
     expect(voided.statusCode).toBe(201)
   })

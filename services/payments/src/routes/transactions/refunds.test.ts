@@ -27,7 +27,10 @@ interface Body {
 }
 const send = (operation: string, id: string, payload: object | string, headers: object = {}) =>
   payments.app.inject({
-    ...{ method: 'POST', url: `/transactions/${id}/${operation}`, payload, headers: { ...member.headers, ...headers } },
+    method: 'POST',
+    url: `/transactions/${id}/${operation}`,
+    payload,
+    headers: { ...member.headers, ...headers },
   })
 
 describe('POST /transactions/:transactionId/refunds', () => {
@@ -40,8 +43,15 @@ describe('POST /transactions/:transactionId/refunds', () => {
     expect(transaction).toMatchObject({ capturedAmount: 200, pendingAmount: 100, refundedAmount: 120, voidedAmount: 0 })
     const entry = transaction.trail[1]
     expect(entry).toEqual({
-      ...{ id: entry?.id, refund: true, created: createdOf(entry?.id ?? ''), amount: 120, balance: -120 },
-      ...{ fee: { flat: 0, rate: 0 }, descriptor: 'Beans back', reference: 'r', lineId: entry?.lineId },
+      id: entry?.id,
+      refund: true,
+      created: createdOf(entry?.id ?? ''),
+      amount: 120,
+      balance: -120,
+      fee: { flat: 0, rate: 0 },
+      descriptor: 'Beans back',
+      reference: 'r',
+      lineId: entry?.lineId,
     })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const rest = await send('refunds', id, 'amount=80', form)

@@ -21,7 +21,10 @@ afterAll(() => payments.close())
 
 const send = (operation: string, id: string, payload: object | string, headers: object = {}) =>
   payments.app.inject({
-    ...{ method: 'POST', url: `/transactions/${id}/${operation}`, payload, headers: { ...member.headers, ...headers } },
+    method: 'POST',
+    url: `/transactions/${id}/${operation}`,
+    payload,
+    headers: { ...member.headers, ...headers },
   })
 
 describe('POST /transactions/:transactionId/voids', () => {
@@ -34,8 +37,14 @@ describe('POST /transactions/:transactionId/voids', () => {
     expect(transaction).toMatchObject({ voidedAmount: 260, pendingAmount: 40, capturedAmount: 0 })
     const [entry] = transaction.trail
     expect(entry).toEqual({
-      ...{ id: entry?.id, void: true, created: createdOf(entry?.id ?? ''), amount: 260, balance: 0 },
-      ...{ fee: { flat: 0, rate: 0 }, descriptor: 'Coffee & John', reference: 'v' },
+      id: entry?.id,
+      void: true,
+      created: createdOf(entry?.id ?? ''),
+      amount: 260,
+      balance: 0,
+      fee: { flat: 0, rate: 0 },
+      descriptor: 'Coffee & John',
+      reference: 'v',
     })
     expect((await send('captures', id, { amount: 40 })).statusCode).toBe(201)
   })
