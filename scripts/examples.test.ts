@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { signDelivery } from '../services/payments/src/webhooks/webhook.ts'
+
+const root = join(import.meta.dirname, '..')
+const folder = mkdtempSync(join(tmpdir(), 'examples-'))
+const running: ChildProcess[] = []
+const env: Record<string, string | undefined> = { PATH: process.env.PATH }
+
+interface Program {
+  readonly child: ChildProcess
+  /** Standard output and error so far. */
+  readonly output: () => string
+}
+
+function run(...args: readonly string[]): Program {
+  const child = spawn(process.execPath, args, { cwd: root, env })
+  const chunks: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => chunks.push(text))
+  running.push(child)
+  return { child, output: () => chunks.join('') }
+}
+
+/** Runs a program to its end. */
+async function finish(...args: readonly string[]): Promise<{ readonly status: unknown; readonly output: string }> {
+  const { child, output } = run(...args)
+  const [status] = await once(child, 'close')
+  return { status, output: output() }
+}
+
+async function freePort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  return String(typeof address === 'object' && address ? address.port : 0)
+}
+
+/** The first example in a language in a document. */
+function exampleOf(document: string, language: string): string {
+  const text = readFileSync(join(root, document), 'utf8')
+  return new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(text)?.[1] ?? ''
+}
+
+beforeAll(async () => {
+  // As root, PostgreSQL runs as another user, who must get here.
+  chmodSync(folder, 0o755)
+  for (const name of ['AUTH_API', 'PAYMENTS', 'INVENTORY', 'MAIL_SMTP', 'MAIL_WEB', 'TRESTLE_DATABASE', 'SHOP']) {
+    env[`${name}_PORT`] = await freePort()
+  }
+  for (const name of ['AUTH', 'PAYMENTS', 'INVENTORY']) {
+    env[`${name}_OTEL_EXPORTER_PROMETHEUS_PORT`] = await freePort()
+  }
+  env.TRESTLE_DATA_DIRECTORY = join(folder, 'data')
+  env.TRESTLE_STATE_DIRECTORY = join(folder, 'state')
+  env.AUTH_URL = `http://localhost:${env.AUTH_API_PORT}`
+  env.MAIL_URL = `http://localhost:${env.MAIL_WEB_PORT}`
+  env.PAYMENTS_URL = `http://localhost:${env.PAYMENTS_PORT}`
+  env.INVENTORY_URL = `http://localhost:${env.INVENTORY_PORT}`
+  const stack = run('packages/stack/src/main.ts')
+  await vi.waitFor(() => expect(stack.output()).toContain('\nTrestle is ready\n'), { timeout: 60_000, interval: 200 })
+}, 90_000)
+
+afterAll(async () => {
+  const living = running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+  const ended = living.map((child) => once(child, 'close'))
+  for (const child of living) child.kill('SIGTERM')
+  await Promise.all(ended)
+  rmSync(folder, { recursive: true })
+})
+
+describe('examples/', () => {
+  const endings: Readonly<Record<string, RegExp>> = {
+    'create-merchant.ts': /\nlisted [0-9a-f]{24}: CORNER SHOP, EUR\n$/,
+    'list-stock.ts': /\nuser 5: Jack Dorsey\n$/,
+    'sign-up.ts': /\nsession refreshed\nsigned out\n$/,
+  }
+
+  it('are all tried here', () => {
+    expect(globSync('*.ts', { cwd: join(root, 'examples') }).sort()).toEqual(Object.keys(endings))
+  })
+
+  it.each(Object.entries(endings))('%s runs to its end', async (file, ending) => {
+    const { status, output } = await finish(`examples/${file}`)
+    expect(output).toMatch(ending)
+    expect(status).toBe(0)
+  })
+
+  it('shop/ serves its page, its script and an order', async () => {
+    const { output } = run('examples/shop/server.ts')
+    const url = `http://localhost:${env.SHOP_PORT}`
+    await expect.poll(output).toBe(`the shop is at ${url}\n`)
+    const get = async (path: string, method = 'GET') => (await fetch(url + path, { method })).text()
+    expect(await get('/')).toBe(readFileSync(join(root, 'examples/shop/index.html'), 'utf8'))
+    expect(await get('/shop.js')).toContain(`/vault`)
+    expect(JSON.parse(await get('/orders', 'POST'))).toEqual({
+      paymentsUrl: env.PAYMENTS_URL,
+      order: {
+        integration: { key: expect.any(String) },
+        test: {},
+        amount: { currency: 'EUR', exponent: 2, value: 1_250 },
+        custom: { order: expect.any(String) },
+      },
+    })
+  })
+})
+
+it('seeds the example of the README of payments, which its key then reads', async () => {
+  const file = join(folder, 'seed.json')
+  const seed = JSON.parse(exampleOf('services/payments/README.md', 'json'))
+  writeFileSync(file, JSON.stringify(seed))
+  Object.assign(env, parseEnv(readFileSync(join(folder, 'data', 'payments.env'), 'utf8')))
+  env.PAYMENTS_ALLOW_SEED = 'yes'
+  expect(await finish('services/payments/src/main.ts', 'seed', file)).toMatchObject({ status: 0 })
+  const [{ key }] = seed.apps
+  const [{ id, amount, currency }] = seed.transactions
+  const authorization = `Basic ${Buffer.from(`:${key}`).toString('base64')}`
+  const answer = await fetch(`${env.PAYMENTS_URL}/transactions/${id}`, { headers: { authorization } })
+  expect(await answer.json()).toMatchObject({ transaction: { id, amount, currency } })
+})
+
+it('proves a delivery by the example of the reference of payments', () => {
+  const [secret, body, now] = ['b'.repeat(43), '{"id":"event"}', Math.floor(Date.now() / 1_000)]
+  const names = ['createHmac', 'timingSafeEqual', 'secret', 'header', 'body']
+  const code = `${exampleOf('docs/reference/payments.md', 'js')}; return isGenuine`
+  const isGenuine = (header: string) => new Function(...names, code)(createHmac, timingSafeEqual, secret, header, body)
+  expect(isGenuine(signDelivery([secret], now, body))).toBe(true)
+  expect(isGenuine(signDelivery(['other', secret], now, body))).toBe(true)
+  expect(isGenuine(signDelivery([secret], now - 301, body))).toBe(false)
+  expect(isGenuine(signDelivery(['other'], now, body))).toBe(false)
+})
