@@ -6,12 +6,12 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { cleanUpTask } from './clean-up/clean-up.ts'
 import type { DatabaseSettings } from './config/database.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
 import { mailTask } from './messages/mail-job.ts'
 import { messageRequestTask } from './messages/message-request.ts'
 import { smsTask } from './messages/sms-job.ts'
+import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
 
 /** Every kind of background work of the service. */

@@ -1,12 +1,73 @@
+import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { defineTask } from '@trestle/jobs/task.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { NO_TIME } from '../users/stored-values.ts'
 
-/** How the stale rows of a table are found, so that a batch costs the same however large the table is. */
+/** Deletes expired rows (reference: Retention). One process runs it every minute. */
+export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
+  retryLimit: 0,
+  firstDelaySeconds: 1,
+  longestDelaySeconds: 1,
+  timeoutSeconds: 50,
+  sealed: false,
+})
+
+export const CLEAN_UP_CRON = '* * * * *'
+
+/** A run continues while there are rows to delete, to keep up with any load. It ends before the next run begins. */
+const RUN_MS = 20_000
+/**
+ * The most batches of a walk in a run that find few rows: a million rows a minute. It walks past the tokens of ten million users who
+ * stay signed in within ten minutes, with two seconds of one connection in each.
+ */
+const SPARSE_BATCHES_MAX = 1_000
+
+type CountRows = (table: string, rows: number) => void
+
+/** Makes the handler of the task. A walk that a run does not finish continues in the next run. */
+export function createCleanUp(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  countRows: CountRows,
+  sparseBatchesMax = SPARSE_BATCHES_MAX,
+): () => Promise<Outcome> {
+  const cursors = new Map<string, Cursor>()
+  const runOne = async (sweep: Sweep): Promise<Batch> => {
+    const place = `${sweep.by} ${sweep.table}`
+    const batch = await runBatch(deps.db, sweep, cursors.get(place))
+    countRows(sweep.table, batch.removed)
+    if (batch.next === undefined) cursors.delete(place)
+    else cursors.set(place, batch.next)
+    return batch
+  }
+  return async () => {
+    const time = AbortSignal.timeout(RUN_MS)
+    let turns = listSweeps(deps).map((sweep) => ({ sweep, sparse: 0 }))
+    // One batch of each in turn, so that a table with many rows does not delay the others.
+    while (turns.length > 0 && !time.aborted) {
+      const next: typeof turns = []
+      for (const { sweep, sparse } of turns) {
+        const batch = await runOne(sweep)
+        const sparseNow = batch.isFull ? sparse : sparse + 1
+        if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ sweep, sparse: sparseNow })
+      }
+      turns = next
+    }
+    return 'done'
+  }
+}
+
+/** Counts the rows in `auth_cleanup_affected_rows_total`. */
+export function createCleanUpCounter({ meter }: Pick<AuthDeps, 'meter'>): CountRows {
+  const counter = meter.createCounter('auth_cleanup_affected_rows_total', { description: 'Rows removed by clean-up' })
+  return (table, rows) => counter.add(rows, { table })
+}
+
+/** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
 export type Sweep =
   | {
-      /** An index begins with all of them: `column` is its first. */
+      /** By the front of an index, whose first column is `column`. */
       readonly by: 'index'
       readonly table: keyof AuthDatabase
       readonly column: string
@@ -14,8 +75,8 @@ export type Sweep =
     }
   | {
       /**
-       * They lie among others, and an index would make a hot update slow: a walk along the primary key, which is ordered by
-       * time, up to the first row that was created at `until`.
+       * By a walk along the primary key, which is ordered by time, up to the first row that was created at `until`. An index would
+       * slow a hot update down.
        */
       readonly by: 'walk'
       readonly table: 'refresh_tokens' | 'sessions'
@@ -23,37 +84,37 @@ export type Sweep =
       readonly until: Date
     }
 
-/** Where a sweep goes on: the id that a walk has come to; an index has one place alone. */
-export type Cursor = string
+/** Where a sweep continues: the last id of a walk; an index always continues at its front. */
+type Cursor = string
 
-export interface Batch {
+interface Batch {
   readonly removed: number
-  /** Whether it took as many rows as a batch may: there will be more. */
+  /** Whether it deleted as many rows as a batch may, so that more may be left. */
   readonly isFull: boolean
-  /** Undefined: nothing is left for now. */
+  /** Undefined: nothing is left. */
   readonly next: Cursor | undefined
 }
 
 const ROWS_MAX = 100
-/** Rows that a batch of a walk looks at, to find those. */
+/** The most rows that a batch of a walk reads. */
 const SEEN_MAX = 1_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
-/** The place of an index where the stale rows are. */
+/** The place of the expired rows in an index. */
 const FRONT: Cursor = ''
 const START: Readonly<Record<'refresh_tokens' | 'sessions', Cursor>> = {
   refresh_tokens: '0',
   sessions: '00000000-0000-0000-0000-000000000000',
 }
 
-/** All rows whose time is over (reference: Retention). */
+/** The sweeps of all tables (reference: Retention). */
 export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): readonly Sweep[] {
   const ago = (ms: number) => new Date(now().getTime() - ms)
   const yesterday = ago(DAY_MS)
   const codeMs = config.mail.codeLifetimeSeconds * 1_000
   const stagedMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
-  // A mail's link begins a time of its own for the code that it gives.
+  // The auth code of a mail's link begins to live when the link is used.
   const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
   const byIndex = (table: keyof AuthDatabase, column: string, before: Date, only = sql<boolean>`true`): Sweep => ({
     by: 'index',
@@ -89,7 +150,7 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
   ]
 }
 
-/** What the settings keep for so long and no longer: strangers can make it grow. */
+/** Sweeps of rows that strangers can make, after the time that settings give. */
 function listRetentions(
   { database, mail, sms }: Pick<AuthDeps['config'], 'database' | 'mail' | 'sms'>,
   byIndex: (table: keyof AuthDatabase, column: string, before: Date, only?: RawBuilder<boolean>) => Sweep,
@@ -99,21 +160,21 @@ function listRetentions(
   const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
   return [
     auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
-    // Never while the last message may still confirm them. Where unconfirmed people sign in, they are nobody's leftovers.
+    // Not while the last message may still confirm them, and not where unconfirmed users may sign in.
     unconfirmedRetentionMs === 'off' || mail.allowsUnverified
       ? []
       : [byIndex('users', 'confirmation_sent_at', ago(Math.max(unconfirmedRetentionMs, codeMs)), UNCONFIRMED)],
   ].flat()
 }
 
-/** Those who signed up and never came back. The first line is the condition of the index. */
+/** Users who signed up and never confirmed. The first line is the condition of the index. */
 const UNCONFIRMED = sql<boolean>`confirmed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL AND NOT keep_unconfirmed
   AND claimed_at IS NULL AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`
 
-/** A session that SQL of others has made may lack the time. */
+/** SQL of others may insert sessions without the time. */
 const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 
-/** Sessions that the settings ended a day ago. */
+/** Sweeps of sessions that the settings ended a day ago. */
 function listSessionWalks(
   { timeboxMs, inactivityTimeoutMs }: AuthDeps['config']['sessions'],
   ago: (ms: number) => Date,
@@ -130,7 +191,7 @@ function listSessionWalks(
   return [{ by: 'walk', table: 'sessions', stale: sql`(${sql.join(conditions, sql` OR `)})`, until }]
 }
 
-/** Deletes at most 100 rows. Those that somebody is working on are left for the next time. */
+/** Deletes at most 100 rows. Leaves locked rows for the next batch. */
 export async function runBatch(db: Kysely<AuthDatabase>, sweep: Sweep, after: Cursor | undefined): Promise<Batch> {
   if (sweep.by === 'walk') return runWalkBatch(db, sweep, after)
   const { numAffectedRows } = await indexStatement(sweep).execute(db)
@@ -146,7 +207,7 @@ async function runWalkBatch(db: Kysely<AuthDatabase>, sweep: Walk, after: Cursor
   return { removed: row.removed, isFull: row.is_full, next: row.goes_on ? row.last_id : undefined }
 }
 
-/** The statement of a batch. */
+/** The statement of a batch, for tests of its plan. */
 export function batchStatement(sweep: Sweep): RawBuilder<unknown> {
   return sweep.by === 'index' ? indexStatement(sweep) : walkStatement(sweep, START[sweep.table])
 }
@@ -166,7 +227,7 @@ interface WalkRow {
   readonly goes_on: boolean
 }
 
-/** The next batch goes on behind the last row that this one took, or, where it was not full, behind all that it saw. */
+/** The next batch continues after the last row that this one deleted, or, if this one was not full, after the last row it read. */
 function walkStatement({ table, stale, until }: Walk, after: Cursor): RawBuilder<WalkRow> {
   return sql`
     WITH seen AS MATERIALIZED (

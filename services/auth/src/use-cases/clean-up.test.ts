@@ -3,8 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
-import { createCleanUp } from './clean-up.ts'
-import { batchStatement, listSweeps } from './sweeps.ts'
+import { batchStatement, createCleanUp, listSweeps } from './clean-up.ts'
 
 const { deps, clock, close } = await openTestApp({
   settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h', AUTH_DB_NAMESPACE: 'app' },
