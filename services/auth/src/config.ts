@@ -42,7 +42,7 @@ export function toAuthConfig(values: Values) {
   }
 }
 
-/** A configuration that the service can start with, and what its operator should know about it. */
+/** A valid configuration, and warnings about it. */
 export interface LoadedConfig {
   readonly config: AuthConfig
   readonly warnings: readonly string[]

@@ -94,7 +94,7 @@ function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }
 
-/** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
+/** Checks everything that the service needs, and prints a line for each. Resolves to false when a check fails. */
 export async function doctor(load: () => LoadedConfig, print: (line: string) => void): Promise<boolean> {
   const loaded = checkSettings(load, print)
   if (loaded === undefined) return false

@@ -19,13 +19,13 @@ export interface KeysCommandOptions {
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/** Two readings: after them every process of the service knows a new key. */
+/** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
 
 /** The command `keys list|add|promote|retire|reseal`. Running processes follow within seconds. */
 export function keysCommand(options: KeysCommandOptions): Command {
   const { withDeps, print } = options
-  // Before the commands below, which take it over: wrong words are told from failures by the exit code.
+  // Set this before the commands are added, because they inherit it. The exit code tells wrong usage from failures.
   const command = new Command('keys')
     .exitOverride()
     .description('list, add and rotate the keys of access tokens, and seal them and other secrets anew')

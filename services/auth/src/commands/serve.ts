@@ -16,7 +16,7 @@ import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from 
 import { VERSION } from '../version.ts'
 import { startWork } from '../work.ts'
 
-/** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
+/** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
 
 /** Waits for the database, migrates, and serves until a signal ends the process. */
@@ -39,7 +39,7 @@ export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.
 async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
   const { server } = config
   const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
-  // Side by side: one waits for the database, the others load libraries.
+  // At the same time: one waits for the database, the others load libraries.
   const [metrics, tracing] = await Promise.all([
     createMetrics({
       enabled: server.metricsEnabled,
@@ -71,9 +71,9 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      // A thread that cannot start stops the service here, rather than every sign-in later.
+      // If threads cannot start, fail here instead of at every sign-in.
       await runHashTasks([])
-      // Before the first request has been read: what it sends waits for the queue.
+      // Open the queue before the first request is read. Jobs of that request wait for it.
       await deps.jobs.open(answered)
       const port = await metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')

@@ -15,7 +15,7 @@ export interface UsersCommandOptions {
   readonly now: () => Date
   readonly stdin: AsyncIterable<Buffer>
   readonly stdout: NodeJS.WritableStream
-  /** Tells the operator what is no part of the result. */
+  /** Prints a line for the operator, beside the result. */
   readonly report: (line: string) => void
 }
 
@@ -30,7 +30,7 @@ interface ImportFlags {
 /** The command `users import|export`. */
 export function usersCommand(options: UsersCommandOptions): Command {
   const { withDeps, stdout } = options
-  // Before the commands below, which take it over: wrong words are told from failures by the exit code.
+  // Set this before the commands are added, because they inherit it. The exit code tells wrong usage from failures.
   const command = new Command('users').exitOverride().description('move users in and out, a line of JSON each')
   command
     .command('import [file]')
@@ -48,7 +48,7 @@ export function usersCommand(options: UsersCommandOptions): Command {
     .description('write all users, with the hashes of their passwords, to a new file (or to standard output)')
     .action((file: string | undefined) =>
       withDeps((deps) => {
-        // Hashes are nobody else's business, and an older export is not to be lost.
+        // The file holds hashes, so only its owner may read it. It never replaces an older export.
         const target = isNamed(file) ? createWriteStream(file, { flags: 'wx', mode: 0o600 }) : stdout
         return pipeline(exportUsers(deps), target, { end: target !== stdout })
       }),

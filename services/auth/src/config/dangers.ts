@@ -18,13 +18,13 @@ type Values = SettingValues<typeof externalSettings> &
   >
 
 const GUESSES_MAX = 100
-/** Hosts that no operator means: a glob that takes one of them takes those of anybody. */
+/** Hosts that no operator means. A glob that matches one of them matches the hosts of strangers. */
 const STRANGERS = ['invalid', 'com', 'net', 'org'].flatMap((domain) => [
   `https://a-stranger-8d1f.${domain}/`,
   `https://www.a-stranger-8d1f.${domain}/a/b`,
 ])
 
-/** Settings that the compatible profile takes, and that open accounts to strangers; the strict one refuses most of them. */
+/** Settings that open accounts to strangers. The compatible profile accepts them; the strict profile refuses most of them. */
 export function dangerousSettings(values: Values): readonly string[] {
   const wide = values.SECURITY_OUTBOUND_ALLOWED_HOSTS.filter(isEverything)
   const open = values.URI_ALLOW_LIST.filter((glob) => STRANGERS.some((address) => glob.matches(address)))
@@ -55,16 +55,16 @@ export function dangerousSettings(values: Values): readonly string[] {
   ]
 }
 
-/** Switches of providers whose word for an address counts though they have not verified it. */
+/** Settings by which an email address counts as verified although its provider has not verified it. */
 function trustedProviders(values: Values): readonly string[] {
   if (!values.MAILER_AUTOCONFIRM) return []
-  // The type is what toUpperCase does.
+  // TypeScript does not know the result of toUpperCase.
   const names = PROVIDERS.map((provider) => provider.toUpperCase() as Uppercase<typeof provider>)
   const switches = [...names.map((name) => `EXTERNAL_${name}_ENABLED` as const), 'CUSTOM_OAUTH_ENABLED' as const]
   return switches.filter((name) => values[name]).map((name) => `AUTH_${name}`)
 }
 
-/** Whether an entry holds a good part of all addresses, and so every private one. */
+/** Whether an entry contains so many addresses that it contains all private ones. */
 function isEverything(entry: string): boolean {
   const [host = '', bits] = entry.split('/')
   return bits !== undefined && Number(bits) < (isIPv4(host) ? 8 : 7)

@@ -26,7 +26,7 @@ export const PROVIDERS = [
 
 export type ProviderName = (typeof PROVIDERS)[number]
 
-/** Those that people run themselves. */
+/** Providers that operators host themselves. */
 const OWN = ['gitlab', 'keycloak'] as const satisfies readonly ProviderName[]
 
 const flowSettings = {
@@ -89,18 +89,18 @@ export const externalSettings = {
 
 type Values = SettingValues<typeof externalSettings>
 
-/** How one provider is reached. */
+/** The settings of one provider. */
 export interface ProviderConfig {
   readonly enabled: boolean
-  /** The first is used to authorise, all are accepted as audience. */
+  /** The first is the client id of authorization requests. All are accepted as audiences. */
   readonly clientIds: readonly string[]
   readonly secret: string | undefined
   readonly redirectUri: string | undefined
-  /** Own base address; gitlab and keycloak only. */
+  /** The base URL of a self-hosted gitlab or keycloak. */
   readonly url: string | undefined
-  /** Audiences beside the client ids: apps that sign in with an id_token. */
+  /** Further audiences: apps that sign in with an id_token. */
   readonly extraAudiences: readonly string[]
-  /** Connections and organisations of workos whose word for an address counts. */
+  /** Connections and organizations of WorkOS whose email addresses count as verified. */
   readonly trustedConnections: readonly string[]
   readonly emailOptional: boolean
   readonly checksNonce: boolean
@@ -114,9 +114,9 @@ export function toExternalConfig(values: Values) {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
     flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MIN_MS),
-    /** Issuers that the id_token grant may be asked for by. */
+    /** The issuers that the id_token grant accepts. */
     idTokenIssuers: values.EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS,
-    /** Where every sign-in ends; undefined: where its caller wants. */
+    /** Where every sign-in ends; undefined: where the client asks for. */
     redirectUrl: values.EXTERNAL_REDIRECT_URL,
     custom: { enabled: values.CUSTOM_OAUTH_ENABLED, providersMax: values.CUSTOM_OAUTH_MAX_PROVIDERS },
   }
@@ -137,7 +137,7 @@ function toProviderConfig(values: Values, provider: ProviderName): ProviderConfi
   }
 }
 
-/** An enabled provider needs its credentials; keycloak needs its address too. */
+/** An enabled provider needs its credentials, and keycloak its URL. */
 export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provider) => {
   const name = upper(provider)
   const credentials = (['CLIENT_ID', 'SECRET', 'REDIRECT_URI'] as const).map(
@@ -152,7 +152,7 @@ export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provide
   )
 })
 
-/** Addresses that have no effect (reference: Environment). */
+/** Warns of URLs that have no effect (reference: Environment). */
 export function externalWarnings(values: Values): string[] {
   return PROVIDERS.filter(
     (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${upper(provider)}_URL`] !== undefined,
@@ -166,6 +166,6 @@ function hasOwnUrl(provider: ProviderName): provider is (typeof OWN)[number] {
 }
 
 function upper<P extends ProviderName>(provider: P): Uppercase<P> {
-  // The type is what toUpperCase does.
+  // TypeScript does not know the result of toUpperCase.
   return provider.toUpperCase() as Uppercase<P>
 }

@@ -3,7 +3,7 @@ import { flag, parsed } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 
-/** What an operator's own server can be asked or told (reference: Hooks). */
+/** The hooks of an operator's own server (reference: Hooks). */
 const HOOKS = {
   CUSTOM_ACCESS_TOKEN: 'writes the claims of access tokens',
   SEND_EMAIL: 'sends mails, in place of the mail server',
@@ -16,10 +16,10 @@ const HOOKS = {
 
 export type HookName = keyof typeof HOOKS
 
-// The keys of an object are text to the compiler.
+// TypeScript types the keys of an object as strings.
 const HOOK_NAMES = Object.keys(HOOKS) as HookName[]
 
-/** Where a hook is, and the keys that sign what it is sent: the newest first, and those that it may still know. */
+/** The URL of a hook, and the keys that sign its messages: the newest first, then keys that the hook may still know. */
 export interface HookConfig {
   readonly url: string
   readonly keys: readonly Buffer[]
@@ -61,7 +61,7 @@ export const hookRules: readonly Rule<Values>[] = HOOK_NAMES.flatMap((name) =>
 
 const LOCAL = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** Codes, tokens and claims go there: in the clear only within the own machine. */
+/** A hook gets codes, tokens and claims, so http is allowed only within the machine. */
 function hookUrl(): z.ZodType<string, string> {
   const allowed = 'https://, or http:// at localhost'
   const problem = 'must be an https:// URL, or http:// at localhost'
@@ -73,7 +73,7 @@ function isHookUrl(value: string): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && LOCAL.test(url.hostname))
 }
 
-/** The form of Standard Webhooks: `v1,whsec_<base64>`, several joined by `|`. */
+/** Keys in the form of Standard Webhooks: `v1,whsec_<base64>`, several separated by `|`. */
 function hookKeys(): z.ZodType<readonly Buffer[], string> {
   const problem = 'must be v1,whsec_ and base64 of at least 24 bytes; several joined by |'
   return parsed({ form: '`v1,whsec_<base64>`, several joined by `|`', secret: true, problem }, (value) => {

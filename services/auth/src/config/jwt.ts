@@ -43,25 +43,25 @@ const DEFAULT_ROLE = 'authenticated'
 
 export type JwtConfig = ReturnType<typeof toJwtConfig>
 
-/** How access tokens are made and judged. */
+/** How access tokens are made and verified. */
 export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string }) {
   return {
     secret: values.JWT_SECRET,
     lifetimeSeconds: values.JWT_EXP,
     /** Audience of new users. */
     audience: values.JWT_AUD,
-    /** Those that the header X-JWT-AUD of anybody may name: JWT_AUD is one of them. */
+    /** The audiences that any client may name in X-JWT-AUD; JWT_AUD is one of them. */
     allowedAudiences: new Set([values.JWT_AUD, ...values.JWT_ALLOWED_AUDIENCES]),
-    /** Values of the `role` claim that make an admin; the first is the service's role. */
+    /** The values of the claim `role` of admins; the first is the role of services. */
     adminRoles: values.JWT_ADMIN_ROLES,
     /** Role of new users. */
     defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? DEFAULT_ROLE,
     issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
     /** `kid` of tokens that JWT_SECRET signs. */
     secretKeyId: values.JWT_KEY_ID,
-    /** Keys that a table without them is filled with. */
+    /** Keys that are inserted into a table that lacks them. */
     seedKeys: values.JWT_KEYS,
-    /** Algorithms of tokens that are accepted; undefined: those of the keys, and HS256. */
+    /** The accepted algorithms; undefined: those of the keys, and HS256. */
     validMethods: values.JWT_VALID_METHODS,
   }
 }
@@ -80,7 +80,7 @@ export function jwtWarnings(values: Values): string[] {
   ]
 }
 
-/** Where whoever signs up would be an admin: told in the compatible profile, refused in the strict one. */
+/** The case that every user who signs up is an admin. The compatible profile warns of it; the strict profile refuses it. */
 export function roleProblem({
   JWT_ADMIN_ROLES: admins,
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,
@@ -104,7 +104,7 @@ const jwk = z.looseObject({
   key_ops: z.array(z.string()).optional(),
 })
 
-/** A JSON array of private JWKs, each with a kid of its own, one of them with `sign` among its `key_ops`. */
+/** A JSON array of private JWKs with different kids. One of them has `sign` among its `key_ops`. */
 function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
   return z
     .string()
@@ -128,7 +128,7 @@ function algorithmList(): z.ZodType<readonly string[], string> {
 
 function parseKeys(value: string): PrivateJwk[] | undefined {
   try {
-    // The schema has checked what this service reads; node:crypto judges the rest of a key.
+    // The schema checks the members that this service reads. node:crypto checks the rest of a key.
     return z.array(jwk).parse(JSON.parse(value)) as PrivateJwk[]
   } catch {
     return undefined
@@ -142,7 +142,7 @@ function keysProblem(keys: readonly PrivateJwk[]): string | undefined {
   return broken && `has a key that cannot be used: ${JSON.stringify(broken.kid)}`
 }
 
-/** Whether a key of JWT_KEYS is the one to sign with. */
+/** Whether a key of JWT_KEYS is the signing key. */
 export function isSigner({ key_ops }: PrivateJwk): boolean {
   return key_ops?.includes('sign') ?? false
 }

@@ -22,7 +22,7 @@ export const NOTIFICATIONS = [
 
 export type NotificationName = (typeof NOTIFICATIONS)[number]
 
-/** Where links point unless a setting says otherwise: under the service's own address. */
+/** The default path of links, under the URL of the service. */
 export const OWN_LINK_PATH = '/verify'
 
 const serverSettings = group(
@@ -106,13 +106,13 @@ export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
 type Values = SettingValues<typeof mailSettings>
 
-/** The server that takes the mails, and whom they come from. */
+/** The mail server, and the sender of the mails. */
 export interface SmtpConfig {
   readonly host: string
   readonly port: number
   readonly user: string | undefined
   readonly password: string | undefined
-  /** Whether a server that offers no TLS gets no mail, and no password. */
+  /** Whether a server without TLS gets neither mails nor the password. */
   readonly requireTls: boolean
   readonly from: { readonly name: string; readonly address: string }
   /** Further headers; `$messageType` in a value stands for the kind of mail. */
@@ -126,16 +126,16 @@ const SECOND_MS = 1_000
 export function toMailConfig(values: Values & ProfileValues & { readonly SITE_URL: string }) {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
-    /** Undefined where the server may be missing: mails are dropped then (reference: Environment). */
+    /** Undefined where no server is set, and mails are dropped (reference: Environment). */
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,
-    /** Whether a provider signs in whose address nobody has verified yet. */
+    /** Whether users may sign in with an email that nobody has verified. */
     allowsUnverified: values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS,
     codeLifetimeSeconds: values.MAILER_OTP_EXP,
     codeLength: values.MAILER_OTP_LENGTH,
     secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
     linkMode: values.MAILER_LINK_MODE,
-    /** Least time between two mails of a kind to one address (reference: Intervals between messages). */
+    /** The least time between two mails of a kind to one address (reference: Intervals between messages). */
     intervalMs: { confirmation: frequencyMs ?? 900 * SECOND_MS, other: frequencyMs ?? 60 * SECOND_MS },
     linkPaths: {
       invite: values.MAILER_URLPATHS_INVITE,
@@ -173,7 +173,7 @@ function toSmtpConfig(values: Values & ProfileValues): SmtpConfig | undefined {
   }
 }
 
-/** Whether mails leave this machine, where others can read what is not encrypted. */
+/** Whether mails leave this machine, so that others can read them without encryption. */
 function isElsewhere(host: string): boolean {
   return !namesLoopback(host.toLowerCase())
 }
@@ -188,7 +188,7 @@ const isMailNeeded = (values: MailValues): boolean =>
   values.EXTERNAL_EMAIL_ENABLED && !values.MAILER_AUTOCONFIRM && !values.HOOK_SEND_EMAIL_ENABLED
 
 /**
- * A mail server is required where mails are needed, and two switches contradict each other (reference: Environment).
+ * Requires a mail server where mails are needed, and refuses two settings that contradict each other (reference: Environment).
  */
 export const mailRules: readonly Rule<MailValues>[] = [
   (values) =>

@@ -13,7 +13,7 @@ type Values = SettingValues<typeof externalSettings> &
   Pick<SettingValues<typeof serverSettings>, 'SITE_URL' | 'API_EXTERNAL_URL'> &
   Pick<SettingValues<typeof securitySettings>, 'SECURITY_CAPTCHA_ENABLED' | 'SECURITY_CAPTCHA_URL'>
 
-/** What goes over a network in clear, in either profile, though it carries secrets or decides who signs in. */
+/** Settings by which secrets, or data that decide who signs in, cross a network unencrypted, in either profile. */
 export function plainHttpSettings(values: Values): readonly string[] {
   const sms = values.SMS_PROVIDER && (`SMS_${toUpper(values.SMS_PROVIDER)}_API_URL` as const)
   return [
@@ -26,7 +26,7 @@ export function plainHttpSettings(values: Values): readonly string[] {
     ),
     ...MAIL_KINDS.flatMap((kind) => {
       const setting = `MAILER_TEMPLATES_${kind}` as const
-      // A path lies under SITE_URL, which is warned of above.
+      // A path is under SITE_URL, which has a warning of its own.
       return plainHttpWarnings(`AUTH_${setting}`, values[setting], 'write the mails that carry codes and links')
     }),
     ...(['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const).flatMap((kind) => {
@@ -59,6 +59,6 @@ function providerSettings(values: Values, provider: (typeof PROVIDERS)[number]):
 }
 
 function toUpper<Name extends string>(name: Name): Uppercase<Name> {
-  // The type is what toUpperCase does.
+  // TypeScript does not know the result of toUpperCase.
   return name.toUpperCase() as Uppercase<Name>
 }

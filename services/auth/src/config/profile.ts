@@ -9,7 +9,7 @@ import { addressList, lifetimeSeconds, limit } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 
-/** Read before the others: it decides what those may be (decision 16). */
+/** Read before the other settings, because it decides which values they may have (decision 16). */
 export const profileSettings = group('Profile', {
   PROFILE: oneOf('compatible', 'strict')
     .prefault('compatible')
@@ -18,7 +18,7 @@ export const profileSettings = group('Profile', {
     ),
 })
 
-/** A profile decides, beside the settings that it narrows, what no setting switches. */
+/** What a profile decides without a setting. */
 export type ProfileValues = SettingValues<typeof profileSettings>
 
 const MINUTE_MS = 60_000
@@ -26,7 +26,7 @@ const DAY_MS = 1_440 * MINUTE_MS
 const SECRET_BYTES_MIN = 32
 const GUESSES_MAX = 100
 
-/** What the strict profile allows of the settings that it narrows, and their defaults there. */
+/** The settings that the strict profile narrows, with their values and defaults there. */
 export const strictSettings = {
   URI_ALLOW_LIST: addressList().default([]),
   PASSWORD_MIN_LENGTH: integer(8, 72).prefault('15'),
@@ -65,7 +65,7 @@ export const strictSettings = {
   MAILER_SECURE_EMAIL_CHANGE_ENABLED: always('true'),
   MAILER_LINK_MODE: oneOf('direct', 'confirm').prefault('confirm'),
   MAILER_OTP_EXP: lifetimeSeconds(600).prefault('600'),
-  // Nobody should wait longer for another link than one lives.
+  // A user should not wait longer for a new link than a link lives.
   SMTP_MAX_FREQUENCY: duration().prefault('1m'),
   SMS_AUTOCONFIRM: always('false'),
   SMS_OTP_EXP: lifetimeSeconds(600).prefault('60'),
@@ -75,7 +75,7 @@ export const strictSettings = {
   MFA_TOTP_VERIFY_ENABLED: always('true'),
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: age(10 * MINUTE_MS, '10m').prefault('5m'),
   ...family(
-    // The type is what toUpperCase does.
+    // TypeScript does not know the result of toUpperCase.
     PROVIDERS.map((name) => name.toUpperCase() as Uppercase<ProviderName>),
     { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': always('false') },
   ),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
 
-/** How many messages may go out: `points` in each window of `windowMs`. `points` 0 lets none out. */
+/** How many messages may be sent: `points` in each window of `windowMs`. With 0 points, none. */
 export interface Rate {
   readonly points: number
   readonly windowMs: number
@@ -11,7 +11,7 @@ export interface Rate {
 
 const HOUR_MS = 3_600_000
 
-/** A number of at least 0, or `off` (also for 0, which means nothing else here). Undefined is no limit. */
+/** A number, or `off`. 0 means `off` too. Undefined is no limit. */
 export function limit(): z.ZodType<number | 'off', string> {
   return parsed({ form: 'number or off', problem: 'must be a number or off' }, (value) => {
     if (value.toLowerCase() === 'off') return 'off'
@@ -32,7 +32,7 @@ export function rate(): z.ZodType<Rate | 'off', string> {
   })
 }
 
-/** How long something is kept: a duration of at least an hour, or `off`: for ever. */
+/** How long rows are kept: a duration of at least an hour, or `off` for ever. */
 export function retention(): z.ZodType<number | 'off', string> {
   const problem = 'must be a duration of at least 1h, or off'
   return parsed({ form: 'duration or off', allowed: 'at least 1h', problem }, (value) => {
@@ -49,19 +49,19 @@ export function absoluteUri(): z.ZodType<string, string> {
   )
 }
 
-/** A path or URL, to be resolved against a base. */
+/** A path or a URL, which is resolved against a base. */
 export function urlReference(): z.ZodType<string, string> {
   return parsed({ form: 'path or URL', problem: 'must be a path or a URL' }, (value) =>
     URL.canParse(value, 'http://localhost') ? value : undefined,
   )
 }
 
-/** Seconds that a code lives: ten years at most, beyond any use, so that its end is a date that can be written. */
+/** How long a code lives, in seconds. At most ten years, so that its end is a valid date. */
 export function lifetimeSeconds(max = 315_360_000): z.ZodType<number, string> {
   return integer(1, max, 'seconds')
 }
 
-/** Globs of URI_ALLOW_LIST, compiled. Commas inside braces do not separate. */
+/** The compiled globs of URI_ALLOW_LIST. A comma inside braces does not separate two globs. */
 export function globList(): z.ZodType<readonly Glob[], string> {
   return z
     .string()
@@ -75,7 +75,7 @@ export function globList(): z.ZodType<readonly Glob[], string> {
     })
 }
 
-/** Whole addresses, each of which matches itself alone. */
+/** Whole URLs, each of which matches only itself. */
 export function addressList(): z.ZodType<readonly Glob[], string> {
   const problem = 'must be a list of whole addresses: the strict profile takes no globs'
   return parsed({ form: 'list of whole addresses', problem }, (value) => {
@@ -100,7 +100,7 @@ function splitGlobs(value: string): readonly string[] {
   return [...globs, current].map((glob) => glob.trim()).filter((glob) => glob !== '')
 }
 
-/** Digits of a one-time code: 6 where the number is outside 6 to 10. */
+/** The digits of a one-time code, from 6 to 10. Any other number counts as 6. */
 export function codeLength(): z.ZodType<number, string> {
   return parsed({ form: 'whole number', allowed: '6 to 10', problem: 'must be an integer' }, (value) => {
     if (!/^-?\d{1,9}$/.test(value)) return undefined

@@ -102,21 +102,21 @@ export function toSecurityConfig(values: Values & ProfileValues) {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
     currentPasswordForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
     manualLinkingEnabled: values.SECURITY_MANUAL_LINKING_ENABLED,
-    /** Whether who has a second factor must show it to change their identities, as for everything else. */
+    /** Whether a user with a second factor must show it to link or unlink identities. */
     factorGuardsIdentities: values.PROFILE === 'strict',
-    /** Whether the id_token grant takes no token without the nonce that it was asked for with: it could be replayed. */
+    /** Whether the id_token grant requires a nonce. A token without one can be replayed. */
     idTokenNonceRequired: values.PROFILE === 'strict',
-    /** Whether an address at a provider counts as verified where the provider could say so, and does not. */
+    /** Whether an email address counts as verified if the provider could say so but does not. */
     assumesVerified: values.PROFILE === 'compatible',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
-    /** Undefined: nobody has said what stands in front, and none is trusted. */
+    /** Undefined: no setting says which proxies there are, and none is trusted. */
     trustedProxies: values.TRUSTED_PROXIES,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,
     /** Undefined: derived from the JWT secret. */
     encryptionKey: values.SECURITY_DATABASE_ENCRYPTION_KEY,
     decryptionKeys: values.SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS,
-    /** Hosts and CIDRs that outbound calls may reach though they are private. */
+    /** Private hosts and CIDRs that outbound calls may reach. */
     outboundAllowedHosts: values.SECURITY_OUTBOUND_ALLOWED_HOSTS,
   }
 }
@@ -137,12 +137,12 @@ export function toRateLimitConfig(values: Values & { readonly MFA_RATE_LIMIT_CHA
     passkey: values.RATE_LIMIT_PASSKEY,
     anonymousUsers: values.RATE_LIMIT_ANONYMOUS_USERS,
     factors: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
-    /** Failed checks of passwords and codes in a quarter of an hour, for an identifier and an address. */
+    /** The wrong passwords and codes in a quarter of an hour, for an identifier and an address. */
     failures: values.SECURITY_FAILED_ATTEMPTS,
   }
 }
 
-/** Where a captcha token is checked. */
+/** The provider that verifies captcha tokens. */
 export interface CaptchaConfig {
   readonly secret: string
   readonly url: string
@@ -175,7 +175,7 @@ export const securityRules: readonly Rule<Values>[] = [
       : undefined,
 ]
 
-/** Whether limits go by a header that says nothing about the client, because no proxy is trusted to write it. */
+/** Whether limits count by a header that says nothing about the client, because no trusted proxy writes it. */
 export function followsNoProxy({
   RATE_LIMIT_HEADER: header,
   TRUSTED_PROXIES: proxies,

@@ -71,7 +71,7 @@ const observationSettings = group('Logs, traces and metrics', {
 /** Settings of the server, its log and its telemetry. */
 export const serverSettings = { ...addressSettings, ...observationSettings } as const
 
-/** Names of GoTrue that change nothing here. */
+/** Settings of GoTrue that have no effect here. */
 export const settingsWithoutEffect = group(
   { title: 'Without effect', about: 'Taken from configurations of GoTrue, and ignored with a warning.' },
   {
@@ -84,7 +84,7 @@ export const settingsWithoutEffect = group(
 
 type Values = SettingValues<typeof serverSettings>
 
-/** How the process listens, logs and is watched. */
+/** How the process listens, logs and reports metrics. */
 export function toServerConfig(values: Values) {
   return {
     host: values.API_HOST,
@@ -108,7 +108,7 @@ export function toServerConfig(values: Values) {
   }
 }
 
-/** What the operator should know though the service starts. */
+/** Warnings of a service that starts all the same. */
 export function serverWarnings(values: SettingValues<typeof settingsWithoutEffect>): string[] {
   const names = ['MULTI_INSTANCE_MODE', 'OPERATOR_TOKEN', 'API_ENDPOINT', 'JWT_ADMIN_GROUP_NAME'] as const
   const set = names.filter((name) => values[name] !== undefined)

@@ -77,21 +77,21 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
     reuseIntervalMs: values.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL,
     timeboxMs: values.SESSIONS_TIMEBOX,
     inactivityTimeoutMs: values.SESSIONS_INACTIVITY_TIMEOUT,
-    /** Life of an aal1 session of a user who has a verified second factor. */
+    /** How long an aal1 session lives whose user has a verified second factor. */
     lowAalMs: values.SESSIONS_ALLOW_LOW_AAL,
-    /** How long after it was proven a session may change what sign-ins rest on; undefined: while it lives. */
+    /** How long after its last proof a session may change credentials; undefined: while it lives. */
     freshForMs: values.SESSIONS_FRESH_FOR,
     singlePerUser: values.SESSIONS_SINGLE_PER_USER,
-    /** Whether every bearer endpoint asks for a live session (reference: Live sessions). */
+    /** Whether every endpoint with a bearer needs a live session (reference: Live sessions). */
     enforceOnAccessToken: values.SESSIONS_ENFORCE_ON_ACCESS_TOKEN,
   }
 }
 
 export interface PasswordConfig {
   readonly policy: PasswordPolicy
-  /** Whether the passwords that admins give to new users must meet it too. */
+  /** Whether passwords that admins give to new users must meet the policy too. */
   readonly policyBindsAdmins: boolean
-  /** How the list of breached passwords is asked; undefined: it is not. */
+  /** How passwords are looked up in the list of breached passwords; undefined: they are not. */
   readonly breaches: BreachRules | undefined
 }
 
@@ -121,7 +121,7 @@ export function toPasswordConfig(values: PasswordValues): PasswordConfig {
 const NONE: ReadonlySet<string> = new Set()
 const WORD_LENGTH_MIN = 4
 
-/** The labels of a host by which its service is known. */
+/** The labels of a host that name its service. */
 function hostWords(host: string): readonly string[] {
   return host.split('.').filter((label) => label.length >= WORD_LENGTH_MIN && !/^\d+$/.test(label))
 }

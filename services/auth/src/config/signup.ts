@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import type { ProfileValues } from './profile.ts'
 import type { serverSettings } from './server.ts'
 
-/** Settings of who may sign up, and by what. */
+/** Settings of who may sign up, and how. */
 export const signupSettings = group('Signing up', {
   DISABLE_SIGNUP: flag().prefault('false').describe('Let nobody sign up: users are invited, or made by an admin.'),
   EXTERNAL_EMAIL_ENABLED: flag().prefault('true').describe('Let users sign up and sign in by email.'),
@@ -17,7 +17,7 @@ export const signupSettings = group('Signing up', {
 
 type Values = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
 
-/** Who may sign up, by what, and where they may be sent. */
+/** Who may sign up and how, and where redirects may go. */
 export function toSignupConfig(values: Values) {
   const isStrict = values.PROFILE === 'strict'
   return {
@@ -26,13 +26,13 @@ export function toSignupConfig(values: Values) {
     phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
     anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
     redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
-    /** Whether a browser may come back with a session in the fragment, or only with the code of a PKCE flow. */
+    /** Whether flows may end with a session in the fragment, or only with the code of a PKCE flow. */
     pkce: isStrict ? ('required' as const) : ('optional' as const),
-    /** Whether who confirms an account's first address has it alone: the password and sessions of before may be a stranger's. */
+    /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
     confirmerOwnsAccount: isStrict,
-    /** Whether a right password is told that the account is not confirmed: whoever has signed up learns who did before. */
+    /** Whether a right password is answered that the account is not confirmed. That tells a stranger who signed up whether the owner has confirmed. */
     tellsUnconfirmed: !isStrict,
-    /** Hosts that may stand in links in place of that of `externalUrl`, lower-case. */
+    /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */
     linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
   }
 }

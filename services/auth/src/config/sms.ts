@@ -76,11 +76,11 @@ export function toSmsConfig(values: Values) {
     codeLifetimeSeconds: values.SMS_OTP_EXP,
     codeLength: values.SMS_OTP_LENGTH,
     template: values.SMS_TEMPLATE,
-    /** Fixed codes by phone number (digits); nothing is sent to these. */
+    /** The fixed codes of test phones, by number (digits). Nothing is sent to these phones. */
     testCodes: values.SMS_TEST_OTP,
     testCodesValidUntil: values.SMS_TEST_OTP_VALID_UNTIL,
     provider: values.SMS_PROVIDER,
-    /** Undefined when no gateway is set, or one of its credentials is missing or cannot be right. */
+    /** Undefined where no gateway is set, or one of its credentials is missing or malformed. */
     gateway: toGateway(values),
   }
 }

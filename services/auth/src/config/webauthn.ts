@@ -66,7 +66,7 @@ export const webauthnRules: readonly Rule<Values>[] = (
       : undefined,
 )
 
-/** Origins of pages (RFC 6454), and of Android apps. */
+/** The origins of pages (RFC 6454) and of Android apps. */
 function origins(): z.ZodType<readonly string[], string> {
   const error = 'must be a list of origins such as https://app.example.com'
   return commaList()
