@@ -9,7 +9,7 @@ import { loadAuthConfig } from '../config.ts'
 import { DEFAULT_TEXTS } from './default-templates.ts'
 import { sendQueuedMail } from './mail-job.ts'
 import { parseTemplate } from './mail-template.ts'
-import { createMailer } from './mailer.ts'
+import { createMailer, htmlToText } from './mailer.ts'
 import { createTemplateLoader } from './template-loader.ts'
 
 const sink = await startMailSink()
@@ -141,5 +141,30 @@ describe('createTemplateLoader', () => {
     const bodies = await Promise.all(Array.from({ length: 8 }, () => loader.body('RECOVERY', now)))
     expect(new Set(bodies).size).toBe(1)
     expect(templates.requests.filter(({ url }) => url === '/once.html')).toHaveLength(1)
+  })
+})
+
+describe('htmlToText', () => {
+  it.each([
+    ['<h2>Title</h2>\n<p>One &amp; two</p>', 'Title\n\nOne & two'],
+    ['<p><a href="https://h/?a=1&amp;b=2">Follow</a></p>', 'Follow:\nhttps://h/?a=1&b=2'],
+    ["<a class='x' href='https://h/'>https://h/</a>", 'https://h/'],
+    ['<style>p { color: red }</style><p>x<br>y</p>', 'x\ny'],
+    ['&#39;&#x27;&lt;&quot;&nbsp;&copy;&unknown;', `''<"\u00a0©&unknown;`],
+    ['<ul><li>one</li><li>two</li></ul>', '* one\n * two'],
+    ['<table><tr><td>one</td><td>two</td></tr></table>', 'one\ntwo'],
+    ['<!--[if mso]><p>Outlook</p><![endif]--><p>others</p>', 'others'],
+    ['<p>Take <a href="https://h/">this link</a> soon.</p>', 'Take this link:\nhttps://h/\nsoon.'],
+    ['plain', 'plain'],
+  ])('%j', (html, text) => {
+    expect(htmlToText(html)).toBe(text)
+  })
+
+  it('leaves out what elements hold that are nested more than a hundred deep', () => {
+    expect(htmlToText(`<p>one</p>${'<div>'.repeat(101)}two`)).toBe('one\n…')
+  })
+
+  it('leaves out what stands beyond 100,000 characters', () => {
+    expect(htmlToText(`one${' '.repeat(100_000)}two`)).toBe('one')
   })
 })

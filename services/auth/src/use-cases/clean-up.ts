@@ -192,7 +192,7 @@ function listSessionWalks(
 }
 
 /** Deletes at most 100 rows. Leaves locked rows for the next batch. */
-export async function runBatch(db: Kysely<AuthDatabase>, sweep: Sweep, after: Cursor | undefined): Promise<Batch> {
+async function runBatch(db: Kysely<AuthDatabase>, sweep: Sweep, after: Cursor | undefined): Promise<Batch> {
   if (sweep.by === 'walk') return runWalkBatch(db, sweep, after)
   const { numAffectedRows } = await indexStatement(sweep).execute(db)
   const removed = Number(numAffectedRows ?? 0n)
