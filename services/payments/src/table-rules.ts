@@ -36,7 +36,7 @@ export const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'
  * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
  * "permission denied".
  *
- * The functions of operators' commands are refused to the service too: change_merchant, adjust, import_rates, export_payouts, payout_close,
+ * The functions of operators' commands are refused to the service too: change_merchant, adjust, import_rates, export_payouts, close_payout,
  * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']

@@ -252,7 +252,7 @@ describe('applyAcquirerEvents', () => {
     const { id: neighbour } = await createTestMerchant(payments, app, { currency: 'EUR' })
     const { write } = payments.deps.lanes
     const one: typeof write.one = (query, input) =>
-      query.name === 'dispute_open' ? Promise.reject(new Error('of this event alone')) : write.one(query, input)
+      query.name === 'open_dispute' ? Promise.reject(new Error('of this event alone')) : write.one(query, input)
     north.answers.events = [
       opened('d1'),
       closed('e1', 'd1', 'won'),

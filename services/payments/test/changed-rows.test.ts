@@ -39,7 +39,7 @@ async function createWithBalance(amount = 5_000): Promise<LiveMerchant> {
 }
 
 const payOut = (merchantId: string) =>
-  asService(sql`SELECT (payout).id, verdict FROM ${sql.table('payout')}(NULL, ${merchantId}, 1, 0)`)
+  asService(sql`SELECT (payout).id, verdict FROM ${sql.table('pay_out')}(NULL, ${merchantId}, 1, 0)`)
 
 const refusal = (table: string, id: string, what: string) => ({
   code: 'TL001',
@@ -116,7 +116,7 @@ describe('a row that was changed by hand', () => {
     const transactionId = await merchant.charge(10_000)
     await merchant.answer(await merchant.book('capture', transactionId, 10_000), { verdict: 'accepted' })
     const { rows } = await asService(sql`
-      SELECT (dispute).id FROM ${sql.table('dispute_open')}(NULL, ${transactionId}, '{"reasonCode":1,"reasonTitle":"x"}')`)
+      SELECT (dispute).id FROM ${sql.table('open_dispute')}(NULL, ${transactionId}, '{"reasonCode":1,"reasonTitle":"x"}')`)
     const [{ id = '' } = {}] = rows as { id: string }[]
     const set = (assignment: RawBuilder<unknown>) =>
       byHand(sql`UPDATE ${sql.table('disputes')} SET ${assignment} WHERE id = ${id}`)
@@ -124,7 +124,7 @@ describe('a row that was changed by hand', () => {
     await set(sql`status = 'won', resolved = '2026-01-01'`)
     await expect(payOut(merchant.id)).rejects.toMatchObject(refusal('disputes', id, 'what moves money and its terms'))
     await set(sql`status = 'open', resolved = NULL, amount = 1`)
-    const close = () => asService(sql`SELECT verdict FROM ${sql.table('dispute_close')}(NULL, ${id}, 'lost')`)
+    const close = () => asService(sql`SELECT verdict FROM ${sql.table('close_dispute')}(NULL, ${id}, 'lost')`)
     await expect(close()).rejects.toMatchObject(changed)
     await set(sql`amount = 10000`)
     await setMerchant(merchant.id, sql`pricing = pricing || '{"dispute":{"currency":"EUR","amount":0}}'`)

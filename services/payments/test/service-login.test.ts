@@ -34,7 +34,7 @@ describe('an operation that was booked again', () => {
     await merchant.answer(await merchant.book('capture', transactionId, 1_000), { verdict: 'accepted' })
     const first = await merchant.book('refund', transactionId, 400)
     for (const outcome of ['unanswered', 'accepted']) {
-      await attack(sql`SELECT * FROM ${sql.table('operation_close')}(${merchant.id}, ${first}, ${outcome}, NULL)`)
+      await attack(sql`SELECT * FROM ${sql.table('close_operation')}(${merchant.id}, ${first}, ${outcome}, NULL)`)
     }
     const { trail } = await merchant.get(transactionId)
     return { merchant, transactionId, first, again: String(trail.at(-1).id) }
@@ -52,7 +52,7 @@ describe('an operation that was booked again', () => {
       `there is no operation ${again}`,
     )
     expect(sent).toEqual([])
-    const close = sql`SELECT * FROM ${sql.table('operation_close')}(${merchant.id}, ${again}, 'accepted', NULL)`
+    const close = sql`SELECT * FROM ${sql.table('close_operation')}(${merchant.id}, ${again}, 'accepted', NULL)`
     await expect(attack(close)).rejects.toMatchObject({ code: 'P0002' })
     expect(await merchant.violations()).toEqual([])
   })
@@ -108,7 +108,7 @@ it.each([
   'SELECT payments.import_rates(\'[{"date":"2026-03-02","currency":"USD","rate":0.0001}]\')',
   'SELECT payments.export_payouts()',
   "INSERT INTO payments.payout_batches VALUES (repeat('f', 24), now(), '{}', '[]')",
-  "SELECT payments.payout_close(repeat('f', 24), 'settled')",
+  "SELECT payments.close_payout(repeat('f', 24), 'settled')",
   "SELECT payments.adjust(repeat('f', 24), 100, 'x')",
   'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',
   "INSERT INTO payments_jobs.bam (name, version, table_name, command) VALUES ('x', 46, 'job_common', 'SELECT 1')",

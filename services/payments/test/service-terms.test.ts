@@ -117,13 +117,13 @@ describe('the login of the service cannot choose', () => {
         instrument: { ...card, scenario: {}, planned: false },
       }
       return attack(sql<{ attempt_id: string }>`
-        SELECT attempt_id FROM ${sql.table('payment_begin')}(
+        SELECT attempt_id FROM ${sql.table('begin_payment')}(
           NULL, ${live}, NULL, ${JSON.stringify(payment)}::jsonb, '\\x00', sha256('x'))`)
     }
     await expect(begin('north')).rejects.toMatchObject({ code: '40001' })
     const [begun] = (await begin(null)).rows
     await attack(sql`
-      SELECT FROM ${sql.table('payment_finish')}(${live}, ${begun?.attempt_id}, 'approved', NULL, NULL, 'x', NULL)`)
+      SELECT FROM ${sql.table('finish_payment')}(${live}, ${begun?.attempt_id}, 'approved', NULL, NULL, 'x', NULL)`)
     const made = payments.owner.db.selectFrom('transactions').select('test').where('merchant_id', '=', live)
     expect(await made.execute()).toEqual([{ test: false }])
   })
@@ -131,14 +131,14 @@ describe('the login of the service cannot choose', () => {
   it('when a merchant is paid out', async () => {
     const live = await createMerchant({ test: false })
     const clock = (merchantId: string, seconds: number) =>
-      attack(sql`SELECT verdict FROM ${sql.table('clock_advance')}(NULL, ${merchantId}, ${seconds})`)
+      attack(sql`SELECT verdict FROM ${sql.table('advance_clock')}(NULL, ${merchantId}, ${seconds})`)
     for (const seconds of [259_200, -259_200])
       expect((await clock(live, seconds)).rows).toEqual([{ verdict: 'forbidden' }])
     const test = await createMerchant()
     expect((await clock(test, 259_200)).rows).toEqual([{ verdict: 'done' }])
     expect((await clock(test, -1)).rows).toEqual([{ verdict: 'limit-exceeded' }])
     for (const delay of [-1, null]) {
-      await expect(attack(sql`SELECT FROM ${sql.table('payout')}(NULL, ${live}, 1, ${delay})`)).rejects.toMatchObject(
+      await expect(attack(sql`SELECT FROM ${sql.table('pay_out')}(NULL, ${live}, 1, ${delay})`)).rejects.toMatchObject(
         INVALID,
       )
     }

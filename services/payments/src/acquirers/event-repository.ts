@@ -60,14 +60,14 @@ export type SettlementProblem =
   | 'too-much-back'
 
 const settleQuery = prepare(
-  'scheme_settle',
+  'book_settlement',
   (p: SettleInput) => sql<{ verdict: 'done' | 'repeated' | SettlementProblem }>`
-    SELECT ${sql.table('scheme_settle')}(${p.merchantId}, ${p.acquirer}, ${p.currency}, ${p.amount}, ${p.acquirerRef})
+    SELECT ${sql.table('book_settlement')}(${p.merchantId}, ${p.acquirer}, ${p.currency}, ${p.amount}, ${p.acquirerRef})
       AS verdict`,
 )
 
 /** Books what an acquirer has paid, once for each reference. Answers what is wrong with it; undefined when nothing is. */
-export async function callSettleScheme(lanes: Lanes, input: SettleInput): Promise<SettlementProblem | undefined> {
+export async function callBookSettlement(lanes: Lanes, input: SettleInput): Promise<SettlementProblem | undefined> {
   const { verdict } = await lanes.write.one(settleQuery, input)
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
 }

@@ -72,10 +72,10 @@ export interface ClosedOperation {
 }
 
 const closeQuery = prepare(
-  'operation_close',
+  'close_operation',
   (p: OperationAnswer) => sql<ClosedOperation>`
     SELECT f.verdict, f.status, f.owed
-    FROM ${sql.table('operation_close')}(${p.merchantId}, ${p.id}, ${p.outcome}, ${p.reason}) f`,
+    FROM ${sql.table('close_operation')}(${p.merchantId}, ${p.id}, ${p.outcome}, ${p.reason}) f`,
 )
 
 /** Writes an answer down, and takes back what was not accepted. */

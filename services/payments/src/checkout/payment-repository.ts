@@ -57,9 +57,9 @@ export type BegunPayment =
   | { readonly refusal: 'running' | 'spent' | 'gone' | 'key-mismatch' }
 
 const beginQuery = prepare(
-  'payment_begin',
+  'begin_payment',
   (p: BeginInput) => sql<BeginRow>`
-    SELECT verdict, attempt_id, transaction_id, status_code FROM ${sql.table('payment_begin')}(
+    SELECT verdict, attempt_id, transaction_id, status_code FROM ${sql.table('begin_payment')}(
       ${callerRow(p)}, ${p.merchantId}, ${p.sessionId}, ${p.payment}, ${p.panSealed}, ${p.panMac}
     )`,
 )
@@ -70,7 +70,7 @@ export async function callBeginPayment(lanes: Lanes, input: BeginInput): Promise
   if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
   if (attemptId !== null) return { attemptId }
   const end = toEnd(transaction_id, status_code)
-  if (!end) throw new Error(`payment_begin answered ${verdict} without an end`)
+  if (!end) throw new Error(`begin_payment answered ${verdict} without an end`)
   return { end }
 }
 
@@ -111,9 +111,9 @@ export interface FinishInput {
 }
 
 const finishQuery = prepare(
-  'payment_finish',
+  'finish_payment',
   (p: FinishInput) => sql<{ verdict: 'done' | 'settled'; transaction_id: string | null }>`
-    SELECT verdict, transaction_id FROM ${sql.table('payment_finish')}(
+    SELECT verdict, transaction_id FROM ${sql.table('finish_payment')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.statusCode}, ${p.errorCode}, ${p.acquirerRef}, ${p.networkRef}
     )`,
 )

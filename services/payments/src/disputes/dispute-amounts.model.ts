@@ -8,7 +8,7 @@ export type OpenVerdict =
 
 /**
  * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` of it. The model of the SQL function
- * `dispute_open` (reference: Movements).
+ * `open_dispute` (reference: Movements).
  */
 export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVerdict {
   const possible = amounts.captured - amounts.refunded - amounts.disputed
@@ -22,7 +22,7 @@ export type CloseVerdict =
   | { readonly verdict: 'done' | 'repeated'; readonly amounts: Amounts }
   | { readonly verdict: 'conflict' }
 
-/** A won dispute frees its money, a lost one keeps it. The model of the SQL function `dispute_close` (reference: Movements). */
+/** A won dispute frees its money, a lost one keeps it. The model of the SQL function `close_dispute` (reference: Movements). */
 export function closeDispute(
   amounts: Amounts,
   { amount, status }: Pick<Dispute, 'amount' | 'status'>,

@@ -54,10 +54,10 @@ type OpenRow = {
 } & (DisputeColumns | { id: null })
 
 const openQuery = prepare(
-  'dispute_open',
+  'open_dispute',
   (p: OpenInput) => sql<OpenRow>`
     SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columns}
-    FROM ${sql.table('dispute_open')}(${callerRow(p)}, ${p.transactionId}, ${p.dispute}) f
+    FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.transactionId}, ${p.dispute}) f
     CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
 )
 
@@ -91,10 +91,10 @@ type CloseRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity_id: str
 )
 
 const closeQuery = prepare(
-  'dispute_close',
+  'close_dispute',
   (p: CloseInput) => sql<CloseRow>`
     SELECT f.verdict, f.identity_id, ${columns}
-    FROM ${sql.table('dispute_close')}(${callerRow(p)}, ${p.disputeId}, ${p.outcome}) f
+    FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.disputeId}, ${p.outcome}) f
     CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
 )
 

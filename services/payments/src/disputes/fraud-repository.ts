@@ -47,10 +47,10 @@ export interface JudgedFraud extends Judged {
 }
 
 const addQuery = prepare(
-  'fraud_add',
+  'add_fraud',
   (p: AddInput) => sql<FraudRow>`
     SELECT f.verdict, f.identity_id, ${columns}
-    FROM ${sql.table('fraud_add')}(${callerRow(p)}, ${p.transactionId}, ${p.fraud}) f
+    FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.transactionId}, ${p.fraud}) f
     CROSS JOIN LATERAL (SELECT (f.fraud).*) r`,
 )
 

@@ -203,10 +203,10 @@ export interface AdvancedClock extends Judged {
 }
 
 const advanceQuery = prepare(
-  'clock_advance',
+  'advance_clock',
   (p: AdvanceInput) => sql<{ verdict: Verdict | 'limit-exceeded'; identity_id: string | null; moment: Date | null }>`
     SELECT verdict, identity_id, moment
-    FROM ${sql.table('clock_advance')}(${callerRow(p)}, ${p.merchantId}, ${p.seconds})`,
+    FROM ${sql.table('advance_clock')}(${callerRow(p)}, ${p.merchantId}, ${p.seconds})`,
 )
 
 /** Moves the clock of a test merchant forward. */

@@ -17,7 +17,7 @@ export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }
   | { readonly verdict: 'skip'; readonly reason: PayoutSkip }
 
-/** All that is available is paid out, or nothing. The model of the SQL function `payout` (reference: Making payouts). */
+/** All that is available is paid out, or nothing. The model of the SQL function `pay_out` (reference: Making payouts). */
 export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: PayoutPosition): PayoutPlan {
   const available = balance - reserve - notYetDue
   if (available < 0n) return { verdict: 'skip', reason: 'negative' }

@@ -51,10 +51,10 @@ export interface PaidOut extends JudgedPayout {
 }
 
 const payOutQuery = prepare(
-  'payout',
+  'pay_out',
   (p: PayOutInput) => sql<PayOutRow>`
     SELECT f.verdict, f.identity_id, f.reason, ${columns}
-    FROM ${sql.table('payout')}(${callerRow(p)}, ${p.merchantId}, ${p.minimum}, ${p.delayDays}) f
+    FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimum}, ${p.delayDays}) f
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )
 
@@ -68,9 +68,9 @@ export async function callPayOut(lanes: Lanes, input: PayOutInput): Promise<Paid
 type CloseRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
 
 const closeQuery = prepare(
-  'payout_close',
+  'close_payout',
   (p: { id: string; status: 'settled' | 'failed' }) => sql<CloseRow>`
-    SELECT f.verdict, ${columns} FROM ${sql.table('payout_close')}(${p.id}, ${p.status}) f
+    SELECT f.verdict, ${columns} FROM ${sql.table('close_payout')}(${p.id}, ${p.status}) f
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )
 
@@ -127,7 +127,7 @@ export interface PayoutCandidate {
 const CANDIDATES_MAX = 1_000
 
 /**
- * A page of the merchants with a positive balance, by id, read without locks. The function `payout` then decides for each
+ * A page of the merchants with a positive balance, by id, read without locks. The function `pay_out` then decides for each
  * whether anything is paid out.
  * @param only the only merchant to look for; undefined: all
  */

@@ -75,11 +75,11 @@ export interface BegunCharge extends Judged {
 }
 
 const beginQuery = prepare(
-  'charge_begin',
+  'begin_charge',
   (p: BeginInput) => sql<BeginRow>`
     SELECT f.verdict, f.identity_id, f.transaction_id, f.error_code, f.attempt_id, f.descriptor, f.acquirer, f.expired,
       i.id AS instrument_id, i.pan_sealed, i.expiry::text, i.scheme, i.scenario, i.network_ref, i.planned
-    FROM ${sql.table('charge_begin')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f
+    FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f
     CROSS JOIN LATERAL (SELECT (f.instrument).*) i`,
 )
 
@@ -115,9 +115,9 @@ export interface FinishInput {
 }
 
 const finishQuery = prepare(
-  'charge_finish',
+  'finish_charge',
   (p: FinishInput) => sql<FinishRow>`
-    SELECT verdict, transaction_id FROM ${sql.table('charge_finish')}(
+    SELECT verdict, transaction_id FROM ${sql.table('finish_charge')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.errorCode}, ${p.acquirerRef}
     )`,
 )

@@ -24,7 +24,7 @@ export async function advanceClock(
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
   const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
   if (isTooFar) throw clockTooFar()
-  if (!now) throw new Error(`clock_advance answered ${verdict} without an instant`)
+  if (!now) throw new Error(`advance_clock answered ${verdict} without an instant`)
   await expireAuthorizations(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
   return { now, replayed: verdict === 'replayed' }
 }

@@ -6,7 +6,7 @@ import { OPERATOR } from '../access/caller.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_LIMIT } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-tasks.ts'
 import {
-  callSettleScheme,
+  callBookSettlement,
   findAuthorized,
   findDisputed,
   type SettlementProblem,
@@ -145,7 +145,7 @@ async function applyEvent(
     case 'unknown':
       return 'of no known kind or form'
     case 'settlement':
-      return textOf(await callSettleScheme(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
+      return textOf(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
   }
 }
 

@@ -25,6 +25,6 @@ export async function closeDispute(
   const { verdict, dispute, refusal } = admit(caller, closed, flaw)
   if (refusal === 'conflict') throw disputeClosed()
   if (refusal === 'trail-full') throw trailFull()
-  if (!dispute) throw new Error(`dispute_close answered ${verdict} without a dispute`)
+  if (!dispute) throw new Error(`close_dispute answered ${verdict} without a dispute`)
   return { dispute, replayed: verdict === 'replayed' }
 }

@@ -48,7 +48,7 @@ export async function createTransaction(
   const replayed = verdict === 'replayed'
   const { merchantId, charge } = input
   const reached = end ?? (attempt && charge ? await attemptCharge(deps, { ...charge, merchantId }, attempt) : undefined)
-  if (!reached) throw new Error(`charge_begin answered ${verdict} without an attempt`)
+  if (!reached) throw new Error(`begin_charge answered ${verdict} without an attempt`)
   if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
   return { transactionId: reached.transactionId, replayed }
 }

@@ -25,7 +25,7 @@ export async function openDispute(
   const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
   const { verdict, dispute, limit } = admit(caller, opened, flaw)
   if (limit) throw amountBeyondLimit('dispute', formatMoney(limit.currency, limit.amount))
-  if (!dispute) throw new Error(`dispute_open answered ${verdict} without a dispute`)
+  if (!dispute) throw new Error(`open_dispute answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'
   // An answer is repeated as it was, whatever became of the dispute since.
   return { dispute: replayed ? { ...dispute, status: 'open', resolved: null } : dispute, replayed }

@@ -19,6 +19,6 @@ export async function reportFraud(
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })
   const { verdict, fraud } = admit(caller, added, flaw)
-  if (!fraud) throw new Error(`fraud_add answered ${verdict} without a fraud alert`)
+  if (!fraud) throw new Error(`add_fraud answered ${verdict} without a fraud alert`)
   return { fraud, replayed: verdict === 'replayed' }
 }

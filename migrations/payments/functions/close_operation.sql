@@ -7,7 +7,7 @@
 --
 -- An operation that was never handed over has no row and raises: otherwise a forged job for an entry that books an operation
 -- again could make the acquirer refund twice. (reference: States of an operation)
-CREATE OR REPLACE FUNCTION {{operation_close}}(p_merchant_id text, p_id text, p_outcome text, p_reason text)
+CREATE OR REPLACE FUNCTION {{close_operation}}(p_merchant_id text, p_id text, p_outcome text, p_reason text)
 RETURNS TABLE (verdict text, status text, owed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan

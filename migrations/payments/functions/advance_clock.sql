@@ -3,7 +3,7 @@
 --
 -- Verdict: that of judge_test_access or claim_key, or limit-exceeded. A live merchant has no clock of its own, whoever asks. The
 -- limit is 100 years: a clock that runs further ahead would leave what ids and dates can hold. (reference: Test clock)
-CREATE OR REPLACE FUNCTION {{clock_advance}}(p_caller {{caller}}, p_merchant_id text, p_seconds bigint)
+CREATE OR REPLACE FUNCTION {{advance_clock}}(p_caller {{caller}}, p_merchant_id text, p_seconds bigint)
 RETURNS TABLE (verdict text, identity_id text, moment timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -2,7 +2,7 @@
 -- the processing error, NULL for an approval. For an unknown outcome the caller is told 12, and a job finds out.
 --
 -- Verdict: done with the id of the transaction, or settled where another process was first. (reference: Charging again)
-CREATE OR REPLACE FUNCTION {{charge_finish}}(
+CREATE OR REPLACE FUNCTION {{finish_charge}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_error_code int, p_acquirer_ref text
 )
 RETURNS TABLE (verdict text, transaction_id text)

@@ -5,7 +5,7 @@
 -- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes what an
 -- open dispute may take back, so disputes are compared with what was recorded: one that somebody has closed by hand would free
 -- what it keeps back. (reference: Making payouts)
-CREATE OR REPLACE FUNCTION {{payout}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
+CREATE OR REPLACE FUNCTION {{pay_out}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
 RETURNS TABLE (verdict text, identity_id text, reason text, payout {{payouts}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan

@@ -3,7 +3,7 @@
 --
 -- Verdict: that of judge_test_access or claim_key; done, also with the report that the reference made before.
 -- (reference: Fraud alerts)
-CREATE OR REPLACE FUNCTION {{fraud_add}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
+CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -16,10 +16,7 @@ DECLARE
   claimed record;
   ids record;
 BEGIN
-  SELECT t.merchant_id INTO merchant FROM {{owners}}(p_transaction_id) o
-    JOIN {{transactions}} t ON t.merchant_id = o.merchant_id AND t.id = p_transaction_id;
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_test_access}}(p_caller, merchant) j;
+  {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
   -- The merchant's lock, so that of two reports with one reference the second sees the first.

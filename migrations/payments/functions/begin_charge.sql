@@ -6,7 +6,7 @@
 -- attempt. A charge that is refused here reaches no acquirer, and leaves nothing but the memory of its key. A live charge at a
 -- rate that is too old is refused: it would reserve money on the customer's card that could never be captured.
 -- (reference: Charging again)
-CREATE OR REPLACE FUNCTION {{charge_begin}}(p_caller {{caller}}, p_merchant_id text, p_charge jsonb, p_acquirers text[])
+CREATE OR REPLACE FUNCTION {{begin_charge}}(p_caller {{caller}}, p_merchant_id text, p_charge jsonb, p_acquirers text[])
 RETURNS TABLE (
   verdict text, identity_id text, transaction_id text, error_code int, attempt_id text, descriptor text, acquirer text,
   expired boolean, instrument {{instruments}}
@@ -23,8 +23,7 @@ DECLARE
   source record;
   made record;
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_charge IS NULL THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
   IF claimed.verdict <> 'claimed' THEN

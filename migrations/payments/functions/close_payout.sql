@@ -2,7 +2,7 @@
 --
 -- Verdict: done, also where it is told again, which changes nothing; conflict where the payout ended otherwise; not-found.
 -- (reference: States of a payout)
-CREATE OR REPLACE FUNCTION {{payout_close}}(p_payout_id text, p_status text)
+CREATE OR REPLACE FUNCTION {{close_payout}}(p_payout_id text, p_status text)
 RETURNS TABLE (verdict text, payout {{payouts}})
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan

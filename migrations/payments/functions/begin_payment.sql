@@ -5,7 +5,7 @@
 -- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a
 -- token was used before; gone: the session is unknown or has expired; key-mismatch. Whether money is test money comes from the
 -- merchant's row, not from the caller. (reference: Paying once)
-CREATE OR REPLACE FUNCTION {{payment_begin}}(
+CREATE OR REPLACE FUNCTION {{begin_payment}}(
   p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
 )
 RETURNS TABLE (verdict text, attempt_id text, transaction_id text, status_code text)

@@ -2,7 +2,7 @@
 -- code and the number of its processing error. A job finds out an unknown one. Tokens are spent by an approval alone.
 --
 -- Verdict: done with the id of the transaction, or settled where another process was first.
-CREATE OR REPLACE FUNCTION {{payment_finish}}(
+CREATE OR REPLACE FUNCTION {{finish_payment}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_status_code text, p_error_code int, p_acquirer_ref text,
   p_network_ref text
 )

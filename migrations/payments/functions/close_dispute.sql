@@ -4,7 +4,7 @@
 -- Verdict: that of judge_test_access or claim_key; conflict where the dispute was closed otherwise; trail-full; done, also where
 -- the same outcome is told again, which changes nothing. What callers make of disputes in test mode leaves room in the trail;
 -- nobody refuses what the acquirer tells. (reference: Disputes)
-CREATE OR REPLACE FUNCTION {{dispute_close}}(p_caller {{caller}}, p_dispute_id text, p_outcome text)
+CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_dispute_id text, p_outcome text)
 RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan

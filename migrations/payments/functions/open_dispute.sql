@@ -3,7 +3,7 @@
 --
 -- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency; done,
 -- also with the dispute that the reference opened before. (reference: Disputes)
-CREATE OR REPLACE FUNCTION {{dispute_open}}(p_caller {{caller}}, p_transaction_id text, p_dispute jsonb)
+CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_transaction_id text, p_dispute jsonb)
 RETURNS TABLE (verdict text, identity_id text, possible bigint, currency text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -18,10 +18,7 @@ DECLARE
   ids record;
   due date;
 BEGIN
-  SELECT t.merchant_id INTO merchant FROM {{owners}}(p_transaction_id) o
-    JOIN {{transactions}} t ON t.merchant_id = o.merchant_id AND t.id = p_transaction_id;
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_test_access}}(p_caller, merchant) j;
+  {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_dispute IS NULL THEN RETURN NEXT; RETURN; END IF;
   SELECT t.* INTO held FROM {{transactions}} t
     WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR UPDATE;

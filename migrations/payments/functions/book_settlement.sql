@@ -1,8 +1,8 @@
--- Books what an acquirer says that it has paid for captures less refunds, once for each reference, or says why it cannot be
--- right. It is judged under the merchant's lock.
+-- Books what an acquirer says that it has paid for captures, less refunds: once for each of its references, p_ref. Judges under
+-- the lock of the merchant's balance whether the amount can be right.
 --
 -- Returns done, repeated, unknown-merchant, test-merchant, other-acquirer, unknown-currency, nothing, too-much or too-much-back.
-CREATE OR REPLACE FUNCTION {{scheme_settle}}(p_merchant_id text, p_acquirer text, p_currency text, p_amount bigint, p_ref text)
+CREATE OR REPLACE FUNCTION {{book_settlement}}(p_merchant_id text, p_acquirer text, p_currency text, p_amount bigint, p_ref text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -11,6 +11,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   merchant {{merchants}};
+  settlement {{movement}};
 BEGIN
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF merchant.id IS NULL THEN RETURN 'unknown-merchant'; END IF;
@@ -29,7 +30,10 @@ BEGIN
   IF p_amount < 0 AND -p_amount > {{scheme_returnable}}(merchant.id, p_currency) THEN
     RETURN 'too-much-back';
   END IF;
-  PERFORM {{settle_scheme}}(merchant.id, p_currency, p_amount, p_ref);
+  settlement := {{balance_movement}}(merchant.id, 'schemeSettled', 0, p_ref, NULL);
+  settlement.currency := p_currency;
+  settlement.amount := p_amount;
+  PERFORM {{post}}(ARRAY[settlement]);
   RETURN 'done';
 END
 $$;

@@ -1,0 +1,5 @@
+-- The merchant of the transaction, and whether the caller may act on it as an acquirer does.
+  SELECT t.merchant_id INTO merchant FROM {{owners}}(p_transaction_id) o
+    JOIN {{transactions}} t ON t.merchant_id = o.merchant_id AND t.id = p_transaction_id;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id
+    FROM {{judge_test_access}}(p_caller, merchant) j;
