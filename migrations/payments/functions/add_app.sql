@@ -13,8 +13,7 @@ AS $$
 DECLARE
   claimed record;
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_app_id IS NULL THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
   IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; END IF;

@@ -1,11 +1,11 @@
--- Appends a row to the audit log. p_merchant_id: 24 zeros where no merchant is concerned. p_identity_id: who acted, NULL for an
--- operator.
+-- Appends a row to the audit log. p_merchant_id: NULL for an action that concerns no merchant; the row has 24 zeros.
+-- p_identity_id: who acted, NULL for an operator.
 CREATE OR REPLACE FUNCTION {{add_audit}}(p_merchant_id text, p_identity_id text, p_action text, p_payload jsonb)
 RETURNS void
 LANGUAGE sql
 AS $$
 INSERT INTO {{audit}} (merchant_id, id, identity_id, action, payload, created)
-SELECT p_merchant_id, made.id, p_identity_id, p_action, p_payload, made.created
+SELECT coalesce(p_merchant_id, repeat('0', 24)), made.id, p_identity_id, p_action, p_payload, made.created
 FROM {{new_id}}(
   coalesce((SELECT m.tag FROM {{merchants}} m WHERE m.id = p_merchant_id), '00000000')
 ) made

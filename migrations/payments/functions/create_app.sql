@@ -16,7 +16,7 @@ BEGIN
   INSERT INTO {{apps}} (id, name, created) VALUES (app.id, p_name, app.created);
   INSERT INTO {{app_keys}} (id, app_id, mac, hint, created)
     VALUES (app_key.id, app.id, p_key_mac, p_hint, app_key.created);
-  PERFORM {{add_audit}}(repeat('0', 24), app.id, 'key.created', jsonb_build_object('id', app_key.id));
+  PERFORM {{add_audit}}(NULL, app.id, 'key.created', jsonb_build_object('id', app_key.id));
   RETURN app.id;
 END
 $$;

@@ -30,7 +30,7 @@ BEGIN
     SELECT made.* INTO id, created FROM {{new_id}}({{random_tag}}()) made;
     INSERT INTO {{app_keys}} (id, app_id, mac, hint, created)
       VALUES (id, identity_id, p_new_mac, p_hint, created);
-    PERFORM {{add_audit}}(repeat('0', 24), identity_id, 'key.created', jsonb_build_object('id', id));
+    PERFORM {{add_audit}}(NULL, identity_id, 'key.created', jsonb_build_object('id', id));
   END IF;
   RETURN NEXT;
 END

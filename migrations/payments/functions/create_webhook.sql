@@ -18,15 +18,9 @@ DECLARE
   ids record;
   is_test boolean;
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_url IS NULL THEN RETURN NEXT; RETURN; END IF;
-  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
-  IF claimed.verdict <> 'claimed' THEN
-    verdict := claimed.verdict;
-    webhook := jsonb_populate_record(NULL::{{webhooks}}, (claimed.held).body::jsonb);
-    RETURN NEXT; RETURN;
-  END IF;
+  {{include:claim_key_of_webhook.sql}}
   ids := {{take_ids}}(p_merchant_id, 1);
   SELECT m.test INTO is_test FROM {{merchants}} m WHERE m.id = p_merchant_id;
   verdict := CASE

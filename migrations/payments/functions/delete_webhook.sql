@@ -1,4 +1,6 @@
--- Removes a webhook of a merchant. Verdict: that of judge_access, or not-found; done.
+-- Removes a webhook of a merchant.
+--
+-- Verdict: that of judge_access; not-found; done.
 CREATE OR REPLACE FUNCTION {{delete_webhook}}(p_caller {{caller}}, p_merchant_id text, p_webhook_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -8,8 +10,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   DELETE FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
   IF FOUND THEN

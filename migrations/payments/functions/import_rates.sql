@@ -10,7 +10,7 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 BEGIN
-  PERFORM {{add_audit}}(repeat('0', 24), NULL, 'fx.replaced', jsonb_build_object('rates', replaced.rates))
+  PERFORM {{add_audit}}(NULL, NULL, 'fx.replaced', jsonb_build_object('rates', replaced.rates))
     FROM (
       SELECT jsonb_agg(jsonb_build_object(
           'date', f.date, 'currency', f.currency, 'from', trim_scale(f.rate)::text, 'to', trim_scale(r.rate)::text

@@ -11,8 +11,7 @@ AS $$
 BEGIN
   verdict := CASE WHEN p_merchant_id IS NULL THEN 'not-found' ELSE 'done' END;
   IF p_caller IS NULL THEN RETURN; END IF;
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
   IF verdict = 'done' AND NOT FOUND THEN verdict := 'forbidden'; END IF;
 END

@@ -12,8 +12,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id ORDER BY a.app_id FOR UPDATE;
   IF p_app_id IS NOT NULL AND EXISTS (SELECT FROM {{apps}} a WHERE a.id = identity_id) AND NOT EXISTS (

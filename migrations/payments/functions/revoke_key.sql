@@ -1,5 +1,6 @@
--- Revokes a key of the app that calls. Verdict: unauthorized, not-found or done. is_last: the key is the last good one of the
--- app, and nothing was revoked. (reference: Keys of an app)
+-- Revokes a key of the app that calls. is_last: the key is the last good key of the app, so nothing was revoked.
+--
+-- Verdict: unauthorized, not-found or done. (reference: Keys of an app)
 CREATE OR REPLACE FUNCTION {{revoke_key}}(p_key_mac bytea, p_key_id text)
 RETURNS TABLE (verdict text, identity_id text, is_last boolean)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -21,9 +22,7 @@ BEGIN
   );
   IF verdict = 'done' AND NOT is_last THEN
     UPDATE {{app_keys}} k SET revoked = now() WHERE k.id = p_key_id;
-    PERFORM {{add_audit}}(
-      repeat('0', 24), identity_id, 'key.revoked', jsonb_build_object('id', p_key_id)
-    );
+    PERFORM {{add_audit}}(NULL, identity_id, 'key.revoked', jsonb_build_object('id', p_key_id));
   END IF;
   RETURN NEXT;
 END

@@ -13,8 +13,7 @@ AS $$
 DECLARE
   ended {{merchant_users}};
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   DELETE FROM {{merchant_users}} u
     WHERE u.merchant_id = p_merchant_id

@@ -15,18 +15,12 @@ AS $$
 DECLARE
   claimed record;
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_secret_sealed IS NULL THEN RETURN NEXT; RETURN; END IF;
   SELECT w.* INTO webhook FROM {{webhooks}} w
     WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id FOR UPDATE;
   IF NOT FOUND THEN verdict := 'not-found'; RETURN NEXT; RETURN; END IF;
-  claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
-  IF claimed.verdict <> 'claimed' THEN
-    verdict := claimed.verdict;
-    webhook := jsonb_populate_record(NULL::{{webhooks}}, (claimed.held).body::jsonb);
-    RETURN NEXT; RETURN;
-  END IF;
+  {{include:claim_key_of_webhook.sql}}
   UPDATE {{webhooks}} w SET secret_sealed = p_secret_sealed, previous_sealed = w.secret_sealed,
       previous_until = now() + interval '24 hours'
     WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id RETURNING w.* INTO webhook;

@@ -15,8 +15,7 @@ AS $$
 DECLARE
   merchant {{merchants}};
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_access}}(p_caller, p_merchant_id) j;
+  {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   SELECT coalesce(array_agg(given.key), '{}') INTO differing

@@ -11,12 +11,10 @@ export interface OperatorAction {
   readonly payload: object
 }
 
-const NO_MERCHANT = '0'.repeat(24)
-
 /** Writes an operator's action down, in the transaction of its effect. */
 export async function insertOperatorAudit(
   trx: Kysely<PaymentsTables>,
-  { action, merchantId = NO_MERCHANT, payload }: OperatorAction,
+  { action, merchantId, payload }: OperatorAction,
 ): Promise<void> {
-  await sql`SELECT ${sql.table('add_audit')}(${merchantId}, NULL, ${action}, ${payload})`.execute(trx)
+  await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(trx)
 }
