@@ -23,6 +23,7 @@ import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { pureFiles } from './layout/pure-files.ts'
 import { singleImporters } from './layout/single-importers.ts'
+import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
@@ -52,6 +53,7 @@ export const rules: readonly Rule[] = [
   nounOrder,
   singleImporters,
   smallFolders,
+  sizes,
   pureFiles,
   functionFiles,
   walks,

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest'
+import { sizes } from './sizes.ts'
+import { problemsOf } from './test/shop-tree.ts'
+
+const lines = (count: number) => '// a\n\n'.repeat(count / 2)
+const [item, test] = ['services/shop/src/items/item.ts', 'services/shop/src/items/item.test.ts']
+
+it('counts all lines of a file, blank ones and comments too', async () => {
+  expect(await problemsOf(sizes, { [item]: lines(250), [test]: lines(500) })).toEqual([])
+  expect(await problemsOf(sizes, { [item]: lines(252), [test]: lines(502) })).toEqual([
+    `${test} has 502 lines, more than 500`,
+    `${item} has 252 lines, more than 250`,
+  ])
+})
+
+it.each([
+  ['function sell() {\n', '}\n'],
+  ['const sell = () => {\n', '}\n'],
+  ['const sell = function () {\n', '}\n'],
+])('counts all lines of %j', async (start, end) => {
+  expect(await problemsOf(sizes, { [item]: `\n${start}${lines(58)}${end}` })).toEqual([])
+  expect(await problemsOf(sizes, { [item]: `\n${start}${lines(60)}${end}` })).toEqual([
+    `${item}:2 a function has 62 lines, more than 60`,
+  ])
+  expect(await problemsOf(sizes, { [test]: `${start}${lines(60)}${end}` })).toEqual([])
+})
+
+it('excepts the files of its list', async () => {
+  const list = { 'scripts/layout/exceptions/sizes.json': JSON.stringify([item]) }
+  expect(await problemsOf(sizes, { ...list, [item]: lines(252) })).toEqual([])
+})

@@ -1,0 +1,35 @@
+import { exceptListed } from './exceptions.ts'
+import type { Problem, Rule, SourceFile } from './source-tree.ts'
+import { lineAt, visitSyntax } from './syntax.ts'
+
+const CHECKED = /^(services|packages|migrations|scripts|bench)\/.*\.ts$/
+const TESTED = /\.test\.ts$|\/(test|testing)\//
+const FILE_LINES_MAX = 250
+const TEST_LINES_MAX = 500
+const FUNCTION_LINES_MAX = 60
+
+/** A file and a function can be taken in at once. All lines count, blank ones and comments too. */
+export const sizes: Rule = (tree) => {
+  const problems = tree.files
+    .filter(({ path }) => CHECKED.test(path))
+    .flatMap((file): readonly Problem[] => {
+      const isTest = TESTED.test(file.path)
+      const lines = file.text.split('\n').length - 1
+      const max = isTest ? TEST_LINES_MAX : FILE_LINES_MAX
+      const long = lines > max ? [{ path: file.path, message: `has ${lines} lines, more than ${max}` }] : []
+      return isTest ? long : [...long, ...longFunctions(file)]
+    })
+  return exceptListed(tree, 'sizes', problems)
+}
+
+function longFunctions(file: SourceFile): readonly Problem[] {
+  const found: Problem[] = []
+  const judge = ({ start, end }: { readonly start: number; readonly end: number }) => {
+    const line = lineAt(file.text, start)
+    const lines = lineAt(file.text, end) - line + 1
+    if (lines <= FUNCTION_LINES_MAX) return
+    found.push({ path: file.path, line, message: `a function has ${lines} lines, more than ${FUNCTION_LINES_MAX}` })
+  }
+  visitSyntax(file, { FunctionDeclaration: judge, FunctionExpression: judge, ArrowFunctionExpression: judge })
+  return found
+}
