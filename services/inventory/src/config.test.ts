@@ -44,7 +44,7 @@ describe('loadInventoryConfig', () => {
     })
   })
 
-  it('reads names without a prefix, which the prefixed ones hide', () => {
+  it('reads names without a prefix, unless the prefixed name is set', () => {
     const unprefixed = { DATABASE_URL: 'postgres://a/b', PORT: '1', LOG_LEVEL: 'warn' }
     expect(loadInventoryConfig(unprefixed)).toMatchObject({ databaseUrl: 'postgres://a/b', port: 1, logLevel: 'warn' })
     expect(loadInventoryConfig({ ...unprefixed, ...DATABASE, INVENTORY_PORT: '2' })).toMatchObject({
@@ -53,7 +53,7 @@ describe('loadInventoryConfig', () => {
     })
   })
 
-  it('warns of settings that nobody reads, and leaves those of other services alone', () => {
+  it('warns of unknown settings, but not of those of other services', () => {
     const env = { ...DATABASE, INVENTORY_MAX_LIMITS: '9', AUTH_SITE_ULR: 'x', INVENTORY_PORT: 'tcp://10.0.0.1:80' }
     expect(loadInventoryConfig(env)).toMatchObject({
       port: 8080,
@@ -62,7 +62,7 @@ describe('loadInventoryConfig', () => {
   })
 
   // ASVS 12.3.3
-  it('warns of keys of tokens that travel without TLS, where tokens are asked for', () => {
+  it('warns of a key URL without TLS when authentication is on', () => {
     const access = { INVENTORY_AUTH_ISSUER: 'a', INVENTORY_AUTH_AUDIENCE: 'b' }
     const warningsFor = (jwksUrl: string, enabled: string) =>
       loadInventoryConfig({
@@ -78,7 +78,7 @@ describe('loadInventoryConfig', () => {
     expect(warningsFor('https://auth.example/.well-known/jwks.json', 'true')).toEqual([])
   })
 
-  it('warns of rules for tokens where none are asked for', () => {
+  it('warns of rules for tokens when authentication is off', () => {
     const rules = {
       INVENTORY_AUTH_JWKS_URL: 'https://auth.example/.well-known/jwks.json',
       ...{ INVENTORY_AUTH_ISSUER: 'a', INVENTORY_AUTH_AUDIENCE: 'b', INVENTORY_AUTH_ADMIN_ROLES: 'c' },
@@ -95,7 +95,7 @@ describe('loadInventoryConfig', () => {
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_AUTH_ENABLED: 'false' }).warnings).toEqual([])
   })
 
-  it('takes 0 connections for the default and honours any other number', () => {
+  it('reads 0 connections as the default, and accepts any other number', () => {
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '0' }).databasePoolSize).toBe(16)
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '64' }).databasePoolSize).toBe(64)
   })
@@ -118,7 +118,7 @@ describe('loadInventoryConfig', () => {
     [{ ...DATABASE, INVENTORY_RATE_LIMIT_STORE: 'redis' }, 'INVENTORY_REDIS_URL'],
     [{ ...DATABASE, INVENTORY_REDIS_URL: 'http://:hidden-password@localhost' }, 'INVENTORY_REDIS_URL'],
     [{ ...DATABASE, INVENTORY_DEFAULT_LIMIT: '51', INVENTORY_MAX_LIMIT: '50' }, 'INVENTORY_DEFAULT_LIMIT'],
-  ])('names the wrong setting without its value: %j', (env, name) => {
+  ])('refuses %j, and names the setting without its value', (env, name) => {
     const load = () => loadInventoryConfig(env)
     expect(load).toThrow(ConfigError)
     expect(load).toThrow(name)

@@ -67,7 +67,7 @@ const statusesOf = async (token: string | undefined) => [
 
 describe('tokens of the authentication service', () => {
   // ASVS 8.2.1
-  it('work by scope: of the role, of the application, and none for nobody', async () => {
+  it('get scopes from the role and from app_metadata; anonymous users get none', async () => {
     const token = await askAuth('/signup', PERSON)
     expect(await statusesOf(token)).toEqual([200, 403])
     expect(await statusesOf(await askAuth('/signup', {}))).toEqual([403, 403])
@@ -78,7 +78,7 @@ describe('tokens of the authentication service', () => {
     expect((await send(clerk, 'HEAD')).statusCode).toBe(200)
   })
 
-  it('name the actor in the ledger', async () => {
+  it('are named as actor in the ledger', async () => {
     const token = sealed({ scope: 'inventory:read inventory:write' })
     const { id } = (await send(token, 'POST')).json().data
     const headers = { authorization: `Bearer ${token}` }
@@ -96,7 +96,7 @@ describe('tokens of the authentication service', () => {
 })
 
 // ASVS 16.3.1, 16.3.2, 16.3.3
-it('the log line tells who asked, and who was refused', async () => {
+it('the log line names the actor and the error of a refused request', async () => {
   const headers = { authorization: `Bearer ${sealed({ scope: 'inventory:read' })}`, 'x-request-id': 'known-caller' }
   await inventory.app.inject({ url: '/users/1', headers })
   await inventory.app.inject({ method: 'POST', url: '/products', headers, payload: {} })
@@ -109,8 +109,8 @@ it('the log line tells who asked, and who was refused', async () => {
   ])
 })
 
-describe('without a good token', () => {
-  it('401 and 403 in the envelope, with what is wanted', async () => {
+describe('a request without a valid token', () => {
+  it('401 and 403: say in the envelope and in WWW-Authenticate what is missing', async () => {
     const missing = await send(undefined, 'GET')
     expect(missing.json()).toEqual({
       statusCode: 401,
@@ -128,7 +128,7 @@ describe('without a good token', () => {
     expect(weak.headers['www-authenticate']).toContain('error="insufficient_scope", scope="inventory:write"')
   })
 
-  it('nothing is read or looked for: a wrong body, an id that is none, a missing one are all 401', async () => {
+  it('401: reads nothing and looks nothing up, whatever the body and the id are', async () => {
     const broken = {
       method: 'POST',
       url: '/products',
@@ -141,7 +141,7 @@ describe('without a good token', () => {
     }
   })
 
-  it.each(['/', '/health', '/ready', '/openapi.json', '/docs/'])('%s stays open', async (url) => {
+  it.each(['/', '/health', '/ready', '/openapi.json', '/docs/'])('200: %s stays open', async (url) => {
     expect((await send(undefined, 'GET', url)).statusCode).toBe(200)
   })
 })
@@ -189,7 +189,7 @@ const zeros: Signer = () => Buffer.alloc(64)
 
 // ASVS 8.3.1, 9.1.1, 9.1.2, 9.1.3, 9.2.1, 9.2.3
 describe('a forged token', () => {
-  it('is told from the one that it imitates', async () => {
+  it('is refused, while the token that it imitates is accepted', async () => {
     expect(await statusesOf(token(ES256, good(), signBy(privateKey)))).toEqual([200, 201])
     expect(await statusesOf(sealed({ exp: now() - 20, scope: 'inventory:read' }))).toEqual([200, 403])
   })
@@ -250,11 +250,11 @@ describe('a forged token', () => {
       },
     ],
     ['claims that are no object', () => token(ES256, '[]', signBy(privateKey))],
-  ])('401: %s', async (_name, forge) => {
+  ])('401: refuses a token with %s', async (_name, forge) => {
     expect(await statusesOf(forge())).toEqual([401, 401])
   })
 
-  it('never reaches the log', async () => {
+  it('is never written into the log', async () => {
     const forged = token(ES256, good(), signBy(stranger.privateKey))
     await send(forged, 'GET')
     expect(JSON.stringify(await inventory.logLines())).not.toContain(forged.split('.')[2])

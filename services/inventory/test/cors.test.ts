@@ -32,13 +32,13 @@ const readable = {
 }
 
 describe('a page of another origin', () => {
-  it.each(['/users', '/users/99', '/nope', '/products?limit=0'])('may read the answer of GET %s', async (url) => {
+  it.each(['/users', '/users/99', '/nope', '/products?limit=0'])('may read the answer to GET %s', async (url) => {
     const { headers } = await inventory.app.inject({ url, headers: { origin: SHOP } })
     expect(corsOf(headers)).toEqual(readable)
     expect(headers.vary).toContain('Origin')
   })
 
-  it('may ask whether it may call', async () => {
+  it('204: gets the answer to a preflight', async () => {
     const response = await inventory.app.inject(preflight(SHOP))
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect(corsOf(response.headers)).toEqual({
@@ -50,7 +50,7 @@ describe('a page of another origin', () => {
   })
 
   // ASVS 3.4.2
-  it('may not where its origin is not listed', async () => {
+  it('403: is refused when its origin is not listed', async () => {
     const response = await inventory.app.inject({ url: '/users', headers: { origin: 'https://evil.example' } })
     expect([response.statusCode, corsOf(response.headers)]).toEqual([200, {}])
     const refused = await inventory.app.inject(preflight('https://evil.example'))
@@ -62,14 +62,14 @@ describe('a page of another origin', () => {
   })
 
   // ASVS 3.4.2
-  it('may not where none is listed', async () => {
+  it('gets no CORS header when no origin is listed', async () => {
     const { headers } = await shut.app.inject({ url: '/users', headers: { origin: SHOP } })
     expect(corsOf(headers)).toEqual({})
     const asked = await shut.app.inject(preflight(SHOP))
     expect([asked.statusCode, corsOf(asked.headers)]).toEqual([204, {}])
   })
 
-  it('may where all may, without cookies', async () => {
+  it('may call without cookies when all origins may', async () => {
     const { headers } = await wide.app.inject({ url: '/users', headers: { origin: 'https://any.example' } })
     expect(corsOf(headers)).toEqual({ ...readable, 'access-control-allow-origin': '*' })
   })

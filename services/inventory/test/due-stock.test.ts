@@ -37,12 +37,12 @@ const reserveDue = (take = () => reserve(1)) => retryAfterExpiry({ lanes: stock.
 const verdicts = (answers: readonly { verdict: string }[]) => [...new Set(answers.map(({ verdict }) => verdict))]
 
 describe('stock that is due', () => {
-  it('is there for all who ask at once', async () => {
+  it('is available to all parallel requests', async () => {
     expect(verdicts(await Promise.all(Array.from({ length: 50 }, () => reserveDue())))).toEqual(['done'])
     expect(await reserveDue()).toMatchObject({ verdict: 'insufficient-stock' })
   })
 
-  it('is waited for while somebody else gives it back', async () => {
+  it('is waited for while another process expires its reservation', async () => {
     const sweep = new pg.Client(stock.url)
     await sweep.connect()
     try {
@@ -59,7 +59,7 @@ describe('stock that is due', () => {
     }
   })
 
-  it('is there for a request that the sweep has just overtaken', async () => {
+  it('is available to a request when the sweep has just expired its reservation', async () => {
     let overtaken = false
     const take = async () => {
       const answer = await reserve(1)

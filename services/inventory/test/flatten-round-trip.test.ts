@@ -40,7 +40,7 @@ async function roundTrip(attributes: readonly string[], flatten: string): Promis
 }
 
 describe('a flattened export', () => {
-  it('is imported as it was, with its types and what has no column', async () => {
+  it('is imported unchanged, with its types and with attributes that have no column', async () => {
     const odd = '{"ean":"4006381333931","b":"true","n":"null","code":"12E3","emp":"","arr":[1,"2"]}'
     const file = await roundTrip(
       [odd, '{"ean":4006381333931,"b":true,"n":null,"arr":"[1,2]","rest":{"k":0.10}}', '[1,{"b":"x"}]', '"true"', '{}'],
@@ -57,7 +57,7 @@ describe('a flattened export', () => {
     ])
   })
 
-  it('keeps objects that its columns leave empty, and places of arrays that look like keys', async () => {
+  it('keeps empty objects, and arrays whose places look like keys', async () => {
     await roundTrip(
       [
         '{"dim":{"w":1}}',
@@ -72,7 +72,7 @@ describe('a flattened export', () => {
     )
   })
 
-  it('is imported as it was, whatever the attributes and columns are', async () => {
+  it('is imported unchanged, whatever the attributes and columns are', async () => {
     const column = key.filter((name) => !name.includes(','))
     const columns = fc.uniqueArray(fc.tuple(column, fc.option(column)), {
       minLength: 1,
@@ -119,14 +119,14 @@ describe('a flattened export', () => {
     'flatten=a,a.b',
     'flatten=a..b',
     `flatten=${Array.from({ length: 98 }, (_, n) => `k${n}`).join()}`,
-  ])('400: %s, of which no file could be made', async (flatten) => {
+  ])('400: refuses %s, which no file can have', async (flatten) => {
     const response = await inventory.app.inject({ url: `/products/export?format=csv&${flatten}` })
     expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path: 'flatten' }] } })
   })
 })
 
 describe('an import with both kinds of columns', () => {
-  it('puts the cells into the attributes beside them', async () => {
+  it('merges the cells into the attributes', async () => {
     await inventory.query('DELETE FROM inventory.products')
     const file =
       'sku,attributes,attributes.a,attributes.d.w\nA,"{""a"":1,""big"":0.10}",2,\nB,,,x\nC,"{""d"":{""h"":1}}",,7\n'
@@ -138,7 +138,7 @@ describe('an import with both kinds of columns', () => {
     ])
   })
 
-  it('refuses a cell that leads through what is no object, and attributes that are no JSON', async () => {
+  it('refuses a column that leads through a value that is not an object, and attributes that are not JSON', async () => {
     const file = 'sku,attributes,attributes.d.w\nD,"{""d"":5}",1\nE,[1],1\nF,{bad,1\n'
     expect((await importCsv(file)).json().data).toMatchObject({
       failed: 3,
@@ -151,7 +151,7 @@ describe('an import with both kinds of columns', () => {
   })
 })
 
-it('a cell is read as the JSON that it was written from', () => {
+it('a cell is read as the JSON from which it was written', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -80,7 +80,7 @@ describe('a request target', () => {
     ['TRACE /nope', 404],
     ['TRACE /%zz', 400],
     ['QUERY /products', 400],
-  ])('%s: %i', async (line, status) => {
+  ])('%s is answered with %i', async (line, status) => {
     await expectError(rawRequest(line), status)
   })
 
@@ -110,14 +110,14 @@ describe('a request target', () => {
 
   // ASVS 1.1.1
   it.each(['/users/1/', '//users///1', '/%75sers/1', 'http://elsewhere/users/1', '/users/1?'])(
-    '%s is /users/1',
+    '%s is read as /users/1',
     async (target) => {
       const answer = await sendRaw(port, rawRequest(`GET ${target}`))
       expect(JSON.parse(answer.body).data.id).toBe(1)
     },
   )
 
-  it('HEAD has the headers of GET and no body', async () => {
+  it('HEAD gets the headers of GET, and no body', async () => {
     const get = await sendRaw(port, rawRequest('GET /users/1'))
     const head = await sendRaw(port, rawRequest('HEAD /users/1'))
     expect(head).toMatchObject({ status: 200, body: '' })
@@ -126,7 +126,7 @@ describe('a request target', () => {
   })
 
   it.each(['GET /?x=1', 'GET /users/1?limit=1', 'GET /products/1?sort=sku', 'POST /products?dryRun=true'])(
-    '%s: 400 VALIDATION_ERROR, the endpoint has no such parameter',
+    '400: %s is refused, because the endpoint has no such parameter',
     async (line) => {
       const form = ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 18']
       const answer = await sendRaw(
@@ -139,7 +139,7 @@ describe('a request target', () => {
     },
   )
 
-  it('never answers with a 5xx, whatever the target holds', async () => {
+  it('is never answered with a 5xx, whatever the target is', async () => {
     const part = fc.oneof(
       fc.constantFrom('products', 'users', '1', '..', '%2e', '%', '%zz', '', '__proto__', '?', '&', '=', 'limit=1'),
       fc.string({ maxLength: 8 }).map((text) => text.replaceAll(/[\s]/g, '')),
@@ -154,7 +154,7 @@ describe('a request target', () => {
   })
 })
 
-describe('what is no HTTP', () => {
+describe('a request that is not HTTP', () => {
   // ASVS 4.2.1
   it.each([
     ['a broken request line', 'nonsense\r\n\r\n', 400],
@@ -190,7 +190,7 @@ describe('a body', () => {
     await expectError(request, status)
   })
 
-  it('400: bytes that are not UTF-8', async () => {
+  it('400: refuses bytes that are not UTF-8', async () => {
     const body = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d])
     const head = `POST /products HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`
     await expectError(Buffer.concat([Buffer.from(head), body]), 400)
@@ -201,14 +201,14 @@ describe('a body', () => {
     ['an empty one', post('application/json', '')],
     ['a form without fields', post('application/x-www-form-urlencoded', '')],
     ['a field sent twice', post('application/x-www-form-urlencoded', 'sku=A&sku=B&attributes=1')],
-  ])('400 VALIDATION_ERROR: %s', async (_name, request) => {
+  ])('400: refuses %s', async (_name, request) => {
     const answer = await sendRaw(port, request)
     expect(answer.status).toBe(400)
     expect(JSON.parse(answer.body).error.type).toBe('VALIDATION_ERROR')
   })
 
   it.each(['application/json; charset=UTF-8', 'APPLICATION/JSON', 'application/vnd.api+json'])(
-    '201: as %s, also in chunks',
+    '201: reads %s, also in chunks',
     async (type) => {
       const body = JSON.stringify({ sku: `of ${type}`, attributes: '{}' })
       const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
@@ -219,28 +219,28 @@ describe('a body', () => {
 })
 
 describe('X-Request-Id', () => {
-  it.each(['abc.DEF_1-2', 'x'.repeat(64)])('%s is kept', async (id) => {
+  it.each(['abc.DEF_1-2', 'x'.repeat(64)])('keeps %s', async (id) => {
     expect((await inventory.app.inject({ url: '/', headers: { 'x-request-id': id } })).headers['x-request-id']).toBe(id)
   })
 
-  it.each(['with space', 'x'.repeat(65), 'a/b', 'ä'])('%s is replaced', async (id) => {
+  it.each(['with space', 'x'.repeat(65), 'a/b', 'ä'])('replaces %s', async (id) => {
     const { headers } = await inventory.app.inject({ url: '/', headers: { 'x-request-id': id } })
     expect(headers['x-request-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/)
   })
 })
 
 describe('GET /, /health, /ready', () => {
-  it('200: the name of the service', async () => {
+  it('200: names the service', async () => {
     const response = await inventory.app.inject({ url: '/' })
     expect(response.json()).toEqual({ name: 'inventory', version: '0.1.0', docs: '/docs' })
   })
 
-  it('200: health and readiness', async () => {
+  it('200: reports health and readiness', async () => {
     expect((await inventory.app.inject({ url: '/health' })).json()).toEqual({ status: 'ok' })
     expect((await inventory.app.inject({ url: '/ready' })).json()).toEqual({ status: 'ready' })
   })
 
-  it('200: a page of documentation that names no other host', async () => {
+  it('200: shows a page of documentation that names no other host', async () => {
     const response = await inventory.app.inject({ url: '/docs/' })
     expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
     expect(response.body).not.toMatch(/https?:\/\//)

@@ -51,7 +51,7 @@ async function holdProduct(): Promise<number> {
 }
 
 describe('an import', () => {
-  it('stores of each sku in a batch one product, and tells of all of them', async () => {
+  it('stores one product for each sku of a batch, and reports every row', async () => {
     const row = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '1.0', '2'))
     const batch = fc.array(row, { minLength: 1, maxLength: 12 })
     const products = (rows: readonly (readonly [string, string])[]) =>
@@ -75,7 +75,7 @@ describe('an import', () => {
     )
   })
 
-  it('ends with its client, and its batch is not stored', async () => {
+  it('ends when its client leaves, and its batch is not stored', async () => {
     await holdProduct()
     const { port } = inventory.app.server.address() as AddressInfo
     const upload = request({ host: '127.0.0.1', port, method: 'POST', path: url, headers, agent: false })
@@ -88,7 +88,7 @@ describe('an import', () => {
     expect(await inventory.query('SELECT sku, attributes::text FROM inventory.products')).toEqual([HELD])
   })
 
-  it('keeps no import of another client waiting, however many its client has', async () => {
+  it('of one client never keep the imports of another waiting', async () => {
     await holdProduct()
     const own = Array.from({ length: 8 }, () => importLines(SOMEBODY, { sku: 'HELD', attributes: { by: 'import' } }))
     await expect.poll(() => waiting('inventory-transfers'), polled).toBe(2)
@@ -100,7 +100,7 @@ describe('an import', () => {
   })
 })
 
-it('an import that is stored as a whole keeps no dry run waiting, nor one that fails', async () => {
+it('an atomic import keeps neither dry runs nor failed imports waiting', async () => {
   await holdProduct()
   const send = (remoteAddress: string, query: string, payload: string) =>
     inventory.app.inject({ method: 'POST', url: `${url}&${query}`, headers, remoteAddress, payload })
@@ -118,8 +118,8 @@ it('an import that is stored as a whole keeps no dry run waiting, nor one that f
   expect((await whole).json().data).toMatchObject({ received: 1, updated: 1 })
 })
 
-describe('changes of a product that is locked', () => {
-  it('keep no other client from its products', async () => {
+describe('changes of a locked product', () => {
+  it('keep no other client waiting', async () => {
     const id = await holdProduct()
     const patch = (by: number) =>
       ({ method: 'PATCH', url: `/products/${id}`, payload: { attributes: { by } } }) as const

@@ -53,12 +53,12 @@ const stock = (productId: number, places: number) => {
   return { statusCode: 200, data: { productId, onHand: 3 * places, reserved: 0, available: 3 * places, locations } }
 }
 
-describe('reads of single rows follow each other on two connections', () => {
+describe('the read lane', () => {
   it.each([
     ['/products?limit=20', products(20)],
     ['/stock/2', stock(2, PLACES - 1)],
     ['/stock/3', stock(3, 0)],
-  ])('%s is read among them', async (url, body) => {
+  ])('reads %s', async (url, body) => {
     expect((await inventory.app.inject({ url })).json()).toEqual(body)
     expect((await busy.app.inject({ url })).json()).toEqual(body)
   })
@@ -67,7 +67,7 @@ describe('reads of single rows follow each other on two connections', () => {
     ['/products?limit=30', products(30)],
     ['/products?limit=29', products(29)],
     ['/stock/1', stock(1, PLACES)],
-  ])('%s waits for a turn with lists', async (url, body) => {
+  ])('leaves %s to the turns of lists', async (url, body) => {
     const response = await inventory.app.inject({ url })
     expect(response.json()).toEqual(body)
     expect(String(response.headers.link).includes('rel="next"')).toBe(url.endsWith('29'))

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => inventory.close())
 
-it('lists of one client wait for two of them at a time, and no other client waits for any', async () => {
+it('lists of one client run two at a time, and keep no other client waiting', async () => {
   const answered: string[] = []
   const get = async (url: string, remoteAddress: string) => {
     const { statusCode } = await inventory.app.inject({ url, remoteAddress })

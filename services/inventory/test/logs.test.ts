@@ -16,7 +16,7 @@ async function linesOf(requestId: string): Promise<Record<string, unknown>[]> {
 }
 
 describe('logs/app.log', () => {
-  it('has one line a request', async () => {
+  it('has one line for each request', async () => {
     await inventory.app.inject({ url: '/users/1?', headers: { 'x-request-id': 'one-line' } })
     expect(await linesOf('one-line')).toEqual([
       {
@@ -34,7 +34,7 @@ describe('logs/app.log', () => {
     ])
   })
 
-  it('tells which product was created', async () => {
+  it('names the created product', async () => {
     const response = await inventory.app.inject({
       method: 'POST',
       url: '/products',
@@ -44,7 +44,7 @@ describe('logs/app.log', () => {
     expect(await linesOf('created')).toMatchObject([{ event: 'product.created', product_id: response.json().data.id }])
   })
 
-  it('tells what happened to stock', async () => {
+  it('names what happened to stock', async () => {
     const { addProduct, send, move, reserve } = stockRequests(inventory)
     const unit = { productId: await addProduct(), locationId: 1, quantity: 1 }
     const ask = async (method: 'POST' | 'DELETE', url: string, body?: object) => {
@@ -84,7 +84,7 @@ describe('logs/app.log', () => {
   })
 
   // ASVS 16.4.1
-  it('cannot be given a forged line', async () => {
+  it('cannot hold a forged line', async () => {
     const before = (await inventory.logLines()).length
     await inventory.app.inject({ url: '/users/%0d%0a{"level":"info"}' })
     await inventory.app.inject({ url: '/nope"}\n{"msg":"forged"}' })
@@ -92,7 +92,7 @@ describe('logs/app.log', () => {
     expect(added.map(({ msg }) => msg)).toEqual(['request', 'request'])
   })
 
-  it('tells of a fault by the same text whatever id it is about', async () => {
+  it('describes a fault by the same text whatever its id', async () => {
     await inventory.query('ALTER TABLE inventory.users RENAME COLUMN username TO renamed')
     await inventory.app.inject({ url: '/users/5', headers: { 'x-request-id': 'about-an-id' } })
     await inventory.query('ALTER TABLE inventory.users RENAME COLUMN renamed TO username')
@@ -101,7 +101,7 @@ describe('logs/app.log', () => {
   })
 
   // ASVS 16.3.4, 16.5.1
-  it('has the cause of a 500, which the client does not see', async () => {
+  it('has the cause of a 500, which the client does not get', async () => {
     await inventory.query('ALTER TABLE inventory.users RENAME COLUMN username TO renamed')
     const response = await inventory.app.inject({ url: '/users', headers: { 'x-request-id': 'defect' } })
     await inventory.query('ALTER TABLE inventory.users RENAME COLUMN renamed TO username')

@@ -38,7 +38,7 @@ describe('a long page', () => {
     ['?limit=51', 51, 1, 'next'],
     ['?limit=299&sort=-id', 299, -1, 'next'],
     ['?limit=300&sku[prefix]=P-29', 11, 1, undefined],
-  ])('%s has the same products as short ones', async (query, count, direction, next) => {
+  ])('200: ?%s shows the same products as short pages', async (query, count, direction, next) => {
     const response = await inventory.app.inject({ url: `/products${query}` })
     const all = Array.from({ length: PRODUCTS }, (_, at) => productJson(at + 1))
     const wanted = (direction < 0 ? all.reverse() : all).filter(
@@ -50,12 +50,12 @@ describe('a long page', () => {
     expect(response.json()).toEqual({ statusCode: 200, data: wanted.slice(0, count) })
   })
 
-  it('without products is an empty list', async () => {
+  it('200: is an empty list without products', async () => {
     const response = await inventory.app.inject({ url: '/products?limit=300&sku=none&count=exact' })
     expect([response.json(), response.headers['x-total-count']]).toEqual([{ statusCode: 200, data: [] }, '0'])
   })
 
-  it('shows what was asked for', async () => {
+  it('200: shows the members that include names', async () => {
     const { data } = (await inventory.app.inject({ url: '/products?limit=100&include=meta,stock' })).json()
     expect(data).toHaveLength(100)
     expect(data[99]).toEqual({
@@ -67,14 +67,14 @@ describe('a long page', () => {
     })
   })
 
-  it('leaves out what is deleted before it is read', async () => {
+  it('200: leaves out a product that is deleted before it is read', async () => {
     const response = await openPage('/products?limit=300&sort=-id')
     await inventory.query(`DELETE FROM inventory.products WHERE sku = 'P-1'`)
     const { data } = JSON.parse(await text(response))
     expect(data).toEqual(Array.from({ length: PRODUCTS - 1 }, (_, at) => productJson(PRODUCTS - at)))
   })
 
-  it('is one of sixteen that a client may have open', async () => {
+  it('503: is one of 16 that a client may have open', async () => {
     const path = '/products?limit=200&sort=-id'
     const open = await Promise.all(Array.from({ length: 16 }, () => openPage(path)))
     expect(new Set(open.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
@@ -88,7 +88,7 @@ describe('a long page', () => {
     expect((await inventory.app.inject({ url: path })).statusCode).toBe(200)
   })
 
-  it('gives its place back when its client leaves before it begins', async () => {
+  it('frees its slot when the client leaves before it begins', async () => {
     const { port } = inventory.app.server.address() as AddressInfo
     const blocker = new pg.Client({ connectionString: inventory.databaseUrl })
     await blocker.connect()

@@ -43,7 +43,7 @@ const ownNames = (items: readonly string[]) =>
   items.map((item) => item.split(' ')[1] ?? '').filter((name) => !name.includes('trestle_migrations'))
 
 describe('migrations of the inventory', () => {
-  it('go up once, also when several processes start together', async () => {
+  it('run once, also when several processes start together', async () => {
     const results = await Promise.all([1, 2, 3].map(() => migrateUp(options())))
     expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, count])
     const status = await migrationStatus(options())
@@ -58,7 +58,7 @@ describe('migrations of the inventory', () => {
     for (const name of ownNames(schema)) expect(name.length).toBeLessThanOrEqual(LONGEST_NAME)
   })
 
-  it('go down to nothing and up to the same', async () => {
+  it('go down to an empty schema, and up to the same objects', async () => {
     const before = await describeSchema()
     for (let left = count; left > 0; left--) await migrateDown(options())
     expect(ownNames(await describeSchema())).toEqual([])
@@ -66,7 +66,7 @@ describe('migrations of the inventory', () => {
     expect(await describeSchema()).toEqual(before)
   })
 
-  it('let the service read and write, and nothing else', async () => {
+  it("grant the service's role reading and writing, and nothing else", async () => {
     await client.query('SET ROLE inventory_service')
     await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
     await expect(client.query('DROP TABLE inventory.products')).rejects.toThrow('must be owner')
@@ -86,11 +86,11 @@ describe('migrations of the inventory', () => {
       `INSERT INTO inventory.users (username, first_name, last_name) VALUES ('jack.dorsey', '', '')`,
       'users_username_key',
     ],
-  ])('%s breaks %s', async (statement, constraint) => {
+  ])('refuse %s by the constraint %s', async (statement, constraint) => {
     await expect(client.query(statement)).rejects.toMatchObject({ constraint })
   })
 
-  it('serve every look-up by an index', async () => {
+  it('have an index for every look-up', async () => {
     await client.query(`INSERT INTO inventory.products (sku, attributes)
       SELECT 'P' || n, jsonb_build_object('a', n) FROM generate_series(1, 2000) AS n`)
     await client.query('VACUUM ANALYZE inventory.products')
@@ -111,7 +111,7 @@ describe('migrations of the inventory', () => {
     expect(await plan('true ORDER BY updated_at, id LIMIT 5')).toContain('products_updated_at_idx')
   })
 
-  it('serve every list of stock in its own order', async () => {
+  it('have an index in the order of every list of stock', async () => {
     await client.query(
       `INSERT INTO inventory.locations (code, name) SELECT 'L' || n, 'x' FROM generate_series(1, 20) n`,
     )

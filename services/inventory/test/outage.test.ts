@@ -78,7 +78,7 @@ const write = () =>
 
 describe('a database that goes away under load', () => {
   // ASVS 16.5.2
-  it('gives 503 in the envelope and no hang; the service recovers alone and has lost no confirmed write', async () => {
+  it('503: answers at once in the envelope; the service recovers by itself and has lost no confirmed write', async () => {
     const confirmed: number[] = []
     const statuses = new Set<number>()
     const load = async (rounds: number) => {
@@ -111,7 +111,7 @@ describe('a database that goes away under load', () => {
     expect(confirmed.filter((id) => !stored.has(id))).toEqual([])
   })
 
-  it('503: a statement that takes too long', async () => {
+  it('503: gives up a statement that takes too long', async () => {
     const slow = await startInventory({ INVENTORY_DB_STATEMENT_TIMEOUT_MS: '200' })
     await slow.query('BEGIN')
     await slow.query('LOCK TABLE inventory.users, inventory.products IN ACCESS EXCLUSIVE MODE')
@@ -127,7 +127,7 @@ describe('a database that goes away under load', () => {
     await slow.close()
   })
 
-  it('200: imports and exports may take longer than other statements', async () => {
+  it('200: lets imports and exports take longer than other statements', async () => {
     const slow = await startInventory({ INVENTORY_DB_STATEMENT_TIMEOUT_MS: '100' })
     await slow.query('BEGIN')
     await slow.query('LOCK TABLE inventory.products IN ACCESS EXCLUSIVE MODE')

@@ -37,7 +37,7 @@ async function output(...args: string[]): Promise<string> {
 }
 
 describe('inventory migrate, seed, doctor, version', () => {
-  it('plans, applies, lists and takes back', async () => {
+  it('plan, apply, list and take back migrations', async () => {
     const lines = (what: string, names: readonly string[]) => names.map((name) => `${what} ${name}\n`).join('')
     const installed = `installed ${functions.length} functions\n`
     expect(await output('migrate', 'status')).toBe(
@@ -55,7 +55,7 @@ describe('inventory migrate, seed, doctor, version', () => {
     )
   }, 60_000)
 
-  it('adds sample products once', async () => {
+  it('add sample products once', async () => {
     expect(await output('seed', '--products', '25')).toBe('added 25 of 25 sample products\n')
     expect(await output('seed', '--products', '30', '--stock', '7')).toBe(
       'added 5 of 30 sample products\nreceived 7 of each of 30\n',
@@ -65,14 +65,14 @@ describe('inventory migrate, seed, doctor, version', () => {
     expect([await refused.exited, refused.stderr()]).toEqual([1, expect.stringContaining('--stock must be a number')])
   }, 60_000)
 
-  it('finds nothing wrong where all is well', async () => {
+  it('find nothing wrong in a healthy service', async () => {
     expect(await output('doctor')).toBe(
       'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +
         `ok    migrations: ${names.length} applied\nok    stock: every level is the sum of its movements\n`,
     )
   })
 
-  it('finds stock that somebody has changed by hand', async () => {
+  it('find stock that was changed by hand', async () => {
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand + 1 WHERE product_id <= 3')
@@ -83,7 +83,7 @@ describe('inventory migrate, seed, doctor, version', () => {
     await client.end()
   }, 60_000)
 
-  it('says what is wrong and what to do', async () => {
+  it('say what is wrong and what to do', async () => {
     const doctor = run(['doctor'], { INVENTORY_DATABASE_URL: 'postgres://nobody:hidden@127.0.0.1:1/none' })
     expect(await doctor.exited).toBe(1)
     expect(doctor.stdout()).toContain('wrong database: ')
@@ -91,7 +91,7 @@ describe('inventory migrate, seed, doctor, version', () => {
     expect(doctor.stdout()).not.toContain('hidden')
   })
 
-  it('says which settings nobody reads, and goes on', async () => {
+  it('name unknown settings, and go on', async () => {
     const doctor = run(['doctor'], { INVENTORY_DB_ROL: 'hidden' })
     expect(await doctor.exited).toBe(0)
     expect(doctor.stdout()).toContain(
@@ -100,18 +100,18 @@ describe('inventory migrate, seed, doctor, version', () => {
     expect(doctor.stdout()).not.toContain('hidden')
   })
 
-  it('prints its version and its help', async () => {
+  it('print version and help', async () => {
     expect(await output('version')).toBe('0.1.0\n')
     expect(await output('--help')).toContain('serve')
   })
 
-  it.each([['nonsense'], ['--nonsense'], ['seed']])('exit code 2 for wrong usage: %s', async (...args) => {
+  it.each([['nonsense'], ['--nonsense'], ['seed']])('exit with 2 for the wrong usage %s', async (...args) => {
     expect(await run(args).exited).toBe(2)
   })
 })
 
 describe('inventory serve', () => {
-  it('serves from an empty database, logs to logs/app.log, and ends in order', async () => {
+  it('starts on an empty database, logs to logs/app.log, and shuts down in order', async () => {
     const empty = await createEmptyDatabase()
     const misspelt = { INVENTORY_LOG_LEVL: 'hidden' }
     const inventory = run([], {
@@ -132,7 +132,7 @@ describe('inventory serve', () => {
     await empty.drop()
   })
 
-  it('two that start together migrate once', async () => {
+  it('migrates once when two start together', async () => {
     const empty = await createEmptyDatabase()
     const pair = [1, 2].map(() =>
       run([], { INVENTORY_DATABASE_URL: empty.url, INVENTORY_DB_ROLE: 'inventory_service' }),
@@ -144,7 +144,7 @@ describe('inventory serve', () => {
     await empty.drop()
   })
 
-  it('opens its log file again at SIGHUP, and keeps standard output free when told to', async () => {
+  it('opens its log file again on SIGHUP, and can keep standard output empty', async () => {
     const inventory = run(['serve'], { INVENTORY_LOG_STDOUT: 'false', INVENTORY_LOG_FILE: 'here/my.log' })
     const file = join(inventory.directory, 'here/my.log')
     const port = await untilValue(
@@ -159,7 +159,7 @@ describe('inventory serve', () => {
     expect(inventory.stdout()).toBe('')
   })
 
-  it('prints metrics on a listener of their own, without ids', async () => {
+  it('serves metrics on their own listener, without ids', async () => {
     const inventory = run([], {
       INVENTORY_METRICS_ENABLED: 'true',
       INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
@@ -185,7 +185,7 @@ describe('inventory serve', () => {
   })
 })
 
-describe('a start that cannot work', () => {
+describe('a start that must fail', () => {
   it.each<[string, Record<string, string>, string]>([
     ['no database URL', { INVENTORY_DATABASE_URL: '' }, 'config: INVENTORY_DATABASE_URL is required'],
     ['a bad port', { INVENTORY_PORT: '70000' }, 'config: INVENTORY_PORT must be a port'],
@@ -202,20 +202,20 @@ describe('a start that cannot work', () => {
       'ECONNREFUSED',
     ],
     ['a host that is not ours', { INVENTORY_HOST: '192.0.2.1' }, 'EADDRNOTAVAIL'],
-  ])('%s: one line, exit code 1', async (_name, env, message) => {
+  ])('%s: prints one line, and exits with 1', async (_name, env, message) => {
     const inventory = run([], env)
     expect(await inventory.exited).toBe(1)
     expect(inventory.stderr()).toContain(message)
     expect(inventory.stderr().trimEnd().split('\n').length).toBe(1)
   })
 
-  it('all wrong settings at once', async () => {
+  it('names all wrong settings at once', async () => {
     const inventory = run([], { INVENTORY_DATABASE_URL: 'x', INVENTORY_PORT: 'x', INVENTORY_LOG_LEVEL: 'x' })
     expect(await inventory.exited).toBe(1)
     expect(inventory.stderr().trimEnd().split('\n').length).toBe(3)
   })
 
-  it('reads .env under the environment', async () => {
+  it('reads .env, over which the environment wins', async () => {
     const directory = join(run(['version']).directory, 'project')
     mkdirSync(directory)
     writeFileSync(join(directory, '.env'), 'INVENTORY_PORT=bad\nINVENTORY_DB_POOL_SIZE=bad\n')
@@ -224,7 +224,7 @@ describe('a start that cannot work', () => {
     expect(inventory.stderr()).toMatch(/^config: INVENTORY_DB_POOL_SIZE .*\n$/)
   })
 
-  it('says at once that the database does not answer, and tries on', async () => {
+  it('reports at once that the database does not answer, and keeps trying', async () => {
     const inventory = run([], {
       INVENTORY_DATABASE_URL: 'postgres://127.0.0.1:1/x',
       INVENTORY_DB_CONNECT_TIMEOUT: '1s',

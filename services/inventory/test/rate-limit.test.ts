@@ -26,7 +26,7 @@ const statusesOf = async (replica: TestReplica, address: string, times: number) 
 
 describe('INVENTORY_RATE_LIMIT', () => {
   // ASVS 2.4.1
-  it('429: beyond the limit, over all processes, with the time to wait', async () => {
+  it('429: counts over all processes, and says how long to wait', async () => {
     expect(await statusesOf(inventory, '192.0.2.1', 2)).toEqual([200, 200])
     expect(await statusesOf(other, '192.0.2.1', 2)).toEqual([200, 429])
     const refused = await get(inventory, '192.0.2.1')
@@ -37,7 +37,7 @@ describe('INVENTORY_RATE_LIMIT', () => {
     expect(Number(refused.headers['retry-after'])).toSatisfy((seconds: number) => seconds >= 1 && seconds <= 60)
   })
 
-  it('counts each address by itself, and what fails too', async () => {
+  it('counts each address by itself, failed requests too', async () => {
     expect(await statusesOf(inventory, '192.0.2.2', 2)).toEqual([200, 200])
     const broken = { method: 'POST', url: '/products', remoteAddress: '192.0.2.2', payload: '{' } as const
     expect((await inventory.app.inject(broken)).statusCode).toBe(415)
@@ -45,20 +45,20 @@ describe('INVENTORY_RATE_LIMIT', () => {
     expect(await statusesOf(inventory, '192.0.2.3', 1)).toEqual([200])
   })
 
-  it('counts in memory, by the address that the proxy tells', async () => {
+  it('counts in memory, by the address that the proxy forwards', async () => {
     const ask = async (address: string) =>
       (await get(alone, '192.0.2.4', { 'x-forwarded-for': `192.0.2.99, ${address}` })).statusCode
     expect([await ask(ONE), await ask(ONE), await ask(ONE), await ask(TWO)]).toEqual([200, 200, 429, 200])
   })
 
-  it('counts an IPv6 client by its network, whose addresses it may change at will', async () => {
+  it('counts an IPv6 client by its network, because it can take any address of that', async () => {
     const ask = async (address: string) =>
       (await get(alone, '192.0.2.5', { 'x-forwarded-for': `[${address}]:443` })).statusCode
     const statuses = [await ask('2001:db8::1'), await ask('2001:db8::2'), await ask('2001:db8::3')]
     expect([...statuses, await ask('2001:db8:0:1::1')]).toEqual([200, 200, 429, 200])
   })
 
-  it('leaves open what always is', async () => {
+  it('does not limit endpoints that are open to everybody', async () => {
     for (const url of ['/', '/health', '/ready', '/openapi.json']) {
       expect((await inventory.app.inject({ url, remoteAddress: '192.0.2.1' })).statusCode, url).toBe(200)
     }

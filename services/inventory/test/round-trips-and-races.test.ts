@@ -34,7 +34,7 @@ function plainNumber(literal: string): string {
 }
 
 describe('attributes', () => {
-  it('come back exactly as sent, as text and as a member, from the product and from the list', async () => {
+  it('come back exactly as sent, as text and as object, in one product and in the list', async () => {
     await fc.assert(
       fc.asyncProperty(json, fc.boolean(), async (attributes, asMember) => {
         fc.pre(attributes !== 'null')
@@ -54,8 +54,8 @@ describe('attributes', () => {
   })
 })
 
-describe('POST /products, many at once', () => {
-  it('one 201 and 199 times 409 for one sku', async () => {
+describe('parallel POST /products', () => {
+  it('201: one of 200 requests with one sku creates it, and 199 get 409', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => post('{"sku":"race","attributes":"{}"}')))
     const statuses = answers.map(({ statusCode }) => statusCode).sort()
     expect(statuses).toEqual([201, ...Array.from({ length: 199 }, () => 409)])
@@ -64,7 +64,7 @@ describe('POST /products, many at once', () => {
     ])
   })
 
-  it('different skus all succeed, each with an id and a revision of its own', async () => {
+  it('201: different skus all succeed, each with its own id and revision', async () => {
     const skus = Array.from({ length: 200 }, (_, at) => `parallel-${at}`)
     const answers = await Promise.all(skus.map((sku) => post(JSON.stringify({ sku, attributes: '{}' }))))
     expect(new Set(answers.map((answer) => answer.json().data.id)).size).toBe(200)

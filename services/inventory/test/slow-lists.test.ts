@@ -46,8 +46,8 @@ function openLists(count: number) {
   }
 }
 
-describe('lists that take long', () => {
-  it('of one client, however short, keep no other client from its own', async () => {
+describe('slow lists', () => {
+  it('of one client keep no list of another client waiting', async () => {
     const leave = openLists(40)
     await expectWaiting(LISTS_MAX)
     const listed = await inventory.app.inject({ url: '/movements', remoteAddress: '192.0.2.1' })
@@ -55,7 +55,7 @@ describe('lists that take long', () => {
     await leave()
   })
 
-  it('keep nobody from writing, and the process ready', async () => {
+  it('keep no write waiting, and leave the process ready', async () => {
     const leave = openLists(40)
     await expectWaiting(LISTS_MAX)
     const written = await inventory.app.inject({

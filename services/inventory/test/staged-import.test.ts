@@ -56,8 +56,8 @@ const versionsOf = async (prefix: string) =>
 const rows = (prefix: string, count: number, value: number) =>
   Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(5, '0')},"{""n"":${value}}"\n`).join('')
 
-describe('an import of all or nothing', () => {
-  it('keeps nobody waiting while its client sends', async () => {
+describe('an atomic import', () => {
+  it('keeps no other request waiting while its client sends', async () => {
     await post(`sku,attributes\n${rows('W-', 1_600, 1)}`, 'mode=insert')
     const [{ id }] = (await inventory.query(`SELECT id FROM inventory.products WHERE sku = 'W-00007'`)) as [
       { id: number },
@@ -83,7 +83,7 @@ describe('an import of all or nothing', () => {
     expect(await staged()).toBe(0)
   })
 
-  it('reports as batches do, whatever the file, and leaves the same products', async () => {
+  it('reports and stores the same as batches do, whatever the file', async () => {
     const line = fc.tuple(fc.constantFrom('a', 'b', 'c', 'd', 'e'), fc.integer({ min: 0, max: 2 }))
     const files = fc.array(line, { maxLength: 12 })
     const counts = ({ body }: { body: string }) => {
@@ -117,7 +117,7 @@ describe('an import of all or nothing', () => {
     )
   })
 
-  it('meets another one over the same products, in the other order, and neither is lost', async () => {
+  it('of the same products in the opposite order as another one: both are stored', async () => {
     const file = (value: number, reverse: boolean) => {
       const lines = rows('T-', 1_500, value).trimEnd().split('\n')
       return `sku,attributes\n${(reverse ? lines.toReversed() : lines).join('\n')}\n`
@@ -133,7 +133,7 @@ describe('an import of all or nothing', () => {
     expect(values.size).toBeLessThanOrEqual(2)
   })
 
-  it('400: where somebody makes a product of the file in the same moment', async () => {
+  it('400: refuses the file when another request creates a product of it at the same moment', async () => {
     const client = new pg.Client({ connectionString: inventory.databaseUrl })
     await client.connect()
     await client.query('BEGIN')
@@ -155,7 +155,7 @@ describe('an import of all or nothing', () => {
     expect(await versionsOf('R-')).toEqual(['R-00001 {} 1'])
   })
 
-  it('leaves nothing behind where its client goes away, nor where its process does', async () => {
+  it('leaves nothing behind when its client leaves, nor when its process ends', async () => {
     const upload = begin('atomic=true')
     upload.write(`sku,attributes\n${rows('G-', 1_200, 1)}`)
     await expect.poll(staged).toBeGreaterThanOrEqual(1_000)
@@ -172,7 +172,7 @@ describe('an import of all or nothing', () => {
   }, 30_000)
 
   // ASVS 16.5.3
-  it('503: where rows have gone meanwhile, and nothing is stored', async () => {
+  it('503: stores nothing when rows of the file are gone', async () => {
     const upload = begin('atomic=true')
     upload.write(`sku,attributes\n${rows('L-', 600, 1)}`)
     await expect.poll(staged).toBeGreaterThanOrEqual(500)
@@ -185,7 +185,7 @@ describe('an import of all or nothing', () => {
   })
 })
 
-it('changes of a product that is locked for long leave connections to others', async () => {
+it('changes of a product that is locked for long leave connections to other requests', async () => {
   const productId = await requests.addProduct()
   await requests.move({ type: 'receive', productId, locationId: 1, quantity: 100 })
   const client = new pg.Client({ connectionString: inventory.databaseUrl })

@@ -32,7 +32,7 @@ async function stall({ app }: TestReplica): Promise<Socket> {
   return socket
 }
 
-it('exports that nobody reads hold no transaction, and keep nobody out', async () => {
+it('exports that no client reads hold no transaction, and keep no other client out', async () => {
   for (let n = 0; n < 6; n++) await stall(inventory)
   const open = () =>
     inventory.query(
@@ -51,7 +51,7 @@ it('exports that nobody reads hold no transaction, and keep nobody out', async (
   expect([exported.statusCode, exported.body.length > 0]).toEqual([200, true])
 }, 60_000)
 
-it('a slow reader gets the snapshot of the beginning', async () => {
+it('a slow client gets the snapshot of the beginning', async () => {
   const socket = await stall(inventory)
   await expect
     .poll(() =>
@@ -68,7 +68,7 @@ it('a slow reader gets the snapshot of the beginning', async () => {
 }, 60_000)
 
 // ASVS 15.2.2
-it('503: beyond what is open at a time, told as an expected refusal', async () => {
+it('503: refuses an export beyond the limit, and logs that as expected', async () => {
   const replica = await startReplica(inventory.databaseUrl, {}, { exports: new Slots({ all: 2, each: 1 }) })
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
   const socket = await stall(replica)

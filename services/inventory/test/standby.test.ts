@@ -51,7 +51,7 @@ describe('with a standby', () => {
     '/movements',
     '/reservations',
     '/users',
-  ])('200: the list %s is the standby’s', async (url) => {
+  ])('200: reads the list %s from the standby', async (url) => {
     const answer = await ask(replica, url)
     expect(answer).toEqual(await ask(standby, url))
     expect(answer.statusCode).toBe(200)
@@ -67,18 +67,18 @@ describe('with a standby', () => {
     '/movements/1',
     '/reservations/1',
     '/users/1',
-  ])('%s is the primary’s', async (url) => {
+  ])('reads %s from the primary', async (url) => {
     const answer = await ask(replica, url)
     expect(answer).toEqual(await ask(primary, url))
     expect(answer).not.toEqual(await ask(standby, url))
   })
 
-  it('the export is the primary’s', async () => {
+  it('reads the export from the primary', async () => {
     expect(await ask(replica, '/products/export')).toEqual(await ask(primary, '/products/export'))
   })
 })
 
-it('200: lists are the primary’s where the standby is away', async () => {
+it('200: reads lists from the primary when the standby is away', async () => {
   const alone = await startReplica(primary.databaseUrl, { INVENTORY_DB_READ_URL: 'postgres://nobody@127.0.0.1:1/none' })
   onTestFinished(() => alone.close())
   expect(await ask(alone, '/products')).toEqual(await ask(primary, '/products'))

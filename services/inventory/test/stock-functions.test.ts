@@ -45,15 +45,15 @@ const verdicts = (answers: readonly { verdict: string }[]) =>
     [...Map.groupBy(answers, ({ verdict }) => verdict)].map(([verdict, { length }]) => [verdict, length]),
   )
 
-describe('many at once', () => {
-  it('200 reservations of 1 on 100: exactly 100 are made', async () => {
+describe('parallel calls', () => {
+  it('make exactly 100 of 200 reservations of 1 with 100 available', async () => {
     await begin(100)
     const answers = await Promise.all(Array.from({ length: 200 }, () => reserve(1)))
     expect(verdicts(answers)).toEqual({ done: 100, 'insufficient-stock': 100 })
     expect(await level()).toEqual({ on_hand: 100, reserved: 100 })
   })
 
-  it('requests that share levels in opposite orders wait for one another, never in a circle', async () => {
+  it('that share levels in opposite orders never deadlock', async () => {
     await begin()
     const [otherId = 0] = await addProducts(stock, 1)
     const lines: MovementLine[] = [productId, otherId].flatMap((id) => [
@@ -73,7 +73,7 @@ describe('many at once', () => {
     )
   })
 
-  it('a reservation is committed once, whoever asks and whatever sweeps', async () => {
+  it('commit a reservation once, also during sweeps', async () => {
     await begin(5)
     const reserved = await reserve(5)
     const id = reserved.body?.id ?? 0
@@ -84,7 +84,7 @@ describe('many at once', () => {
     expect(await level()).toEqual({ on_hand: 0, reserved: 0 })
   })
 
-  it('sweeps of many processes expire each reservation once, and leave what somebody is at', async () => {
+  it('expire each reservation once, and skip those that are locked', async () => {
     await begin(60)
     await Promise.all(Array.from({ length: 50 }, () => reserve(1, 60)))
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1`, [productId])
@@ -95,7 +95,7 @@ describe('many at once', () => {
     expect(await level()).toEqual({ on_hand: 60, reserved: 0 })
   })
 
-  it('one key: one effect, and its answer for all', async () => {
+  it('with one key have one effect, and get one answer', async () => {
     await begin(50)
     const caller = withKey('one key', 'content')
     const line = { type: 'ship', productId, locationId, quantity: 1 } as const
@@ -106,11 +106,11 @@ describe('many at once', () => {
   })
 })
 
-describe('a key', () => {
+describe('an Idempotency-Key', () => {
   const reserveWith = (key: string, quantity: number, actor: string | null = null) =>
     callReserve(stock.lanes, withKey(key, quantity, actor), { productId, locationId, quantity })
 
-  it('is of its subject, and of one request', async () => {
+  it('belongs to its subject, and to one request', async () => {
     await begin(10)
     expect(await reserveWith('k1', 1)).toMatchObject({ verdict: 'done' })
     expect(await reserveWith('k1', 2)).toMatchObject({ verdict: 'key-mismatch' })
@@ -124,7 +124,7 @@ describe('a key', () => {
     expect(await reserveWith('k2', 1)).toMatchObject({ verdict: 'done' })
   })
 
-  it('is forgotten after a day', async () => {
+  it('is free again after a day', async () => {
     await begin(10)
     await reserveWith('k3', 1)
     await stock.query(
@@ -134,7 +134,7 @@ describe('a key', () => {
     expect(await reserveWith('k3', 2)).toMatchObject({ verdict: 'replayed' })
   })
 
-  it('whose first request does not end is refused', async () => {
+  it('is refused while its first request does not end', async () => {
     await begin(10)
     await stock.db.transaction().execute(async (trx) => {
       await trx
@@ -147,11 +147,11 @@ describe('a key', () => {
   })
 })
 
-describe('what has stock', () => {
+describe('a product or location with stock', () => {
   const remove = (table: string, id: number) =>
     stock.query(`UPDATE inventory.${table} SET deleted_at = now() WHERE id = $1 RETURNING id`, [id])
 
-  it('is not deleted, and what has none is', async () => {
+  it('is not deleted, while one without stock is', async () => {
     await begin(1)
     await expect(remove('products', productId)).rejects.toMatchObject({ constraint: 'products_stock_check' })
     await expect(remove('locations', locationId)).rejects.toMatchObject({ constraint: 'locations_stock_check' })
@@ -172,32 +172,35 @@ describe('what has stock', () => {
         { type: 'receive', product_id: productId, location_id: locationId, change: 1 },
       ])})`.execute(db)
 
-  it.each(['products', 'locations'] as const)('is not among the deleted %s, whoever comes first', async (table) => {
-    const idOf = () => (table === 'products' ? productId : locationId)
-    const removeIn = (db: Kysely<InventoryTables>) =>
-      db.updateTable(table).set({ deleted_at: new Date() }).where('id', '=', BigInt(idOf())).execute()
-    await begin()
-    await using late = new AsyncDisposableStack()
-    await stock.db.transaction().execute(async (trx) => {
-      await receive(trx)
-      const removal = expect(removeIn(stock.db)).rejects.toMatchObject({ constraint: `${table}_stock_check` })
-      late.defer(() => removal)
-      await expectWaiting()
-    })
-    await late.disposeAsync()
-    await begin()
-    await using later = new AsyncDisposableStack()
-    await stock.db.transaction().execute(async (trx) => {
-      await removeIn(trx)
-      const receipt = receive(stock.db).then(({ rows }) =>
-        expect(rows).toEqual([{ verdict: `${table.slice(0, -1)}-not-found` }]),
-      )
-      later.defer(() => receipt)
-      await expectWaiting()
-    })
-    await later.disposeAsync()
-    expect(await level()).toBeUndefined()
-  })
+  it.each(['products', 'locations'] as const)(
+    'is never among the deleted %s, whichever request comes first',
+    async (table) => {
+      const idOf = () => (table === 'products' ? productId : locationId)
+      const removeIn = (db: Kysely<InventoryTables>) =>
+        db.updateTable(table).set({ deleted_at: new Date() }).where('id', '=', BigInt(idOf())).execute()
+      await begin()
+      await using late = new AsyncDisposableStack()
+      await stock.db.transaction().execute(async (trx) => {
+        await receive(trx)
+        const removal = expect(removeIn(stock.db)).rejects.toMatchObject({ constraint: `${table}_stock_check` })
+        late.defer(() => removal)
+        await expectWaiting()
+      })
+      await late.disposeAsync()
+      await begin()
+      await using later = new AsyncDisposableStack()
+      await stock.db.transaction().execute(async (trx) => {
+        await removeIn(trx)
+        const receipt = receive(stock.db).then(({ rows }) =>
+          expect(rows).toEqual([{ verdict: `${table.slice(0, -1)}-not-found` }]),
+        )
+        later.defer(() => receipt)
+        await expectWaiting()
+      })
+      await later.disposeAsync()
+      expect(await level()).toBeUndefined()
+    },
+  )
 })
 
 describe('the ledger', () => {
@@ -221,7 +224,7 @@ describe('the ledger', () => {
     ).rejects.toMatchObject({ constraint })
   })
 
-  it('tells of every change', async () => {
+  it('has a row for every change', async () => {
     await begin(10)
     const reserved = await reserve(4)
     const id = reserved.body?.id ?? 0

@@ -79,8 +79,8 @@ const INITIAL: Step = {
   lines: [0, 1].map((number) => ({ type: 'receive', productId: number, locationId: number, quantity: 20 })),
 }
 
-describe('the functions of stock', () => {
-  it('do what the rules in TypeScript say, step by step', async () => {
+describe('the SQL functions of stock', () => {
+  it('do the same as the model in TypeScript, step by step', async () => {
     const counts = new Map<string, number>()
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 40 }), async (steps) => {

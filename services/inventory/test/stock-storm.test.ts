@@ -67,7 +67,7 @@ describe('stock', () => {
     process.stdout.write(`storm of seed ${options.seed}: ${JSON.stringify(Object.fromEntries([...answers].sort()))}\n`)
   }, 1_800_000)
 
-  it('sells the last unit to one of many buyers, who ask two replicas', async () => {
+  it('sells the last unit to one of many buyers on two replicas', async () => {
     const { addProduct, move } = stockRequests(inventory)
     for (let round = 0; round < ROUNDS; round++) {
       const productId = await addProduct()

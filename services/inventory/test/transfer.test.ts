@@ -56,7 +56,7 @@ const ATTRIBUTES = [
 ]
 const FILE = ATTRIBUTES.map((attributes, n) => `${JSON.stringify({ sku: `S-${n}\u{1f9e6}`, attributes })}\n`).join('')
 
-it('inventory import and export carry products over exactly, as NDJSON and as CSV', async () => {
+it('inventory export and import carry products over exactly, as NDJSON and as CSV', async () => {
   const first = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
   expect([first.status, first.stderr]).toEqual([0, ''])
   expect(first.stdout).toMatch(/^5 received, 5 created, 0 updated, 0 skipped, 0 failed \(\d+\/s\)\n$/)
@@ -77,7 +77,7 @@ it('inventory import and export carry products over exactly, as NDJSON and as CS
   }
 }, 180_000)
 
-it('exit code 1: a record failed, and is named; 2: wrong usage', async () => {
+it('inventory import exits with 1 for a failed record, which it names, and with 2 for wrong usage', async () => {
   const file = { 'products.csv': 'sku,attributes\nBAD\nGOOD,{}\n' }
   const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
   expect(tried.status).toBe(1)
@@ -89,7 +89,7 @@ it('exit code 1: a record failed, and is named; 2: wrong usage', async () => {
   expect((await run(to, ['import', '--mode', 'maybe', 'x.csv'])).status).toBe(2)
 }, 180_000)
 
-it('prints no control character of a file', async () => {
+it('inventory import prints no control character of a file', async () => {
   const file = { 'products.csv': 'sku,attributes,attributes.r\u009bed.y\nA,"{""r\u009bed"":1}",2\n' }
   const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
   expect(tried.stderr).toBe(
@@ -97,7 +97,7 @@ it('prints no control character of a file', async () => {
   )
 }, 180_000)
 
-it('exports what filters leave, to standard output', async () => {
+it('inventory export writes the products that match to standard output', async () => {
   const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
   const exported = await run(from, ['export', '--format', 'csv', '--flatten', 'big', ...filters])
   const [header, first = '', ...rest] = exported.stdout.split('\r\n')

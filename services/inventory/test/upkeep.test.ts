@@ -33,7 +33,7 @@ const reserve = () =>
 const reserved = async () => (await stock.query('SELECT reserved FROM inventory.stock_levels'))[0]?.reserved
 
 describe('upkeep', () => {
-  it('expires all that is due, and nothing else', async () => {
+  it('expires every due reservation, and no other', async () => {
     for (let count = 0; count < 250; count++) await reserve()
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE id > 30`)
     await createOne().run()
@@ -45,7 +45,7 @@ describe('upkeep', () => {
     ])
   })
 
-  it('goes on by itself, in several processes', async () => {
+  it('repeats by itself, in several processes', async () => {
     const [one, other] = [createOne(), createOne()]
     await expect(one.check()).rejects.toThrow('nothing ends reservations that are due')
     one.start()
@@ -57,7 +57,7 @@ describe('upkeep', () => {
     await expect(one.check()).rejects.toThrow()
   })
 
-  it('forgets keys after a day', async () => {
+  it('deletes keys after a day', async () => {
     const keys = async () => (await stock.query('SELECT key FROM inventory.idempotency_keys')).map(({ key }) => key)
     for (const key of ['old', 'young'])
       await callReserve(stock.lanes, withKey(key, 1), { productId, locationId: 1, quantity: 1 })
@@ -66,7 +66,7 @@ describe('upkeep', () => {
     expect(await keys()).toEqual(['young'])
   })
 
-  it('tells of a turn that does not end, until it does', async () => {
+  it('reports a run that is stuck, until it goes on', async () => {
     const answer = Promise.withResolvers<never>()
     const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } }, 50)
     upkeep.start()
@@ -77,7 +77,7 @@ describe('upkeep', () => {
     await expect.poll(check).toBeUndefined()
   })
 
-  it('outlives a failure', async () => {
+  it('goes on after a failure', async () => {
     const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
     const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
     await upkeep.run()

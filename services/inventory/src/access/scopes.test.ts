@@ -26,7 +26,7 @@ describe('scopesOf', () => {
     [{ role: 'authenticated', is_anonymous: 'no' }, []],
     [{ role: 'clerk' }, [READ, WRITE]],
     [{ role: 'constructor' }, []],
-  ])('%j: %j', (claims, scopes) => {
+  ])('gives the claims %j the scopes %j', (claims, scopes) => {
     expect([...scopesOf(claims, rules)]).toEqual(scopes)
   })
 })
@@ -35,6 +35,6 @@ it.each([
   ...['authenticated', 'a=', '=inventory:read', 'a=inventory:all', 'a=inventory:read=x', 'a=inventory:read+x', ''],
   'a=inventory:read,a=inventory:write',
   'a=inventory:read, a=inventory:read',
-])('%j says nothing about roles', (text) => {
+])('refuses %j as a setting of role scopes', (text) => {
   expect(parseRoleScopes(text)).toBeUndefined()
 })

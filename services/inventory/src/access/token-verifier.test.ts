@@ -30,7 +30,7 @@ const verifierOf = (jwksUrl: string) => createTokenVerifier(rulesOf(jwksUrl), { 
 
 describe('createTokenVerifier', () => {
   // ASVS 13.2.4
-  it('fetches the keys from an address that the settings name', async () => {
+  it('fetches the keys from the address in the settings', async () => {
     expect(await verifierOf(provider.url).verify(token)).toMatchObject({ actor: 'u1' })
     expect(await verifierOf(provider.url).countKeys()).toBe(1)
     expect(await countPublishedKeys(provider.url)).toBe(1)
@@ -41,11 +41,11 @@ describe('createTokenVerifier', () => {
     ['holds half a surrogate pair', 'u\ud83d'],
     ['is longer than 255 characters', 'u'.repeat(256)],
     ['is empty', ''],
-  ])('takes no token whose sub %s', async (_case, sub) => {
+  ])('refuses a token whose sub %s', async (_case, sub) => {
     expect(await verifierOf(provider.url).verify(await tokenOf(sub))).toBeUndefined()
   })
 
-  it('takes a sub of 255 characters', async () => {
+  it('accepts a sub of 255 characters', async () => {
     const sub = 'u'.repeat(255)
     expect(await verifierOf(provider.url).verify(await tokenOf(sub))).toMatchObject({ actor: sub })
   })
@@ -61,7 +61,7 @@ describe('createTokenVerifier', () => {
   })
 })
 
-describe('keys that were fetched', () => {
+describe('keys of the authentication service', () => {
   const START = Date.parse('2026-03-01T12:00:00Z')
   const MINUTE = 60_000
   let answer: { readonly status?: number; readonly body?: object } | undefined
@@ -81,7 +81,7 @@ describe('keys that were fetched', () => {
     return () => issuer.close()
   })
 
-  it('are read again after ten minutes: a key that is published no longer is refused', async () => {
+  it('are read again after ten minutes, and a withdrawn key is then refused', async () => {
     const verifier = openVerifier()
     expect(await actorAt(verifier, 0)).toBe('u1')
     answer = { body: { keys: [] } }
@@ -93,7 +93,7 @@ describe('keys that were fetched', () => {
   })
 
   // ASVS 16.5.2
-  it('stay good for a day while they cannot be read again, which is told', async () => {
+  it('stay good for a day while they cannot be read again, and each failure is reported', async () => {
     const verifier = openVerifier()
     expect(await actorAt(verifier, 0)).toBe('u1')
     answer = { status: 500 }
@@ -105,7 +105,7 @@ describe('keys that were fetched', () => {
     expect(await actorAt(verifier, 1_451)).toBe('u1')
   })
 
-  it('are asked for once a minute after a failure, and no request waits for the answer', async () => {
+  it('are read again at most once a minute after a failure, and no request waits for that', async () => {
     const verifier = openVerifier()
     await actorAt(verifier, 0)
     answer = { status: 500 }

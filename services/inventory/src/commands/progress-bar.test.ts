@@ -7,7 +7,7 @@ it.each([
   [10, 10, `[${'#'.repeat(30)}] 100 %`],
   [0, 0, `[${'#'.repeat(30)}] 100 %`],
   [1_572_864, undefined, '1.5 MiB'],
-])('%i of %j bytes', (bytes, total, text) => {
+])('renders %i of %j bytes', (bytes, total, text) => {
   expect(renderProgress(bytes, total)).toBe(text)
 })
 
@@ -26,7 +26,7 @@ describe('createProgressBar', () => {
     return pieces.join('')
   }
 
-  it('draws over one line of a terminal, and leaves it once', async () => {
+  it('draws on one line of a terminal, and ends that line once', async () => {
     expect((await written(true)).split('\r').map((line) => line.slice(-17))).toEqual([
       '',
       ']  50 %  7 products'.slice(-17),
@@ -34,7 +34,7 @@ describe('createProgressBar', () => {
     ])
   })
 
-  it('writes nothing elsewhere', async () => {
+  it('writes nothing to other outputs', async () => {
     expect(await written(false)).toBe('')
   })
 })

@@ -21,13 +21,13 @@ const absent = error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does
 const taken = error(409, 'CONFLICT', 'A location with this code already exists.')
 
 describe('GET /locations', () => {
-  it('200: the one that there is to begin with', async () => {
+  it('200: lists the location that the migrations add', async () => {
     const response = await get('/locations')
     expect(response.json()).toEqual({ statusCode: 200, data: [MAIN] })
     expect(response.headers).toMatchObject({ link: '</locations>; rel="first"', 'cache-control': 'no-store' })
   })
 
-  it('200: pages by id', async () => {
+  it('200: lists pages by id', async () => {
     const ids = [1, await requests.addLocation(), await requests.addLocation()]
     const seen: number[] = []
     for (let url: string | undefined = '/locations?limit=2'; url; ) {
@@ -44,7 +44,7 @@ describe('GET /locations', () => {
 })
 
 describe('POST /locations', () => {
-  it('201: confirms with the new id', async () => {
+  it('201: creates a location, and confirms with its id', async () => {
     const response = await post({ code: 'SHOP.1_a-b', name: 'Laden in Zürich', active: false })
     const { id } = response.json().data
     expect(response.statusCode).toBe(201)
@@ -56,7 +56,7 @@ describe('POST /locations', () => {
     })
   })
 
-  it('201: takes a form', async () => {
+  it('201: reads a form', async () => {
     const response = await inventory.app.inject({
       method: 'POST',
       url: '/locations',
@@ -67,14 +67,14 @@ describe('POST /locations', () => {
     expect((await get(`/locations/${id}`)).json().data).toEqual({ id, code: 'FORM', name: 'A form', active: false })
   })
 
-  it('409: refuses a code that a location has, of many requests all but one', async () => {
+  it('409: refuses a taken code: of many parallel requests one creates it', async () => {
     const answers = await Promise.all(Array.from({ length: 50 }, () => post({ code: 'RACE', name: 'x' })))
     const refused = answers.filter(({ statusCode }) => statusCode !== 201)
     expect(refused).toHaveLength(49)
     for (const answer of refused) expect([answer.statusCode, answer.json()]).toEqual([409, taken])
   })
 
-  it('201: with a key, once', async () => {
+  it('201: creates once for an Idempotency-Key', async () => {
     const key = { 'idempotency-key': 'new-location' }
     const first = await post({ code: 'ONCE', name: 'x' }, key)
     const again = await post({ name: 'x', code: 'ONCE' }, key)
@@ -115,16 +115,16 @@ describe('POST /locations', () => {
 })
 
 describe('GET /locations/:locationId', () => {
-  it('200: one location', async () => {
+  it('200: shows a location', async () => {
     expect((await get('/locations/1')).json()).toEqual({ statusCode: 200, data: MAIN })
   })
 
-  it('404: an id that none has', async () => {
+  it('404: refuses an unknown id', async () => {
     const response = await get('/locations/9007199254740991')
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 
-  it.each(['0', '01', 'abc', '9007199254740992'])('400: %s is no id', async (id) => {
+  it.each(['0', '01', 'abc', '9007199254740992'])('400: refuses the id %s', async (id) => {
     expect((await get(`/locations/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'locationId' }] } })
   })
 })
@@ -132,7 +132,7 @@ describe('GET /locations/:locationId', () => {
 describe('PATCH /locations/:locationId', () => {
   const patch = (id: number, body: object) => requests.send('PATCH', `/locations/${id}`, body)
 
-  it('200: changes what is given', async () => {
+  it('200: changes the given members', async () => {
     const id = await requests.addLocation()
     expect((await patch(id, { active: false })).json().data).toMatchObject({ id, name: 'A shelf', active: false })
     const response = await patch(id, { code: 'NEW', name: 'Renamed' })
@@ -140,23 +140,23 @@ describe('PATCH /locations/:locationId', () => {
     expect([response.statusCode, response.json()]).toEqual([200, { statusCode: 200, data: location }])
   })
 
-  it('409: refuses the code of another', async () => {
+  it('409: refuses the code of another location', async () => {
     const response = await patch(await requests.addLocation(), { code: 'MAIN' })
     expect([response.statusCode, response.json()]).toEqual([409, taken])
   })
 
-  it('404: an id that none has', async () => {
+  it('404: refuses an unknown id', async () => {
     const response = await patch(9_007_199_254_740_991, { name: 'x' })
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 
   // ASVS 15.3.3
-  it('400: refuses what it does not know, and what is no name', async () => {
+  it('400: refuses unknown members and invalid names', async () => {
     expect((await patch(1, { deleted: true })).json()).toMatchObject({ error: { issues: [{ path: 'deleted' }] } })
     expect((await patch(1, { name: null })).json()).toMatchObject({ error: { issues: [{ path: 'name' }] } })
   })
 
-  it('400: refuses a change of nothing, as products do', async () => {
+  it('400: refuses a change without members', async () => {
     expect((await patch(1, {})).json()).toEqual({
       statusCode: 400,
       error: {
@@ -174,7 +174,7 @@ describe('the version of a location', () => {
     requests.send('PATCH', `/locations/${id}`, body, { 'if-match': etag })
   const changed = error(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
 
-  it('200: grows with each change, and with none that alters nothing; 304 for who has it', async () => {
+  it('200: grows with each change that alters something; 304 for a client that has the version', async () => {
     const created = await post({ code: 'V.1', name: 'x' })
     const { id } = created.json().data
     const first = `"l${id}-1"`
@@ -191,7 +191,7 @@ describe('the version of a location', () => {
     expect((await requests.get(`/locations/${id}`, { 'if-none-match': first })).json().data.name).toBe('y')
   })
 
-  it('412: of many changes based on one version one passes', async () => {
+  it('412: refuses all but one of many changes that are based on one version', async () => {
     const id = await requests.addLocation()
     const tag = await tagOf(id)
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => patch(id, { name: `n-${n}` }, tag)))
@@ -204,7 +204,7 @@ describe('the version of a location', () => {
     expect((await remove('*')).json()).toEqual(absent)
   })
 
-  it('428: where changes have to name it', async () => {
+  it('428: is required by INVENTORY_REQUIRE_IF_MATCH', async () => {
     const replica = await startReplica(inventory.databaseUrl, { INVENTORY_REQUIRE_IF_MATCH: 'true' })
     const { send } = stockRequests(replica)
     for (const answer of [await send('PATCH', '/locations/1', { name: 'x' }), await send('DELETE', '/locations/1')]) {
@@ -220,7 +220,7 @@ describe('the version of a location', () => {
 describe('DELETE /locations/:locationId', () => {
   const remove = (id: number) => requests.send('DELETE', `/locations/${id}`)
 
-  it('204: the id is gone, the code free again', async () => {
+  it('204: deletes the location, and frees its code', async () => {
     const id = await requests.addLocation()
     const { code } = (await get(`/locations/${id}`)).json().data
     const response = await remove(id)
@@ -230,7 +230,7 @@ describe('DELETE /locations/:locationId', () => {
     expect((await post({ code, name: 'x' })).statusCode).toBe(201)
   })
 
-  it('409: keeps a location that has stock', async () => {
+  it('409: refuses to delete a location with stock', async () => {
     const [productId, locationId] = [await requests.addProduct(), await requests.addLocation()]
     await requests.move({ type: 'receive', productId, locationId, quantity: 1 })
     const response = await remove(locationId)

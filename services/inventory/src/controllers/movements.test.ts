@@ -40,7 +40,7 @@ const insufficient = (available: number, details = {}) =>
   error(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available, ...details })
 
 describe('POST /movements', () => {
-  it('201: answers what was written, and the level after it', async () => {
+  it('201: answers with the rows that were written, and the level after them', async () => {
     await begin(0)
     const response = await move({ type: 'receive', ...at(), quantity: 10, reason: 'New', reference: 'PO-7' })
     const { id } = response.json().data
@@ -69,14 +69,14 @@ describe('POST /movements', () => {
     [{ type: 'count', quantity: 10 }, 10],
     [{ type: 'count', quantity: 1_000_000_000_000 }, 1_000_000_000_000],
     [{ type: 'receive', quantity: 999_999_999_990 }, 1_000_000_000_000],
-  ])('201: %j of 10 leaves %i', async (line, onHand) => {
+  ])('201: the movement %j changes 10 on hand to %i', async (line, onHand) => {
     await begin(10)
     const response = await move({ ...line, ...at() })
     expect(response.json().data.levels).toEqual([level(onHand)])
     expect(response.statusCode).toBe(201)
   })
 
-  it('201: a transfer is two rows of one number', async () => {
+  it('201: a transfer writes two rows with one transferId', async () => {
     await begin(10)
     const response = await move({
       ...{ type: 'transfer', productId, fromLocationId: locationId, toLocationId: otherId, quantity: 4 },
@@ -90,7 +90,7 @@ describe('POST /movements', () => {
     ])
   })
 
-  it('201: lines are carried out in their order', async () => {
+  it('201: carries lines out in their order', async () => {
     await begin(0)
     const response = await move({
       lines: [
@@ -104,7 +104,7 @@ describe('POST /movements', () => {
   })
 
   // ASVS 2.3.3
-  it('409: all lines or none', async () => {
+  it('409: carries out all lines, or none', async () => {
     await begin(3)
     const before = await inventory.query('SELECT count(*) FROM inventory.movements')
     const response = await move({
@@ -118,7 +118,7 @@ describe('POST /movements', () => {
     expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(3)])
   })
 
-  it('409: tells what there is, not what earlier lines of the batch would have left', async () => {
+  it('409: reports the quantity before the batch, not after its earlier lines', async () => {
     await begin(3)
     const receive = { type: 'receive', ...at(), quantity: 5 }
     const short = await move({ lines: [receive, { type: 'ship', ...at(), quantity: 9 }] })
@@ -138,7 +138,7 @@ describe('POST /movements', () => {
 
   // ASVS 1.4.2
   it.each(['1.00000000000000000001', '0.99999999999999999999', '1e-30', '1000000000000.00001'])(
-    '400: the quantity %s is not rounded',
+    '400: refuses the quantity %s, which is whole only after rounding',
     async (quantity) => {
       await begin(3)
       const line = `{"type":"receive","productId":${productId},"locationId":${locationId},"quantity":${quantity}}`
@@ -150,7 +150,7 @@ describe('POST /movements', () => {
     },
   )
 
-  it.each(['2', '2.0', '0.2e1', '200e-2'])('201: the quantity %s is whole', async (quantity) => {
+  it.each(['2', '2.0', '0.2e1', '200e-2'])('201: accepts the whole quantity %s', async (quantity) => {
     await begin(0)
     const response = await move(
       `{"type":"receive","productId":${productId},"locationId":${locationId},"quantity":${quantity}}`,
@@ -171,7 +171,7 @@ describe('POST /movements', () => {
       { type: 'receive', quantity: 1_000_000_000_000 },
       error(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.'),
     ],
-  ])('409: %j of 10 with 2 reserved is refused', async (line, body) => {
+  ])('409: refuses %j with 10 on hand and 2 reserved', async (line, body) => {
     await begin(10)
     await requests.reserve({ ...at(), quantity: 2 })
     const response = await move({ ...line, ...at() })
@@ -179,7 +179,7 @@ describe('POST /movements', () => {
     expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([level(10, 2)])
   })
 
-  it('409: an inactive location takes no stock, but gives it', async () => {
+  it('409: an inactive location refuses incoming stock, but ships', async () => {
     await begin(10)
     await requests.send('PATCH', `/locations/${locationId}`, { active: false })
     const body = error(409, 'CONFLICT', 'The location is not active: it takes no stock.')
@@ -195,7 +195,7 @@ describe('POST /movements', () => {
     await requests.send('PATCH', `/locations/${locationId}`, { active: true })
   })
 
-  it.each(['receive', 'ship', 'count'])('404: %s of what there is not', async (type) => {
+  it.each(['receive', 'ship', 'count'])('404: refuses to %s an unknown product', async (type) => {
     const product = error(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
     const location = error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
     const levels = await inventory.query('SELECT count(*) FROM inventory.stock_levels')
@@ -204,7 +204,7 @@ describe('POST /movements', () => {
     expect(await inventory.query('SELECT count(*) FROM inventory.stock_levels')).toEqual(levels)
   })
 
-  it('201: with a key, once, and the same answer again', async () => {
+  it('201: moves once for an Idempotency-Key, and repeats the answer', async () => {
     await begin(10)
     const key = { 'idempotency-key': 'ship-once' }
     const line = { type: 'ship', ...at(), quantity: 4 }
@@ -221,7 +221,7 @@ describe('POST /movements', () => {
     expect((await get(`/stock/${productId}`)).json().data.onHand).toBe(5)
   })
 
-  it('201: of many requests with one key one is carried out', async () => {
+  it('201: carries out one of many parallel requests with one key', async () => {
     await begin(10)
     const key = { 'idempotency-key': 'ship-race' }
     const answers = await Promise.all(
@@ -231,7 +231,7 @@ describe('POST /movements', () => {
     expect((await get(`/stock/${productId}`)).json().data.onHand).toBe(9)
   })
 
-  it('409: while the first request with a key still runs', async () => {
+  it('409: refuses a request while the first one with its key still runs', async () => {
     await begin(10)
     const line = { type: 'ship', ...at(), quantity: 1 }
     const client = new pg.Client({ connectionString: inventory.databaseUrl })
@@ -346,11 +346,11 @@ describe('GET /movements', () => {
   }
   const every = (...places: number[]) => places.map((place) => ids[place])
 
-  it('200: newest first', async () => {
+  it('200: lists movements, newest first', async () => {
     expect((await list('')).ids).toEqual(ids)
   })
 
-  it.each([1, 3, 8])('200: pages of %i show each once, while others are added', async (limit) => {
+  it.each([1, 3, 8])('200: pages of %i show each movement once, while others are added', async (limit) => {
     const seen: number[] = []
     for (let url: string | undefined = `/movements?productId=${productId}&limit=${limit}&type=receive`; url; ) {
       const response = await get(url)
@@ -361,7 +361,7 @@ describe('GET /movements', () => {
     expect(seen).toEqual(ids.slice(1))
   })
 
-  it('200: by place, type and reference, all of them together', async () => {
+  it('200: filters by product, location, type and reference together', async () => {
     expect((await list(`&locationId=${otherId}`)).ids).toEqual(every(0, 2, 4, 6))
     expect((await list('&type=ship')).ids).toEqual(every(0))
     expect((await list('&reference=order+1')).ids).toEqual(every(1, 4, 7))
@@ -370,7 +370,7 @@ describe('GET /movements', () => {
     expect((await get('/movements?reference=shipment')).json().data).toHaveLength(1)
   })
 
-  it('200: by time, from one to before the other', async () => {
+  it('200: filters by time: from is included, to is not', async () => {
     const { createdAt } = (await get(`/movements/${ids[3]}`)).json().data
     const before = await list(`&type=receive&to=${createdAt}`)
     const since = await list(`&type=receive&from=${createdAt.replace('Z', '%2B00:00')}`)
@@ -400,7 +400,7 @@ describe('GET /movements', () => {
 })
 
 describe('GET /movements/:movementId', () => {
-  it('404: an id that none has', async () => {
+  it('404: refuses an unknown id', async () => {
     const response = await get(`/movements/${ABSENT}`)
     expect([response.statusCode, response.json()]).toEqual([
       404,
@@ -408,11 +408,11 @@ describe('GET /movements/:movementId', () => {
     ])
   })
 
-  it.each(['0', 'abc', '1.0'])('400: %s is no id', async (id) => {
+  it.each(['0', 'abc', '1.0'])('400: refuses the id %s', async (id) => {
     expect((await get(`/movements/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'movementId' }] } })
   })
 
-  it('405: nothing changes the ledger', async () => {
+  it('405: refuses to change the ledger', async () => {
     const response = await requests.send('DELETE', '/movements/1')
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS'])
   })

@@ -49,7 +49,7 @@ describe('PUT /products/:productId', () => {
     expect((await send('GET', url)).body).toBe(response.body)
   })
 
-  it('200: what changes nothing keeps the version', async () => {
+  it('200: a change that alters nothing keeps the version', async () => {
     const { id, sku, url } = await create({ price: 1 })
     const before = await inventory.query('SELECT version, revision, updated_at FROM inventory.products WHERE id = $1', [
       id,
@@ -62,7 +62,7 @@ describe('PUT /products/:productId', () => {
     expect(after).toEqual(before)
   })
 
-  it('200: 1 and 1.0 are one number, but not one text', async () => {
+  it('200: 1 and 1.0 are different texts, so the version grows', async () => {
     const { id, url, sku } = await create({ price: 1 })
     const response = await send('PUT', url, `{"sku":"${sku}","attributes":{"price":1.0}}`)
     expect([response.headers.etag, response.body]).toEqual([`"p${id}-2"`, expect.stringContaining('{"price": 1.0}')])
@@ -93,7 +93,7 @@ describe('PUT /products/:productId', () => {
     expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR', issues: [{ path }] } })
   })
 
-  it('404: an id that nothing has, whatever If-Match says', async () => {
+  it('404: refuses an unknown id, whatever If-Match names', async () => {
     for (const headers of [{}, { 'if-match': '"p1-1"' }, { 'if-match': '*' }]) {
       const response = await send('PUT', '/products/9007199254740991', { sku: 'A', attributes: {} }, headers)
       expect(response.json()).toEqual(notFound)
@@ -110,14 +110,14 @@ describe('PATCH /products/:productId', () => {
     [{ a: 1 }, [1], [1]],
     [{ a: 1 }, '"text"', 'text'],
     [{ a: 1 }, '{"b":null,"c":{"d":null}}', { a: 1, c: {} }],
-  ])('200: %j with %j is %j', async (before, attributes, after) => {
+  ])('200: %j patched with %j becomes %j', async (before, attributes, after) => {
     const { sku, url } = await create(before)
     const response = await send('PATCH', url, { attributes })
     expect(response.json()).toMatchObject({ statusCode: 200, data: { sku } })
     expect(response.json().data.attributes).toEqual(after)
   })
 
-  it('200: the sku alone, as application/merge-patch+json', async () => {
+  it('200: changes the sku alone, as application/merge-patch+json', async () => {
     const { id, url } = await create({ a: 1 })
     const sku = newSku()
     const headers = { 'content-type': 'application/merge-patch+json' }
@@ -125,7 +125,7 @@ describe('PATCH /products/:productId', () => {
     expect(response.json()).toEqual({ statusCode: 200, data: { id, sku, attributes: { a: 1 } } })
   })
 
-  it('200: keeps every digit of what is there and of what comes', async () => {
+  it('200: keeps every digit of stored and of sent numbers', async () => {
     const { url } = await create('{"big":12345678901234567890,"cents":0.10}')
     const { body } = await send('PATCH', url, '{"attributes":{"more":1e2,"deep":{"n":1.50}}}')
     for (const kept of ['12345678901234567890', '0.10', '"more": 100', '1.50']) expect(body).toContain(kept)
@@ -143,7 +143,7 @@ describe('PATCH /products/:productId', () => {
     expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path, message }] } })
   })
 
-  it('400: bounds what a patch leads to as what is created', async () => {
+  it('400: refuses a patch whose result exceeds the limits of new products', async () => {
     const keys = (count: number, prefix: string) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 0]))
     const nested = (depth: number): Json => (depth === 0 ? {} : { n: nested(depth - 1) })
@@ -160,7 +160,7 @@ describe('PATCH /products/:productId', () => {
     expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
   })
 
-  it('does what RFC 7396 says, of anything with anything', async () => {
+  it('applies any patch to any value as RFC 7396 says', async () => {
     const { url } = await create()
     const { json } = fc.letrec<{ json: Json }>((tie) => ({
       json: fc.oneof(
@@ -183,7 +183,7 @@ describe('PATCH /products/:productId', () => {
 })
 
 describe('DELETE /products/:productId', () => {
-  it('204: the id is gone, the sku is free, the row stays with the next revision', async () => {
+  it('204: deletes the product, frees its sku, and keeps the row with the next revision', async () => {
     const { id, sku, url } = await create()
     const [before] = await inventory.query('SELECT revision FROM inventory.products WHERE id = $1', [id])
     const response = await send('DELETE', url)
@@ -197,7 +197,7 @@ describe('DELETE /products/:productId', () => {
   })
 })
 
-it('409: a product of which there is stock stays', async () => {
+it('409: refuses to delete a product with stock', async () => {
   const { id, url } = await create()
   await inventory.query(
     `INSERT INTO inventory.stock_levels (product_id, location_id, on_hand) SELECT $1, min(id), 1 FROM inventory.locations`,
@@ -221,7 +221,7 @@ describe('If-Match', () => {
     ['"p1{id}-1"', 412],
     ['p{id}-1', 412],
     ['', 412],
-  ])('%s: %i', async (header, status) => {
+  ])('%s is answered with %i', async (header, status) => {
     const { id, sku, url } = await create()
     const headers = { 'if-match': header.replaceAll('{id}', String(id)) }
     const response = await send('PATCH', url, { attributes: { a: 1 } }, headers)
@@ -232,7 +232,7 @@ describe('If-Match', () => {
     expect((await send('POST', '/products', { sku, attributes: {} })).statusCode).toBe(status === 412 ? 409 : 201)
   })
 
-  it('one of many changes that are based on one version is made', async () => {
+  it('412: refuses all but one of many changes that are based on one version', async () => {
     const { id, url } = await create({ n: 0 })
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -243,7 +243,7 @@ describe('If-Match', () => {
     expect((await send('GET', url)).headers.etag).toBe(`"p${id}-2"`)
   })
 
-  it('no change is lost that says no version', async () => {
+  it('200: loses none of many changes without If-Match', async () => {
     const { id, url } = await create({})
     const keys = Array.from({ length: 50 }, (_, n) => `k${n}`)
     await Promise.all(keys.map((key) => send('PATCH', url, { attributes: { [key]: 1 } })))
@@ -252,7 +252,7 @@ describe('If-Match', () => {
     expect(product.headers.etag).toBe(`"p${id}-51"`)
   })
 
-  it('428: is demanded where the service is told to', async () => {
+  it('428: is required by INVENTORY_REQUIRE_IF_MATCH', async () => {
     const strict = await startInventory({ INVENTORY_REQUIRE_IF_MATCH: 'true' })
     const body = { payload: { sku: 'A', attributes: {} } }
     const inject = (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, headers = {}) =>

@@ -100,7 +100,7 @@ describe('GET /products?…', () => {
     [`attributes.${encode('"\\") || (true) //"')}=1`, []],
     ['attributes.color=red&sku=mug&q=cotton', ['mug']],
     ['attributes.__proto__=1', []],
-  ])('200: %s', async (query, skus) => {
+  ])('200: finds the products of ?%s', async (query, skus) => {
     expect(await skusOf(query)).toEqual(skus)
   })
 
@@ -135,13 +135,13 @@ describe('GET /products?…', () => {
     ['count=yes', 'count'],
     ['color=red', 'color'],
     ['offset=1', 'offset'],
-  ])('400: %s', async (query, path) => {
+  ])('400: refuses ?%s', async (query, path) => {
     const response = await get(`/products?${query}`)
     expect(response.statusCode).toBe(400)
     expect(response.json()).toMatchObject({ error: { type: 'VALIDATION_ERROR', issues: [{ path }] } })
   })
 
-  it('400: more than 100 values in all lists', async () => {
+  it('400: refuses more than 100 values in all lists', async () => {
     const list = (count: number) => Array.from({ length: count }, (_, n) => n).join(',')
     const query = `attributes.a[in]=${list(60)}&sku[in]=${list(40)}`
     expect(await skusOf(query)).toEqual([])
@@ -156,7 +156,7 @@ describe('GET /products?…', () => {
   })
 
   // ASVS 4.3.1
-  it('400: more than ten filters', async () => {
+  it('400: refuses more than ten filters', async () => {
     const query = Array.from({ length: 11 }, (_, n) => `attributes.a${n}=1`).join('&')
     expect((await get(`/products?${query}`)).json()).toMatchObject({
       statusCode: 400,
@@ -165,7 +165,7 @@ describe('GET /products?…', () => {
     expect(await skusOf(query.replace('attributes.a0=1&', ''))).toEqual([])
   })
 
-  it('400: filters that make longer links than clients take', async () => {
+  it('400: refuses filters that make the Link header too long', async () => {
     const query = (count: number) => `limit=1&attributes.color[ne]=${'('.repeat(count)}`
     const { statusCode, headers } = await get(`/products?${query(1_980)}`)
     expect([statusCode, String(headers.link).length < 13_000]).toEqual([200, true])
@@ -178,7 +178,7 @@ describe('GET /products?…', () => {
     for (const sku of skus) expect(await skusOf(sku)).toEqual([])
   })
 
-  it('counts all that match where it is asked to', async () => {
+  it('200: count=exact counts all products that match', async () => {
     const response = await get('/products?attributes.color=red&limit=1&count=exact')
     expect([response.headers['x-total-count'], response.json().data.length]).toEqual(['2', 1])
     expect((await get('/products')).headers).not.toHaveProperty('x-total-count')
@@ -193,7 +193,7 @@ describe('GET /products?…', () => {
     ['-createdAt', Object.keys(PRODUCTS).reverse()],
     ['updatedAt', Object.keys(PRODUCTS)],
     ['-updatedAt', Object.keys(PRODUCTS).reverse()],
-  ])('pages by %s show each product once', async (sort, expected) => {
+  ])('200: pages by %s show each product once', async (sort, expected) => {
     const seen: string[] = []
     for (let url: string | undefined = `/products?sort=${sort}&limit=3`; url !== undefined; ) {
       const response = await get(url)
@@ -203,7 +203,7 @@ describe('GET /products?…', () => {
     expect(seen).toEqual(expected)
   })
 
-  it('rows of one time are neither skipped nor repeated', async () => {
+  it('200: neither skips nor repeats products with the same time', async () => {
     await inventory.query("UPDATE inventory.products SET updated_at = '2026-01-01 00:00:00.000001Z'")
     const seen: string[] = []
     for (let url: string | undefined = '/products?sort=-updatedAt&limit=1'; url !== undefined; ) {
@@ -214,7 +214,7 @@ describe('GET /products?…', () => {
     expect(seen).toEqual(Object.keys(PRODUCTS).reverse())
   })
 
-  it('400: a cursor of another sort, of other filters, or made up', async () => {
+  it('400: refuses a cursor of another sort, of other filters, or made up', async () => {
     const response = await get('/products?sort=sku&limit=1')
     const cursor = /cursor=([\w-]+)/.exec(String(response.headers.link))?.[1]
     expect(await skusOf(`limit=2&sort=sku&cursor=${cursor}`)).toHaveLength(2)
@@ -224,7 +224,7 @@ describe('GET /products?…', () => {
   })
 
   it.each(['2026-02-30T00:00:00.000000Z', '2026-01-01T24:00:00.000000Z', '0000-01-01T00:00:00.000000Z'])(
-    '400: a cursor that was made to begin at %s',
+    '400: refuses a made-up cursor that begins at %s',
     async (time) => {
       const listing = `/products?${nameOfSelection({ sort: 'createdAt' })}`
       const from = (start: string) => get(`/products?sort=createdAt&cursor=${encodeCursor(listing, [start, '1'])}`)
@@ -234,7 +234,7 @@ describe('GET /products?…', () => {
   )
 
   // ASVS 1.2.2
-  it('links repeat the parameters', async () => {
+  it('200: links repeat the parameters', async () => {
     const { headers } = await get('/products?attributes.color=red&limit=1&include=meta&count=exact')
     expect(headers.link).toMatch(
       /^<\/products\?attributes\.color=red&limit=1&include=meta&count=exact&cursor=[\w-]+>; rel="next", <\/products\?attributes\.color=red&limit=1&include=meta&count=exact>; rel="first"$/,
@@ -243,7 +243,7 @@ describe('GET /products?…', () => {
 })
 
 describe('include', () => {
-  it('200: shows what it names, of one and in the list', async () => {
+  it('200: shows the members that it names, in one product and in the list', async () => {
     const [row] = await inventory.query(
       "SELECT id::int, created_at, updated_at FROM inventory.products WHERE sku = 'mug'",
     )

@@ -25,7 +25,7 @@ async function create(attributes: unknown, sku = newSku()): Promise<number> {
 }
 
 describe('POST /products', () => {
-  it('201: confirms with the new id, its address and its tag', async () => {
+  it('201: creates a product, and confirms with its id, Location and ETag', async () => {
     const response = await post({ sku: newSku(), attributes: '{"color":"red"}' })
     const { id } = response.json().data
     expect(response.statusCode).toBe(201)
@@ -38,12 +38,15 @@ describe('POST /products', () => {
     })
   })
 
-  it.each(['[1,2]', '"red"', '5', 'false', '{}', ' {"a" : 1} '])('201: takes the JSON value %s', async (attributes) => {
-    const id = await create(attributes)
-    expect((await get(`/products/${id}`)).json().data.attributes).toEqual(JSON.parse(attributes))
-  })
+  it.each(['[1,2]', '"red"', '5', 'false', '{}', ' {"a" : 1} '])(
+    '201: accepts the JSON value %s',
+    async (attributes) => {
+      const id = await create(attributes)
+      expect((await get(`/products/${id}`)).json().data.attributes).toEqual(JSON.parse(attributes))
+    },
+  )
 
-  it.each([[{ a: [1, { b: null }] }], [[1, 'x']]])('201: takes %j as it is', async (attributes) => {
+  it.each([[{ a: [1, { b: null }] }], [[1, 'x']]])('201: accepts %j as an object or array', async (attributes) => {
     const id = await create(attributes)
     expect((await get(`/products/${id}`)).json().data.attributes).toEqual(attributes)
   })
@@ -56,13 +59,13 @@ describe('POST /products', () => {
     for (const id of [asText, asObject]) expect((await get(`/products/${id}`)).body).toContain(`"attributes":${kept}}`)
   })
 
-  it('201: of a repeated key the last value counts', async () => {
+  it('201: the last value of a repeated key counts', async () => {
     const response = await post(`{"sku":"lost","sku":"${newSku()}","attributes":{"a":1},"attributes":{"a":2,"a":3}}`)
     const product = await get(`/products/${response.json().data.id}`)
     expect(product.json().data).toMatchObject({ sku: `SKU-${serial}`, attributes: { a: 3 } })
   })
 
-  it('201: takes a form', async () => {
+  it('201: reads a form', async () => {
     const response = await inventory.app.inject({
       method: 'POST',
       url: '/products',
@@ -75,18 +78,18 @@ describe('POST /products', () => {
 
   // ASVS 1.2.4
   it.each(['😀'.repeat(255), "x'; DROP TABLE products; --", '$.a ? (@ == 1)', '../..', '%_\\'])(
-    '201: the sku %s is plain text',
+    '201: stores the sku %s as plain text',
     async (sku) => {
       const id = await create('{}', sku)
       expect((await get(`/products/${id}`)).json().data.sku).toBe(sku)
     },
   )
 
-  it('201: skus differ by case and by normalisation', async () => {
+  it('201: tells skus apart by case and by normalisation', async () => {
     for (const sku of ['case', 'CASE', 'caf\u00e9', 'cafe\u0301']) await create('{}', sku)
   })
 
-  it('409: refuses a sku that a product has', async () => {
+  it('409: refuses a taken sku', async () => {
     const sku = newSku()
     await create('{}', sku)
     const response = await post({ sku, attributes: '{}' })
@@ -97,7 +100,7 @@ describe('POST /products', () => {
     })
   })
 
-  it('201: takes the sku of a deleted product', async () => {
+  it('201: accepts the sku of a deleted product', async () => {
     const sku = newSku()
     const id = await create('{}', sku)
     await inventory.query('UPDATE inventory.products SET deleted_at = now() WHERE id = $1', [id])
@@ -139,7 +142,7 @@ describe('POST /products', () => {
     expect(error.description).toBe(`${path || 'The request'}: ${message}`)
   })
 
-  it('400: takes 1,000 keys and 32 levels in the form of an object, and not one more', async () => {
+  it('400: accepts an object with 1,000 keys and 32 levels, and refuses one more', async () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
     const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
     await create(keys(1_000))
@@ -174,7 +177,7 @@ describe('Idempotency-Key', () => {
       payload: { sku, attributes: '{}' },
     })
 
-  it('201: the same request again is answered the same, and makes nothing', async () => {
+  it('201: repeats the answer to the same request, and creates nothing', async () => {
     const sku = newSku()
     const answers = await Promise.all(Array.from({ length: 20 }, () => send(sku, 'same')))
     const [first] = answers
@@ -190,7 +193,7 @@ describe('Idempotency-Key', () => {
     expect(response.json()).toMatchObject({ statusCode: 422, error: { type: 'VERIFICATION_ERROR' } })
   })
 
-  it('a refused request leaves its key free', async () => {
+  it('409: a refused request leaves its key free', async () => {
     const sku = newSku()
     const id = await create('{}', sku)
     expect((await send(sku, 'free')).json()).toMatchObject({ statusCode: 409, error: { type: 'CONFLICT' } })
@@ -200,7 +203,7 @@ describe('Idempotency-Key', () => {
 })
 
 describe('GET /products/:productId', () => {
-  it('200: the product with a validator, 304 for who has it', async () => {
+  it('200: shows the product with its ETag; 304 for a client that has it', async () => {
     const sku = newSku()
     const id = await create('{"a":1}', sku)
     const etag = `"p${id}-1"`
@@ -214,7 +217,7 @@ describe('GET /products/:productId', () => {
     expect((await get(`/products/${id}`, { 'if-none-match': '"other"' })).statusCode).toBe(200)
   })
 
-  it('200: with stock, once the stock is another', async () => {
+  it('200: the ETag changes with the stock that include shows', async () => {
     const id = await create('{}')
     const url = `/products/${id}?include=stock`
     const tagOf = async () => String((await get(url)).headers.etag)
@@ -242,7 +245,7 @@ describe('GET /products/:productId', () => {
     expect((await change(tags[3] ?? '', 2)).statusCode).toBe(412)
   })
 
-  it('404: also where a validator is sent', async () => {
+  it('404: refuses an unknown id, also with If-None-Match', async () => {
     const response = await get('/products/9007199254740991', { 'if-none-match': '*' })
     expect(response.statusCode).toBe(404)
     expect(response.json()).toEqual({
@@ -252,7 +255,7 @@ describe('GET /products/:productId', () => {
   })
 
   it.each(['0', '-1', '01', '1.0', 'abc', '1e2', '%201', '9007199254740992', 'x'.repeat(500)])(
-    '400: %s is no id',
+    '400: refuses the id %s',
     async (id) => {
       const response = await get(`/products/${id}`)
       expect(response.statusCode).toBe(400)
@@ -277,7 +280,7 @@ describe('GET /products', () => {
   }
   const live = Array.from({ length: 120 }, (_, at) => at + 1).filter((id) => id !== 3 && id !== 60)
 
-  it('200: live products by id, 50 of them', async () => {
+  it('200: lists live products by id, 50 of them', async () => {
     const { ids, link } = await page('/products')
     expect(ids).toEqual(live.slice(0, 50))
     expect(link).toMatch(/^<\/products\?cursor=[\w-]+>; rel="next", <\/products>; rel="first"$/)
@@ -293,7 +296,7 @@ describe('GET /products', () => {
     expect(seen).toEqual(live)
   })
 
-  it('200: an empty list', async () => {
+  it('200: answers with an empty list', async () => {
     const empty = await startInventory()
     const response = await empty.app.inject({ url: '/products' })
     await empty.close()

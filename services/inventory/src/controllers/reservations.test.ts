@@ -45,7 +45,7 @@ const over = (description: string) => error(409, 'CONFLICT', description)
 const absent = error(404, 'RESOURCE_NOT_FOUND', 'The reservation you requested does not exist.')
 
 describe('POST /reservations', () => {
-  it('201: reserves, and stock stays in place', async () => {
+  it('201: reserves stock, which stays on hand', async () => {
     const response = await reserve({ quantity: 4, reference: 'cart 1' })
     const { id } = response.json().data
     expect([response.statusCode, response.headers.location]).toEqual([201, `/reservations/${id}`])
@@ -54,12 +54,12 @@ describe('POST /reservations', () => {
     expect(await stock()).toEqual({ onHand: 10, reserved: 4, available: 6 })
   })
 
-  it('201: until a time', async () => {
+  it('201: reserves until a time', async () => {
     const { data } = (await reserve({ quantity: 4, expiresInSeconds: 2_592_000 })).json()
     expect(Date.parse(data.expiresAt) - Date.parse(data.createdAt)).toBe(2_592_000_000)
   })
 
-  it('201: until a time from now on, where the clock ran ahead when the level was changed last', async () => {
+  it('201: counts the time from now on, also when the level was changed by a clock that ran ahead', async () => {
     await inventory.query(
       `UPDATE inventory.stock_levels SET updated_at = now() + interval '1 hour' WHERE product_id = $1`,
       [productId],
@@ -83,14 +83,14 @@ describe('POST /reservations', () => {
   })
 
   // ASVS 2.3.2, 2.3.4
-  it('201 ten times, 409 for the other 190, of 200 at once', async () => {
+  it('201: ten of 200 parallel requests get the last ten units, and 190 get 409', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => reserve({ quantity: 1 })))
     const statuses = answers.map(({ statusCode }) => statusCode).sort()
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 201), ...Array.from({ length: 190 }, () => 409)])
     expect(await stock()).toEqual({ onHand: 10, reserved: 10, available: 0 })
   })
 
-  it('404: refuses what there is not', async () => {
+  it('404: refuses an unknown product or location', async () => {
     const body = { quantity: 1 }
     expect((await reserve({ ...body, productId: ABSENT })).json()).toEqual(
       error(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.'),
@@ -100,7 +100,7 @@ describe('POST /reservations', () => {
     )
   })
 
-  it('201: with a key, once', async () => {
+  it('201: reserves once for an Idempotency-Key', async () => {
     const key = { 'idempotency-key': `reserve-${productId}` }
     const first = await reserve({ quantity: 4 }, key)
     await release(first.json().data.id)
@@ -151,7 +151,7 @@ describe('POST /reservations/commit/:reservationId', () => {
     expect((await commit(id)).json().data).toEqual(record(id, { remaining: 0, status: 'committed' }))
   })
 
-  it('200: with a key, once', async () => {
+  it('200: ships once for an Idempotency-Key', async () => {
     const id = await begin()
     const key = { 'idempotency-key': `commit-${id}` }
     const first = await commit(id, { quantity: 2 }, key)
@@ -162,7 +162,7 @@ describe('POST /reservations/commit/:reservationId', () => {
   })
 
   // ASVS 2.3.1
-  it('409: refuses what is over, also before a sweep has seen it', async () => {
+  it('409: refuses a reservation that is over, also before the sweep', async () => {
     const committed = await begin({ quantity: 1 })
     await commit(committed)
     const released = await begin({ quantity: 1 })
@@ -175,14 +175,14 @@ describe('POST /reservations/commit/:reservationId', () => {
     expect((await stock()).onHand).toBe(9)
   })
 
-  it('200 once, 409 for the others, of 50 at once', async () => {
+  it('200: one of 50 parallel requests commits, and 49 get 409', async () => {
     const id = await begin()
     const answers = await Promise.all(Array.from({ length: 50 }, () => commit(id)))
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array.from({ length: 49 }, () => 409)])
     expect(await stock()).toEqual({ onHand: 6, reserved: 0, available: 6 })
   })
 
-  it('404: an id that none has', async () => {
+  it('404: refuses an unknown id', async () => {
     const response = await commit(ABSENT)
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
@@ -198,14 +198,14 @@ describe('POST /reservations/commit/:reservationId', () => {
   })
 
   // ASVS 3.5.3
-  it('405: nothing is read there', async () => {
+  it('405: refuses GET', async () => {
     const response = await get('/reservations/commit/1')
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
   })
 })
 
 describe('DELETE /reservations/:reservationId', () => {
-  it('204: gives back what remains, also again', async () => {
+  it('204: releases what remains; a second release changes nothing', async () => {
     const id = await begin()
     await commit(id, { quantity: 1 })
     for (const response of [await release(id), await release(id)]) {
@@ -218,14 +218,14 @@ describe('DELETE /reservations/:reservationId', () => {
   })
 
   // ASVS 2.3.1
-  it('409: refuses what is committed', async () => {
+  it('409: refuses a committed reservation', async () => {
     const id = await begin()
     await commit(id)
     const response = await release(id)
     expect([response.statusCode, response.json()]).toEqual([409, over('The reservation is committed.')])
   })
 
-  it('409: refuses what is due, also before a sweep has seen it', async () => {
+  it('409: refuses a due reservation, also before the sweep', async () => {
     const id = await begin({ quantity: 1, expiresInSeconds: 60 })
     await expire(id)
     for (const response of [await release(id), await release(id)]) {
@@ -235,13 +235,13 @@ describe('DELETE /reservations/:reservationId', () => {
     expect((await get(`/movements?productId=${productId}&type=release`)).json().data).toEqual([])
   })
 
-  it('404: an id that none has', async () => {
+  it('404: refuses an unknown id', async () => {
     expect((await release(ABSENT)).json()).toEqual(absent)
   })
 })
 
 describe('GET /reservations', () => {
-  it('200: by id, with filters', async () => {
+  it('200: lists by id, with filters', async () => {
     const ids = [
       await begin({ quantity: 1, reference: 'a' }),
       await begin({ quantity: 1 }),
@@ -268,14 +268,14 @@ describe('GET /reservations', () => {
 })
 
 describe('GET /reservations/:reservationId', () => {
-  it('404: an id that none has', async () => {
+  it('404: refuses an unknown id', async () => {
     const response = await get(`/reservations/${ABSENT}`)
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 })
 
 describe('a reservation that is due', () => {
-  it('is shown as expired, and keeps its stock from nobody, before the sweep', async () => {
+  it('is shown as expired, and its stock is free, before the sweep', async () => {
     const replica = await startInventory({ INVENTORY_RESERVATION_SWEEP_MS: '3600000' })
     const own = stockRequests(replica)
     const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }

@@ -38,13 +38,13 @@ const missing = (noun: string) => ({
 })
 
 describe('GET /stock', () => {
-  it('200: levels by product and location', async () => {
+  it('200: lists levels by product and location', async () => {
     const response = await get('/stock')
     expect(response.json()).toEqual({ statusCode: 200, data: every() })
     expect(response.headers.link).toBe('</stock>; rel="first"')
   })
 
-  it.each([1, 2, 4, 9])('200: pages of %i show each once', async (limit) => {
+  it.each([1, 2, 4, 9])('200: pages of %i show each level once', async (limit) => {
     const seen: object[] = []
     for (let url: string | undefined = `/stock?limit=${limit}&below=1000`; url; ) {
       const response = await get(url)
@@ -54,7 +54,7 @@ describe('GET /stock', () => {
     expect(seen).toEqual(every())
   })
 
-  it('200: by product, location, sku and what is available, all of them together', async () => {
+  it('200: filters by product, location, sku and available quantity together', async () => {
     const list = async (query: string) => (await get(`/stock?${query}`)).json().data
     const { sku } = (await get(`/products/${products[1]}`)).json().data
     expect(await list(`productId=${products[1]}`)).toEqual([level(1, 0), level(1, 1), level(1, 2)])
@@ -76,7 +76,7 @@ describe('GET /stock', () => {
 })
 
 describe('GET /stock/:productId', () => {
-  it('200: the sums over all locations, and each', async () => {
+  it('200: shows the sums over all locations, and each level', async () => {
     expect((await get(`/stock/${products[0]}`)).json()).toEqual({
       statusCode: 200,
       data: {
@@ -86,20 +86,20 @@ describe('GET /stock/:productId', () => {
     })
   })
 
-  it('200: nothing of a new product', async () => {
+  it('200: shows no stock of a new product', async () => {
     const productId = await requests.addProduct()
     const data = { productId, onHand: 0, reserved: 0, available: 0, locations: [] }
     expect((await get(`/stock/${productId}`)).json()).toEqual({ statusCode: 200, data })
   })
 
-  it('404: a product that there is not', async () => {
+  it('404: refuses an unknown product', async () => {
     const response = await get(`/stock/${ABSENT}`)
     expect([response.statusCode, response.json()]).toEqual([404, missing('product')])
   })
 })
 
 describe('GET /stock/:productId/:locationId', () => {
-  it('200: the level with a validator, 304 for who has it, another after a change', async () => {
+  it('200: shows the level with its ETag, which changes with it; 304 for a client that has it', async () => {
     const url = `/stock/${products[2]}/1`
     const response = await get(url)
     const etag = String(response.headers.etag)
@@ -114,7 +114,7 @@ describe('GET /stock/:productId/:locationId', () => {
     expect(counted.headers.etag).not.toBe(etag)
   })
 
-  it('200: zeroes where there was never any', async () => {
+  it('200: shows zeroes for a level that never had stock', async () => {
     const productId = await requests.addProduct()
     const response = await get(`/stock/${productId}/1`)
     expect(response.json()).toEqual({
@@ -124,19 +124,19 @@ describe('GET /stock/:productId/:locationId', () => {
     expect(response.headers.etag).toBe(`"s${productId}-1-0"`)
   })
 
-  it('404: a product or a location that there is not', async () => {
+  it('404: refuses an unknown product or location', async () => {
     expect((await get(`/stock/${ABSENT}/1`)).json()).toEqual(missing('product'))
     expect((await get(`/stock/${products[0]}/${ABSENT}`)).json()).toEqual(missing('location'))
     expect((await get(`/stock/${products[0]}/1/2`)).statusCode).toBe(404)
   })
 
-  it.each(['/stock/0/1', '/stock/1/x', '/stock/01'])('400: %s', async (url) => {
+  it.each(['/stock/0/1', '/stock/1/x', '/stock/01'])('400: refuses %s', async (url) => {
     expect((await get(url)).json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
   })
 })
 
-describe('what is deleted', () => {
-  it('has no stock any more', async () => {
+describe('a deleted product or location', () => {
+  it('has no levels in lists', async () => {
     const [productId, locationId] = [await requests.addProduct(), await requests.addLocation()]
     for (const quantity of [1, 0]) await requests.move({ type: 'count', productId, locationId, quantity })
     expect((await get(`/stock?locationId=${locationId}`)).json().data).toHaveLength(1)

@@ -31,7 +31,7 @@ describe('GET /users', () => {
     })
   })
 
-  it('200: pages by cursor', async () => {
+  it('200: lists pages by cursor', async () => {
     const first = await get('/users?limit=3')
     expect(first.json().data).toEqual(SEED.slice(0, 3))
     const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))?.[1] ?? ''
@@ -48,12 +48,12 @@ describe('GET /users', () => {
 
 describe('GET /users/:userId', () => {
   // ASVS 15.3.1
-  it('200: one user', async () => {
+  it('200: shows a user', async () => {
     const response = await get('/users/5')
     expect(response.json()).toEqual({ statusCode: 200, data: SEED[4] })
   })
 
-  it('404: an id that nobody has', async () => {
+  it('404: refuses an unknown id', async () => {
     const response = await get('/users/6')
     expect(response.statusCode).toBe(404)
     expect(response.json()).toEqual({
@@ -62,7 +62,7 @@ describe('GET /users/:userId', () => {
     })
   })
 
-  it.each(['0', '-1', '01', '1.0', 'abc', '9007199254740992'])('400: %s is no id', async (id) => {
+  it.each(['0', '-1', '01', '1.0', 'abc', '9007199254740992'])('400: refuses the id %s', async (id) => {
     expect((await get(`/users/${id}`)).json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
   })
 })

@@ -26,11 +26,11 @@ describe('readAhead', () => {
     ['a file', 100, 64 * MIB],
     ['a file that is too small', 100, MIB],
     ['no file at all', 100, 0],
-  ])('gives all bytes in their order, by %s', async (_, count, bytes) => {
+  ])('passes all bytes on in their order, by %s', async (_, count, bytes) => {
     expectSame(await buffer(readAhead(source(count), sharing(bytes))), await buffer(source(count)))
   })
 
-  it('reads to the end while nobody takes anything, and gives its turn back', async () => {
+  it('reads to the end while the client takes nothing, and ends its turn', async () => {
     const shared = sharing(64 * MIB)
     const ended = Promise.withResolvers<void>()
     const slow = readAhead(
@@ -45,7 +45,7 @@ describe('readAhead', () => {
     expect(shared.space.take(64 * MIB)).toBe(true)
   })
 
-  it('ends where the space is used up and nobody reads, and gives the room back', async () => {
+  it('fails when the space is used up and the client does not read, and frees the space', async () => {
     const shared = sharing(MIB, 20)
     const ended = Promise.withResolvers<void>()
     const stalled = readAhead(
@@ -58,7 +58,7 @@ describe('readAhead', () => {
     expect(shared.space.take(MIB)).toBe(true)
   })
 
-  it('tells a failure of the source after the pieces before it', async () => {
+  it('throws a failure of the source after the pieces before it', async () => {
     const failing = async function* () {
       yield Buffer.from('before')
       throw new Error('the source fails')
@@ -68,7 +68,7 @@ describe('readAhead', () => {
     await expect(pieces.next()).rejects.toThrow('the source fails')
   })
 
-  it('ends its source when its reader leaves', async () => {
+  it('ends the source when the client leaves', async () => {
     const ended = Promise.withResolvers<void>()
     const shared = sharing(MIB)
     const pieces = readAhead(

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { matchedVersions, namesTag, productTag } from './entity-tag.ts'
 
 describe('productTag', () => {
-  it('is strong and changes with the version', () => {
+  it('is strong, and changes with the version', () => {
     expect(productTag(6, 1)).toBe('"p6-1"')
   })
 
-  it('changes with what is shown beside the product', () => {
+  it('changes with the members that include shows', () => {
     const tags = ['{"stock":1}', '{"stock":2}'].map((shown) => productTag(6, 1, shown))
     expect(tags[0]).toMatch(/^"p6-1-[\w-]{22}"$/)
     expect(tags[0]).not.toBe(tags[1])
@@ -23,7 +23,7 @@ describe('namesTag', () => {
     ['"p6-2"', false],
     ['p6-1', false],
     ['', false],
-  ])('%s: %s', (header, expected) => {
+  ])('the header %s: %s', (header, expected) => {
     expect(namesTag(header, '"p6-1"')).toBe(expected)
   })
 })

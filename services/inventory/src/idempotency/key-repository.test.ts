@@ -31,14 +31,17 @@ function losing(times: number, code: '40001' | '40P01') {
 }
 
 describe('makeOnce', () => {
-  it.each(['40001', '40P01'] as const)('works again after a lost conflict (%s), with a key or none', async (code) => {
-    for (const own of [caller(), { actor: null, repeat: undefined }]) {
-      const answer = await makeOnce(inventory.db, own, losing(5, code).make)
-      expect(answer).toEqual({ verdict: 'done', body: { id: 6 } })
-    }
-  })
+  it.each(['40001', '40P01'] as const)(
+    'runs again after a lost conflict (%s), with and without a key',
+    async (code) => {
+      for (const own of [caller(), { actor: null, repeat: undefined }]) {
+        const answer = await makeOnce(inventory.db, own, losing(5, code).make)
+        expect(answer).toEqual({ verdict: 'done', body: { id: 6 } })
+      }
+    },
+  )
 
-  it('gives up after five more times, and leaves no trace of the key', async () => {
+  it('gives up after five retries, and leaves no trace of the key', async () => {
     const work = losing(6, '40001')
     const own = caller()
     await expect(makeOnce(inventory.db, own, work.make)).rejects.toMatchObject({ code: '40001' })

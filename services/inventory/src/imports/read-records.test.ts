@@ -18,7 +18,7 @@ afterEach(() => {
 })
 
 describe('readRecords', () => {
-  it('finds the lines of NDJSON wherever the file is cut', async () => {
+  it('finds the lines of NDJSON in pieces of any size', async () => {
     const text = '{"sku":"A","attributes":{"n":1.0}}\r\n\n{"sku":"B","attributes":"[2]"}\n{"sku":"ü","attributes":[]}'
     const records = [
       { line: 1, sku: 'A', attributes: '{"n":1.0}' },
@@ -31,7 +31,7 @@ describe('readRecords', () => {
   })
 
   // With a search of the whole unfinished line for every piece this takes minutes.
-  it('searches each piece of a long line once', async () => {
+  it('searches each piece of a long line only once', async () => {
     function* pieces() {
       yield '{"sku":"A","attributes":[]'
       for (let i = 0; i < 900_000; i++) yield ' '
@@ -40,7 +40,7 @@ describe('readRecords', () => {
     expect(await read(pieces(), 'ndjson')).toEqual([{ line: 1, sku: 'A', attributes: '[]' }])
   })
 
-  it('reads no value inside the column attributes, whatever stands beside it', async () => {
+  it('reads no value inside the column attributes', async () => {
     const attributes = `{"a":{"x":[${'[],'.repeat(10_000)}1.0], "y":{"z":1}},"b":2.50,"a.b":3}`
     const parse = vi.spyOn(JSON, 'parse')
     const text = `sku,attributes,attributes.a.y.w,attributes.c\nA,"${attributes.replaceAll('"', '""')}",4,5`
@@ -71,7 +71,7 @@ describe('readRecords', () => {
       'csv',
       `sku,attributes.a,attributes.b\nA,${'a'.repeat(40_000)},${'b'.repeat(40_000)}`,
     ],
-  ])('refuses attributes that are too large before it reads their values: %s', async (_case, format, text) => {
+  ])('refuses too large attributes before it reads their values: %s', async (_case, format, text) => {
     const parse = vi.spyOn(JSON, 'parse')
     expect(await read([text], format)).toEqual(tooLarge)
     // A reviver is called for every value.

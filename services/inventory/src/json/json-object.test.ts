@@ -8,7 +8,7 @@ afterEach(() => {
 })
 
 describe('keepNestedText', () => {
-  it('keeps objects and arrays beside the text they were sent as', () => {
+  it('keeps objects and arrays with the text that was sent', () => {
     expect(keep('{"a":{"b": 1.0},"c":[ 2 ],"d":"[3]"}')).toEqual({
       a: { jsonText: '{"b": 1.0}', parsed: { b: 1 } },
       c: { jsonText: '[ 2 ]', parsed: [2] },
@@ -24,11 +24,11 @@ describe('keepNestedText', () => {
     ['1.00000000000000000001', Number.NaN],
     ['1e-400', Number.NaN],
     ['1.5', 1.5],
-  ])('%s is %d', (text, number) => {
+  ])('reads %s as %d', (text, number) => {
     expect(keep(`{"n": ${text} }`)).toEqual({ n: number })
   })
 
-  it('takes no number of more than 1,000 characters for whole', () => {
+  it('reads no number of more than 1,000 characters as whole', () => {
     const text = `{"a":1.${'0'.repeat(998)},"b":1.${'0'.repeat(999)}}`
     expect(keep(text)).toEqual({ a: 1, b: Number.NaN })
   })
@@ -38,7 +38,7 @@ describe('keepNestedText', () => {
     expect(keep(`{"productId":1.${'0'.repeat(1_000_000)}1}`)).toEqual({ productId: Number.NaN })
   })
 
-  it('parses no value again, with or without a number that may have been rounded', () => {
+  it('parses no value again, with or without a rounded number', () => {
     const text = `{"n":1.0,"x":[${'[],'.repeat(10_000)}1]}`
     const value: unknown = JSON.parse(text)
     const parse = vi.spyOn(JSON, 'parse')

@@ -9,11 +9,11 @@ describe('memberTexts', () => {
     ['{"a":[ 1e2 ],"b":{"c":"}"}}', { a: '[ 1e2 ]', b: '{"c":"}"}' }],
     ['{"a\\"b" : [] , "":1.0}', { 'a"b': '[]', '': '1.0' }],
     ['{"a":"[]:,","b":"{\\"","c":[1]}', { a: '"[]:,"', b: '"{\\""', c: '[1]' }],
-  ])('%s', (text, members) => {
+  ])('splits %s', (text, members) => {
     expect(Object.fromEntries(memberTexts(text))).toEqual(members)
   })
 
-  it('gives every member as its own text', () => {
+  it('returns the text of every member', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })), fc.nat(1), (object, indent) => {
         const members = memberTexts(JSON.stringify(object, null, indent))
@@ -25,7 +25,7 @@ describe('memberTexts', () => {
 })
 
 describe('itemTexts', () => {
-  it('gives every item as its own text', () => {
+  it('returns the text of every item', () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue({ maxDepth: 2 })), fc.nat(1), (items, indent) => {
         const texts = itemTexts(JSON.stringify(items, null, indent))

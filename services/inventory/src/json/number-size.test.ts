@@ -12,11 +12,11 @@ describe('numberSize', () => {
     ['1.5e-3', '0.0015'],
     ['-12.345e2', '-1234.5'],
     ['12345678901234567890', '12345678901234567890'],
-  ])('%s is %s in plain form', (literal, plain) => {
+  ])('computes the size of %s, which is %s when written out', (literal, plain) => {
     expect(numberSize(literal)).toEqual({ length: plain.length, fractionDigits: plain.split('.')[1]?.length ?? 0 })
   })
 
-  it('never writes a huge number out', () => {
+  it('never writes out a huge number', () => {
     expect(numberSize('1e100000000').length).toBe(100_000_001)
     expect(numberSize(`1e${'9'.repeat(400)}`).length).toBe(Number.POSITIVE_INFINITY)
   })

@@ -15,7 +15,7 @@ describe('MovementBody', () => {
     ['more than 100 lines', `${'{},'.repeat(100)}{}`, LINES_BOUND],
     ['a line that is a long list', `[${'[],'.repeat(20)}[]]`, TOO_WIDE],
     ['a line with many members', `{${Array.from({ length: 21 }, (_, i) => `"${i}":1.0`).join(',')}}`, TOO_WIDE],
-  ])('refuses %s before it looks at a value', (_case, lines, issue) => {
+  ])('refuses %s before it checks a value', (_case, lines, issue) => {
     const text = `{"lines":[${lines}]}`
     const body = keepNestedText(text, JSON.parse(text))
     const parse = vi.spyOn(JSON, 'parse')
@@ -23,7 +23,7 @@ describe('MovementBody', () => {
     expect(parse).not.toHaveBeenCalled()
   })
 
-  it('refuses lists inside a line without a look at their items', () => {
+  it('refuses lists inside a line without reading their items', () => {
     const text = `{"lines":[{${LINE},"quantity":1.0,"reason":[${'[],'.repeat(10_000)}1]}]}`
     const body = keepNestedText(text, JSON.parse(text))
     const parse = vi.spyOn(JSON, 'parse')
@@ -39,7 +39,7 @@ describe('MovementBody', () => {
     ])
   })
 
-  it('takes 100 lines', () => {
+  it('accepts 100 lines', () => {
     const line = { type: 'count', productId: 1, locationId: 2, quantity: 3 }
     const value = { lines: Array.from({ length: 100 }, () => line) }
     expect(MovementBody.parse(keepNestedText(JSON.stringify(value), value))).toEqual(value.lines)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeCursor, encodeCursor } from './cursor.ts'
 
 describe('decodeCursor', () => {
-  it('reads what encodeCursor wrote, and only for the same listing', () => {
+  it('reads what encodeCursor writes, for the same listing only', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1, maxLength: 2 }), (position) => {
         const cursor = encodeCursor('/products', position)
@@ -14,7 +14,7 @@ describe('decodeCursor', () => {
     )
   })
 
-  it('refuses a cursor with any character changed, cut or added', () => {
+  it('refuses a cursor with a changed, missing or added character', () => {
     const cursor = encodeCursor('/products', ['50'])
     for (let at = 0; at < cursor.length; at++) {
       const changed = cursor.slice(0, at) + (cursor[at] === 'A' ? 'B' : 'A') + cursor.slice(at + 1)
@@ -25,7 +25,7 @@ describe('decodeCursor', () => {
     expect(decodeCursor('/products', `${cursor}=`)).toBeUndefined()
   })
 
-  it.each(['', '[', '{}', '[1]', 'null', '["50"] '])('refuses %j under a checksum that is right', (text) => {
+  it.each(['', '[', '{}', '[1]', 'null', '["50"] '])('refuses %j under a valid checksum', (text) => {
     const checksum = createHash('sha256').update(`/products\n${text}`).digest('base64url').slice(0, 8)
     expect(decodeCursor('/products', Buffer.from(checksum + text).toString('base64url'))).toBeUndefined()
   })

@@ -11,7 +11,7 @@ describe('parseAttributePath', () => {
     ['""', ['']],
     ['__proto__', ['__proto__']],
     ['a.a.a.a.a.a.a.a', Array(8).fill('a')],
-  ])('%s', (text, path) => {
+  ])('reads the path %s', (text, path) => {
     expect(parseAttributePath(text)).toEqual(path)
   })
 
@@ -29,12 +29,12 @@ describe('parseAttributePath', () => {
     '"\\u0000"',
     '"\\ud800"',
     'a.a.a.a.a.a.a.a.a',
-  ])('%s is none', (text) => {
+  ])('refuses the path %s', (text) => {
     expect(parseAttributePath(text)).toBeUndefined()
   })
 })
 
-it('writes keys so that they stay keys', () => {
+it('quotes keys in jsonpath', () => {
   expect(toJsonPath(['a', 'b"] || true'])).toBe('strict $."a"."b\\"] || true"')
   expect(nestJson(['a', '"'], '1')).toBe('{"a":{"\\"":1}}')
 })

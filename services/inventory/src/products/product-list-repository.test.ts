@@ -56,7 +56,7 @@ it.each<[string, [string, string][], ProductSort, string]>([
   ['a word', [['q', 'word777']], 'id', 'products_search_idx'],
   ['no filter by sku', [], 'sku', 'products_sku_key'],
   ['no filter by time', [], '-createdAt', 'products_created_at_idx'],
-])('%s is found through an index', async (_name, parameters, sort, index) => {
+])('finds %s through an index', async (_name, parameters, sort, index) => {
   expect(await indexesOf(parameters, sort)).toContain(index)
 })
 
@@ -64,11 +64,11 @@ it.each<[ProductSort, string[], string]>([
   ['id', ['10000'], 'products_pkey'],
   ['sku', ['P-5'], 'products_sku_key'],
   ['updatedAt', ['2026-01-01T00:00:00.000000Z', '5'], 'products_updated_at_idx'],
-])('a page by %s begins where its index says', async (sort, after, index) => {
+])('begins a page by %s at its place in the index', async (sort, after, index) => {
   expect(await indexesOf([], sort, after)).toEqual([index])
 })
 
-it('expects few products where few skus begin so, and many where many do', async () => {
+it('estimates few rows for a rare beginning of a sku, and many for a common one', async () => {
   const expected = async (text: string) => {
     const rows = await inventory.query(`EXPLAIN SELECT FROM inventory.products
       WHERE deleted_at IS NULL AND lower(sku COLLATE "default") LIKE '${text}%'`)

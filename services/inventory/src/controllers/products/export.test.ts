@@ -25,7 +25,7 @@ const today = () => new Date().toISOString().slice(0, 10).replaceAll('-', '')
 
 describe('GET /products/export', () => {
   // ASVS 1.2.3, 5.4.1
-  it('200: NDJSON where nothing is asked for', async () => {
+  it('200: writes NDJSON by default', async () => {
     const response = await get()
     expect(response.headers).toMatchObject({
       'content-type': 'application/x-ndjson; charset=utf-8',
@@ -41,7 +41,7 @@ describe('GET /products/export', () => {
     )
   })
 
-  it('200: CSV', async () => {
+  it('200: writes CSV', async () => {
     const response = await get('?format=csv')
     expect(response.headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8',
@@ -60,7 +60,7 @@ describe('GET /products/export', () => {
   })
 
   // ASVS 1.1.2
-  it('200: columns of their own, and no cell that a spreadsheet computes', async () => {
+  it('200: gives values columns of their own, and guards cells against spreadsheets', async () => {
     const query = `?format=csv&flatten=color,dim.w,note&spreadsheetSafe=true`
     expect((await get(query)).body).toBe(
       [
@@ -74,21 +74,21 @@ describe('GET /products/export', () => {
     )
   })
 
-  it('200: what the filters leave, in the order asked for', async () => {
+  it('200: exports the products that match, in the requested order', async () => {
     const { body } = await get('?format=csv&attributes.color[exists]=true&sort=-id&flatten=color')
     expect(body.split('\r\n').map((line) => line.slice(0, 2))).toEqual(['id', '2,', '1,', ''])
     expect((await get('?sku=none')).body).toBe('')
     expect((await get('?sku=none&format=csv')).body).toBe('id,sku,attributes\r\n')
   })
 
-  it('200: the log line tells how much was sent', async () => {
+  it('200: logs how many bytes were sent', async () => {
     const { body } = await get('', { 'x-request-id': 'sized' })
     await expect
       .poll(async () => (await inventory.logLines()).filter(({ request_id }) => request_id === 'sized'))
       .toMatchObject([{ bytes: Buffer.byteLength(body) }])
   })
 
-  it('200: HEAD has the headers, and nothing is read for it', async () => {
+  it('200: answers HEAD with the headers, and reads nothing', async () => {
     const response = await inventory.app.inject({ method: 'HEAD', url: '/products/export?format=csv' })
     expect([response.statusCode, response.body, response.headers['content-type']]).toEqual([
       200,
@@ -106,11 +106,11 @@ describe('GET /products/export', () => {
     ['?attributes.=1', 'attributes.'],
     ['?flatten=a', 'flatten'],
     ['?format=csv&flatten=a..b', 'flatten'],
-  ])('400: %s', async (query, path) => {
+  ])('400: refuses ?%s', async (query, path) => {
     expect((await get(query)).json()).toMatchObject({ statusCode: 400, error: { issues: [{ path }] } })
   })
 
-  it('406: for who takes neither', async () => {
+  it('406: refuses an Accept without CSV and NDJSON', async () => {
     expect((await get('', { accept: 'application/xml' })).json()).toEqual({
       statusCode: 406,
       error: { type: 'NOT_ACCEPTABLE', description: 'The answer would be text/csv or application/x-ndjson.' },

@@ -48,7 +48,7 @@ const existing = (line: number, sku: string) => ({
 })
 
 describe('POST /products/import, CSV', () => {
-  it('200: a column of JSON, with a BOM, CRLF, quotes and line breaks', async () => {
+  it('200: reads a column of JSON, with a BOM, CRLF, quotes and line breaks', async () => {
     const csv =
       '\ufeffid,sku,attributes\r\n7,A,"{""n"":0.10}"\r\n,"B ""b"", c","{\r\n""big"":12345678901234567890}"\r\n'
     const response = await post(csv)
@@ -59,7 +59,7 @@ describe('POST /products/import, CSV', () => {
     ])
   })
 
-  it('200: columns of attributes, read as JSON or text, empty cells absent', async () => {
+  it('200: reads columns of attributes as JSON or text, and skips empty cells', async () => {
     const csv =
       'attributes.size,sku,attributes.dim.w,"attributes.""a.b""",attributes.dim.h\n42,A,1.50,true,\n"4 2",B,,"""q""",x\n,C,,,\n'
     expect((await post(csv)).json().data).toEqual({ ...counts, received: 3, created: 3 })
@@ -70,7 +70,7 @@ describe('POST /products/import, CSV', () => {
     ])
   })
 
-  it('200: a bad row fails alone, by the line on which it begins', async () => {
+  it('200: a bad row fails alone, and is reported with its line', async () => {
     const csv = 'sku,attributes\nA,{}\n"A\n",{}\nB\nC,{bad\nD,null\nE"e,{}\n"F","{}"\n'
     const { data } = (await post(csv)).json()
     expect(data).toMatchObject({ received: 7, created: 2, failed: 5 })
@@ -95,14 +95,14 @@ describe('POST /products/import, CSV', () => {
     ['sku,attributes.a,"attributes.""a"""\n', 'The column a is there twice.'],
     ['sku,attributes.\n', 'The column attributes. is not known.'],
     ['"sku,attributes\n', 'The header of the file has quotes that are not in order.'],
-  ])('400: %j', async (csv, description) => {
+  ])('400: refuses the file %j', async (csv, description) => {
     const expected = { statusCode: 400, error: { type: 'BAD_REQUEST', description } }
     expect((await post(csv)).json()).toEqual(expected)
     expect((await post(csv, '', LINES)).json()).toEqual(expected)
   })
 
   // ASVS 5.2.2
-  it('400: bytes that are not UTF-8', async () => {
+  it('400: refuses bytes that are not UTF-8', async () => {
     const response = await post(Buffer.concat([Buffer.from('sku,attributes\n'), Buffer.from([0xff, 0x0a])]))
     expect(response.json()).toEqual({
       statusCode: 400,
@@ -112,7 +112,7 @@ describe('POST /products/import, CSV', () => {
 })
 
 describe('POST /products/import, NDJSON', () => {
-  it('200: a product a line, in every form of attributes', async () => {
+  it('200: reads a product from each line, in every form of attributes', async () => {
     const lines = [
       '{"sku":"A","attributes":{"n":0.10}}',
       '',
@@ -144,7 +144,7 @@ describe('POST /products/import, NDJSON', () => {
     ])
   })
 
-  it('200: no line, no product', async () => {
+  it('200: imports nothing from an empty file', async () => {
     expect((await post('\n\n', '', NDJSON)).json()).toEqual({ statusCode: 200, data: counts })
   })
 })
@@ -153,7 +153,7 @@ describe('mode', () => {
   const file = 'sku,attributes\nA,"{""n"":2}"\nB,{}\nB,[1]\n'
   beforeEach(() => post('sku,attributes\nA,"{""n"":1}"\n'))
 
-  it('insert: a sku that is there, or comes twice, is a failed row', async () => {
+  it('insert: a row with a taken or repeated sku fails', async () => {
     const { data } = (await post(file)).json()
     expect(data).toEqual({
       ...counts,
@@ -168,7 +168,7 @@ describe('mode', () => {
     ])
   })
 
-  it('skip: it is counted and left alone', async () => {
+  it('skip: a product with a taken sku is counted and stays as it is', async () => {
     expect((await post(file, '?mode=skip')).json().data).toEqual({ ...counts, received: 3, created: 1, skipped: 2 })
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
@@ -176,7 +176,7 @@ describe('mode', () => {
     ])
   })
 
-  it('upsert: it gets the attributes and the next version; the same attributes change nothing', async () => {
+  it('upsert: an existing product gets the attributes and the next version, unless they are the same', async () => {
     expect((await post(file, '?mode=upsert')).json().data).toEqual({ ...counts, received: 3, created: 1, updated: 2 })
     const after = [
       ['A', '{"n": 2}', 2],
@@ -188,13 +188,13 @@ describe('mode', () => {
     expect(await stored()).toEqual(after)
   })
 
-  it('dryRun: the whole report, and nothing stored', async () => {
+  it('dryRun: reports everything, and stores nothing', async () => {
     expect((await post(file, '?mode=upsert&dryRun=true')).json().data).toMatchObject({ created: 1, updated: 2 })
     expect((await post(file, '?dryRun=true')).json().data).toMatchObject({ created: 1, failed: 2 })
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
   })
 
-  it('atomic: all or, with the report, nothing', async () => {
+  it('atomic: stores all products, or none with a report', async () => {
     const refused = await post(file, '?atomic=true')
     expect(refused.json()).toEqual({
       statusCode: 400,
@@ -220,12 +220,12 @@ describe('mode', () => {
 describe('many rows', () => {
   const rows = (count: number) => `sku,attributes\n${Array.from({ length: count }, (_, n) => `R-${n},{}\n`).join('')}`
 
-  it('200: all of them, ids in the order of the file', async () => {
+  it('200: stores many rows, with ids in the order of the file', async () => {
     expect((await post(rows(2_345))).json().data).toEqual({ ...counts, received: 2_345, created: 2_345 })
     expect((await stored()).map(([sku]) => sku)).toEqual(Array.from({ length: 2_345 }, (_, n) => `R-${n}`))
   })
 
-  it('200: with Accept: application/x-ndjson each batch is told of, then the end', async () => {
+  it('200: reports each batch, then the end, with Accept: application/x-ndjson', async () => {
     const response = await post(`${rows(1_200)}\nR-3,{}\n`, '', LINES)
     expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8')
     const lines = response.body
@@ -261,13 +261,13 @@ describe('many rows', () => {
     return JSON.parse(body.trimEnd().split('\n').at(-1) ?? '')
   }
 
-  it('200: a fault after the beginning is the last line', async () => {
+  it('200: reports a late fault in the last line', async () => {
     const last = await lastLineOf(rows(1_200), async () => `"${'x'.repeat(1_100_000)}`)
     expect(last).toEqual({ type: 'fatal', error: { type: 'PAYLOAD_TOO_LARGE', description: expect.any(String) } })
     expect(await stored()).toHaveLength(1_000)
   })
 
-  it('200: a product that the database alone refuses fails alone', async () => {
+  it('200: a product that only PostgreSQL refuses fails alone', async () => {
     await inventory.query(`ALTER TABLE inventory.products ADD CONSTRAINT no_r_1 CHECK (sku <> 'R-1')`)
     const { data } = (await post(rows(3))).json()
     await inventory.query('ALTER TABLE inventory.products DROP CONSTRAINT no_r_1')
@@ -277,7 +277,7 @@ describe('many rows', () => {
     expect(await stored()).toHaveLength(2)
   })
 
-  it('500: what is wrong with the database is not blamed on the products, and is logged', async () => {
+  it('500: logs a defect of the database, and does not blame the products', async () => {
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN sku TO renamed')
     const response = await post(rows(3))
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
@@ -293,12 +293,12 @@ describe('many rows', () => {
     expect(lines[0]).toMatchObject({ level: 'error', err: { stack: expect.any(String) }, error_code: 'SERVER_ERROR' })
   })
 
-  it('at most a hundred errors are reported, all are counted', async () => {
+  it('200: reports at most 100 errors, and counts all', async () => {
     const { data } = (await post(`sku,attributes\n${'x\n'.repeat(1_500)}`)).json()
     expect([data.failed, data.errors.length]).toEqual([1_500, 100])
   })
 
-  it('400: a client that goes away leaves the batches that were stored', async () => {
+  it('400: keeps the stored batches when the client leaves', async () => {
     const { port } = inventory.app.server.address() as AddressInfo
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', accept: 'application/x-ndjson' }
     await new Promise<void>((resolve) => {
@@ -318,7 +318,7 @@ describe('many rows', () => {
   })
 })
 
-it('takes no place where the client has gone before it began', async () => {
+it('takes no slot when the client has left before the import begins', async () => {
   const gone = Promise.withResolvers<void>()
   const verify = async () => {
     await gone.promise
@@ -347,7 +347,7 @@ it('takes no place where the client has gone before it began', async () => {
   await replica.close()
 })
 
-it('gives its place back where the client goes away without reading', async () => {
+it('frees its slot when the client leaves without reading', async () => {
   const replica = await startReplica(inventory.databaseUrl, {}, { imports: new Slots({ all: 1, each: 1 }) })
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = replica.app.server.address() as AddressInfo
@@ -375,7 +375,7 @@ describe('limits', () => {
     ['application/json', '{}'],
     ['', 'sku,attributes\n'],
     ['text/plain', 'sku,attributes\n'],
-  ])('415: as %j', async (type, payload) => {
+  ])('415: refuses a file with the headers %j', async (type, payload) => {
     expect((await post(payload, '', { 'content-type': type })).json()).toMatchObject({
       statusCode: 415,
       error: { type: 'UNSUPPORTED_MEDIA_TYPE' },
@@ -391,7 +391,7 @@ describe('limits', () => {
     [{ 'content-encoding': 'identity, br' }, 415],
     [{ 'content-type': 'text/csv; charset="UTF-8"; header=present', 'content-encoding': 'Identity' }, 200],
     [{ 'content-type': 'TEXT/CSV ;header=present;charset=us-ascii' }, 200],
-  ])('%j: %i', async (headers, status) => {
+  ])('a file with %j is answered with %i', async (headers, status) => {
     const response = await post('sku,attributes\n', '', headers)
     expect(response.statusCode).toBe(status)
     if (status === 415) {
@@ -401,7 +401,7 @@ describe('limits', () => {
   })
 
   // ASVS 5.2.1
-  it('413: a file, a record, a header that is too large', async () => {
+  it('413: refuses files, records and headers that are too large', async () => {
     const large = [
       `sku,attributes\n${'x'.repeat(3_000_000)}`,
       `sku,attributes\n"${'x'.repeat(1_100_000)}`,
@@ -414,13 +414,13 @@ describe('limits', () => {
     expect((await post(line, '', NDJSON)).statusCode).toBe(413)
   })
 
-  it('405: GET', async () => {
+  it('405: refuses GET', async () => {
     const response = await inventory.app.inject({ url: '/products/import' })
     expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
   })
 })
 
-it('leaves a line in the log, with what became of the rows', async () => {
+it('logs a line with the counts of the import', async () => {
   await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' })
   expect((await inventory.logLines()).filter((line) => line.request_id === 'imported')).toMatchObject([
     { event: 'import.finished', verdict: 'stored', received: 2, created: 1, failed: 1 },
