@@ -8,8 +8,8 @@ import { createUnconfirmedUser } from '../sign-ups/unconfirmed-user.ts'
 import { toTimestamp } from '../users/timestamp.ts'
 
 /**
- * Asks the hook BEFORE_USER_CREATED whether somebody whom nobody knows yet may become a user by an external account; before
- * any lock is taken. @throws what the hook refuses with
+ * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.
+ * @throws the error with which the hook refuses
  */
 export async function askBeforeExternalUser(
   deps: Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'now'>,

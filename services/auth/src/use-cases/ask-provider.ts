@@ -10,7 +10,7 @@ import type { ExternalProfile, OAuth1Provider, OAuth2Provider } from '../provide
 import { readProfile } from '../providers/read-profile.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
 
-/** What a provider has sent a browser back with: the query, or Apple's form. */
+/** The answer that a browser brings back from a provider: the query, or Apple's form. */
 export interface ProviderAnswer {
   readonly code?: string | undefined
   readonly error?: string | undefined
@@ -23,17 +23,17 @@ export interface ProviderAnswer {
   readonly denied?: string | undefined
 }
 
-/** Who has signed in at a provider, and the tokens that came with it. */
+/** The external account that has signed in, and the tokens of the provider. */
 export interface ProviderSignIn {
   readonly account: ExternalAccount
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
-/** Where a flow stands with its provider. */
+/** What a flow has stored for the answer of its provider. */
 export type AskedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
 
 /**
- * Asks a provider who has signed in there. No connection to the database is held meanwhile.
+ * Asks a provider who has signed in. Holds no connection to the database meanwhile.
  * @throws providerRefused, exchangeFailed, profileFailed
  */
 export async function askProvider(
@@ -57,8 +57,8 @@ const OAUTH_ERROR = /^[a-z0-9._-]{1,64}$/i
 const DESCRIPTION_LENGTH_MAX = 300
 
 /**
- * The person has said no, or the provider. Its name of the error goes on to whoever sent the browser there. Its words are for
- * the log alone: anybody can write them into an address, and an application shows them as its own.
+ * Refuses an answer that reports an error: the user or the provider declined. Passes the name of the error on to the client, but logs
+ * its description only. Anybody can write a description into a URL, and an application would show it as its own text.
  */
 function refuseDenied({ error, error_description: description, denied }: ProviderAnswer): void {
   if (error === undefined && denied === undefined) return
@@ -91,7 +91,7 @@ async function askOAuth1(
   { id, requestToken }: AskedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
 ): Promise<Asked> {
-  // This service has sealed it.
+  // This service has sealed the token, so its form is known.
   const asked = requestToken && (JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)) as OAuth1Token)
   if (!asked || !verifier || token !== asked.token) {
     throw providerRefused({ message: 'OAuth callback without the request token of this sign-in' })

@@ -24,11 +24,11 @@ import { requireFactorOwner } from './factor-owner.ts'
 export interface ChallengeFactor {
   readonly caller: Caller
   readonly factorId: string
-  /** How the code of a phone factor is to be sent. */
+  /** The channel of the code of a phone factor. */
   readonly channel: SmsChannel
-  /** Of who asks: only the same address may answer. */
+  /** The client's address. Only this address may answer. */
   readonly ip: string
-  /** Key of the limits of each client. */
+  /** The key of the client's limits. */
   readonly limitKey: string | undefined
 }
 
@@ -36,18 +36,18 @@ export interface IssuedChallenge {
   readonly id: string
   readonly type: EnrolledType
   readonly expiresAt: Date
-  /** What an authenticator is to be asked: for a new credential, or for the use of the one that it has. */
+  /** The request to an authenticator: for a new credential, or for the use of the factor's credential. */
   readonly webauthn: { readonly type: 'create' | 'request'; readonly options: CredentialOptions } | undefined
 }
 
 interface Question {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
-  /** Of a WebAuthn factor. */
+  /** The request of a WebAuthn factor. */
   readonly credential: CredentialRequest | undefined
 }
 
 /**
- * Asks a second factor (reference: Challenges). A phone is sent a code.
+ * Challenges a second factor (reference: Challenges). Sends a phone a code.
  * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing
  */
 export async function challengeFactor(deps: AuthDeps, input: ChallengeFactor): Promise<IssuedChallenge> {
@@ -79,8 +79,8 @@ async function askForCredential(deps: AuthDeps, user: User, factor: FactorWithSe
 const ATTEMPTS_MAX = 10
 
 /**
- * Runs a transaction that stores a challenge, and again where another factor was challenged at the same moment: the table of
- * supabase/auth allows no two of them at one.
+ * Runs a transaction that stores a challenge. Runs it again where another factor was challenged in the same microsecond, because a
+ * unique index of supabase/auth's table forbids that.
  */
 async function withOwnMoment<Result>(
   { names }: Pick<AuthDeps, 'names'>,
@@ -103,7 +103,7 @@ async function issue(
   const id = randomUUID()
   const createdAt = deps.now()
   const expiresAt = challengeEnd(createdAt, deps.config.mfa.challengeLifetimeSeconds)
-  // The interval before the user's row: whoever signs up or asks for a code by SMS takes the same two locks in this order.
+  // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
   if (factor.phone !== null)
     await requireInterval(trx, deps, { kind: 'mfa_sms', identifier: factor.phone, audience: undefined })
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))

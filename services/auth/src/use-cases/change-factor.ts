@@ -15,18 +15,18 @@ import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 export interface FactorOfUser extends ManagedUser {
   readonly admin: Admin
   readonly factorId: string
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 /** Undefined members stay as they are. */
 export interface FactorChanges {
   readonly friendlyName: string | undefined
-  /** Normalised. Factors of other types have none, and get none. */
+  /** Normalised. Ignored for factors of other types. */
   readonly phone: string | undefined
 }
 
-/** Renames a factor of a user, or gives it another phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
+/** Renames a factor of a user, or changes its phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
 export async function changeFactor(deps: AuthDeps, owner: FactorOfUser, changes: FactorChanges): Promise<Factor> {
   const { friendlyName, phone } = changes
   try {
@@ -44,7 +44,7 @@ export async function changeFactor(deps: AuthDeps, owner: FactorOfUser, changes:
   }
 }
 
-/** Takes a factor from a user. @returns the factor as it was @throws userNotFound, factorNotFound */
+/** Removes a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
 export function removeFactor(deps: AuthDeps, owner: FactorOfUser): Promise<Factor> {
   return onFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
     await dropFactor(trx, deps, { userId: owner.userId, factor })

@@ -13,11 +13,11 @@ import { requirePasskeyOwner } from './passkey-owner.ts'
 export interface OwnPasskey {
   readonly caller: Caller
   readonly passkeyId: string
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
-/** The caller's passkeys. */
+/** Lists the caller's passkeys. */
 export async function listOwnPasskeys(deps: AuthDeps, caller: Caller): Promise<readonly Passkey[]> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))
   return listPasskeys(deps.db, user.id)
@@ -53,7 +53,7 @@ export async function deleteOwnPasskey(deps: AuthDeps, { caller, passkeyId, ip }
 export interface PasskeyOfUser extends ManagedUser {
   readonly admin: Admin
   readonly passkeyId: string
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 

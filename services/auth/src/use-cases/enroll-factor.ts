@@ -25,7 +25,7 @@ import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 export interface EnrollFactor {
   readonly caller: Caller
   readonly wanted: NewFactor
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
@@ -33,20 +33,20 @@ export interface NewFactor extends WantedFactor {
   readonly type: EnrolledType
 }
 
-/** A factor that waits for its first proof. */
+/** An enrolled factor, still unverified. */
 export interface EnrolledFactor {
   readonly id: string
-  /** Of the user, for the label of an authenticator app. */
+  /** The user's name, for the label in an authenticator app. */
   readonly account: string
-  /** Of an authenticator app: known in the clear this once. */
+  /** The secret of an authenticator app, which is shown this once. */
   readonly totpSecret: string | undefined
 }
 
 const NONCE_BYTES = 12
 
 /**
- * Begins to add a second factor (reference: Enrolment). Limits are judged under the user's lock, so that requests that
- * come at once cannot pass them together.
+ * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent requests cannot exceed
+ * them.
  * @throws the error of a type that is switched off, sessionNotFound, anonymousNotAllowed, phoneFactorExists, factorNameTaken,
  *   tooManyFactors, enrollNeedsSecondFactor, signInTooOld
  */

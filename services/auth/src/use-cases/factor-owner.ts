@@ -11,8 +11,8 @@ export interface FactorOwner {
 }
 
 /**
- * Second factors are for those who can sign in again, and what they prove belongs to a session: a token without one will
- * not do here (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
+ * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its proof belongs to a session
+ * (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
  */
 export function requireFactorOwner({ user, session }: ActiveCaller): FactorOwner {
   if (session === undefined) throw sessionNotFound()

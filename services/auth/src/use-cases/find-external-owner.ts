@@ -27,24 +27,24 @@ import {
 import { updateProviders } from './set-own-identity.ts'
 import { StaleView } from './settle-races.ts'
 
-/** Who an external account signs in, locked, and what had to be done for it. */
+/** The user whom an external account signs in, locked, and how the user was found. */
 export interface ExternalOwner {
   readonly decision: 'existing' | 'link' | 'create'
   readonly user: User
-  /** The identity of the account. */
+  /** The identity of the external account. */
   readonly identityId: string
-  /** Whether the account there has signed this user in before, and had told no address until now. */
+  /** Whether the external account has signed this user in before, and gives an email for the first time. */
   readonly isFirstAddress: boolean
-  /** Since when the identity is a way into the user's account; null: since the account was made. */
+  /** Since when the identity is a way into the account; null: since the account exists. */
   readonly credentialSince: Timestamp | null
 }
 
 type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'logger' | 'now'>
 
 /**
- * Decides whom an external account signs in (reference: Owner of an external account): the user who has it, else the
- * one user to whom a trusted address of it belongs, else a new one.
- * @returns undefined where a new user would have no email, and has to have one
+ * Decides whom an external account signs in (reference: Owner of an external account): the user with its identity, else the one user
+ * with a trusted email of it, else a new user.
+ * @returns undefined where a new user would have no email but needs one
  * @throws userBanned, severalOwners, signupDisabled, StaleView
  */
 export async function findExternalOwner(
@@ -61,7 +61,7 @@ export async function findExternalOwner(
   if (another !== undefined) throw severalOwners()
   if (ownerId === undefined) return create(trx, deps, account, { emails, context })
   const user = await lockAdmitted(trx, deps, ownerId)
-  // The lock may have waited for a change of the very address that led here.
+  // The lock may have waited for a change of the email by which the user was found.
   const [still] = await listOwnersOfEmails(trx, emails)
   if (still !== ownerId) throw new StaleView()
   return link(trx, deps, user, { account, ip: context.ip })
@@ -75,10 +75,10 @@ async function takeExisting(
 ): Promise<ExternalOwner> {
   const { id, userId } = identity
   const owner = await lockAdmitted(trx, deps, userId)
-  // The lock may have waited for somebody who unlinked it.
+  // The lock may have waited for a request that unlinked the identity.
   if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
   await refreshExternalIdentity(trx, id, account.data, deps.now())
-  const user = await learn(trx, deps, owner, account)
+  const user = await adoptProfile(trx, deps, owner, account)
   return {
     decision: 'existing',
     user,
@@ -96,7 +96,7 @@ async function link(
 ): Promise<ExternalOwner> {
   const identity = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const { id } = identity
-  const user = await learn(trx, deps, owner, account)
+  const user = await adoptProfile(trx, deps, owner, account)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
   return {
@@ -117,7 +117,7 @@ async function create(
   if (deps.config.signup.disabled) throw signupDisabled()
   if (!account.email && !account.emailOptional) return undefined
   const email = await freeEmail(trx, account)
-  // Somebody has just taken it: it is theirs then, or they must give it up, but not a second account's in between.
+  // A concurrent request has taken the email. Look again whose it is, instead of making a second account.
   if (email === null && (await listOwnersOfEmails(trx, emails)).length > 0) throw new StaleView()
   const at = deps.now()
   const { provider, data } = account
@@ -136,7 +136,7 @@ async function create(
   return { decision: 'create', user, identityId: id, isFirstAddress: false, credentialSince: null }
 }
 
-/** The account's address, unless somebody has it. A staged user gives it up (reference: Staged users). */
+/** The email of the external account, unless a user has it. Deletes a staged user who has it (reference: Staged users). */
 export async function freeEmail(
   trx: Transaction<AuthDatabase>,
   { email }: Pick<ExternalAccount, 'email'>,
@@ -149,8 +149,8 @@ export async function freeEmail(
   throw new StaleView()
 }
 
-/** Takes what the provider tells over into the user's metadata, and its name into the list of providers. */
-export async function learn(
+/** Copies the profile of the provider into the user's metadata, and updates the user's list of providers. */
+export async function adoptProfile(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
   user: User,

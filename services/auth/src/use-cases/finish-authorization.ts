@@ -36,7 +36,7 @@ import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
-import { learn } from './find-external-owner.ts'
+import { adoptProfile } from './find-external-owner.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import { requireIdentityFactor } from './require-identity-owner.ts'
@@ -57,12 +57,12 @@ export async function takeAuthorization(deps: AuthDeps, state: string | undefine
   if (taken.verdict !== 'claimed') throw taken.verdict === 'used' ? stateUsed() : stateUnknown()
   const { flow } = taken
   if (now.getTime() >= Date.parse(flow.startedAt) + deps.config.external.flowStateLifetimeMs) throw stateExpired()
-  // One from before the setting was changed.
+  // The flow may have begun before the setting was changed.
   if (deps.config.signup.pkce === 'required' && !flow.pkce) throw pkceRequired()
   return flow
 }
 
-/** How a sign-in at a provider ends: with a session, or for a PKCE flow with a code that is exchanged for one. */
+/** How a sign-in at a provider ends: with a session, or in a PKCE flow with an auth code. */
 export type FinishedAuthorization =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly tokens: ProviderSignIn['tokens'] }
   | { readonly verdict: 'auth-code'; readonly code: string }
@@ -73,7 +73,7 @@ export interface FinishAuthorization {
   readonly context: RequestContext
 }
 
-/** Finishes a sign-in when its browser comes back from the provider. */
+/** Finishes a sign-in when its browser returns from the provider. Asks the provider before any lock is taken. */
 export async function finishAuthorization(
   deps: AuthDeps,
   { flow, answer, context }: FinishAuthorization,
@@ -84,9 +84,9 @@ export async function finishAuthorization(
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
   const outcome = await settleRaces(deps, async (trx) => {
-    const signIn = await settle(trx, deps, { flow, account, context })
-    if (signIn.verdict !== 'signed-in') return signIn
-    return { ...signIn, finished: await end(trx, deps, signIn, { flow, account, tokens, context }) }
+    const signedIn = await signInOrLink(trx, deps, { flow, account, context })
+    if (signedIn.verdict !== 'signed-in') return signedIn
+    return { ...signedIn, finished: await openSession(trx, deps, signedIn, { flow, account, tokens, context }) }
   })
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
@@ -103,14 +103,16 @@ export async function finishAuthorization(
 }
 
 /**
- * Whether an identity is linked when the code is exchanged, by whoever has begun the flow. The browser that comes back may be
- * somebody else's, who was led to the provider: their account must not become one of whoever led them.
+ * Whether the exchange of the code links the identity, rather than the callback. An attacker may begin a flow and lead somebody
+ * else to the provider. The callback would then link the victim's identity to the attacker's account. The exchange needs the
+ * verifier, which only the browser that began the flow has.
  */
 function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
   return config.signup.pkce === 'required'
 }
 
-async function settle(
+/** Signs the user in, links the identity or accepts the invitation, as the flow wants. */
+async function signInOrLink(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   input: {
@@ -134,7 +136,8 @@ async function settle(
 
 const NONCE_BYTES = 12
 
-async function end(
+/** Opens a session, or stores an auth code for which the client gets one. */
+async function openSession(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
@@ -166,13 +169,13 @@ async function end(
 interface AcceptedInvitation {
   readonly account: ExternalAccount
   readonly inviteTokenHash: Buffer
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 /**
- * Signs an invited user in by an external account, and uses the invitation up: its token, which was in a mail to them,
- * confirms their address (reference: Invitations at a provider). The transaction is one of `settleRaces`.
+ * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
+ * email (reference: Invitations at a provider). Runs in a transaction of `settleRaces`.
  * @throws inviteNotFound, validationFailed, userBanned, identityTaken
  */
 async function acceptInvitation(
@@ -190,7 +193,7 @@ async function acceptInvitation(
   const owner = {
     credentialSince,
     decision: 'link',
-    user: await learn(trx, deps, invited, account),
+    user: await adoptProfile(trx, deps, invited, account),
     identityId: identity.id,
     isFirstAddress: false,
   } as const

@@ -38,15 +38,15 @@ export interface GenerateLink extends WantedLink {
   readonly context: RequestContext
 }
 
-/** A link and a code that an admin passes on by other means than our mail. */
+/** A link and a code, which an admin sends by other means than our mail. */
 export interface GeneratedLink extends Profile {
   readonly url: string
-  /** The token of the link, in the clear. */
+  /** The token of the link, as the link shows it. */
   readonly token: string
   readonly code: string
   /** `type` of the link. */
   readonly linkType: string
-  /** What was made: a magic link for somebody unknown is a signup. */
+  /** The type that was made: a magic link for an unknown address becomes a sign-up. */
   readonly verificationType: LinkType
 }
 
@@ -74,10 +74,10 @@ const LINKS = {
   },
 } as const satisfies Record<LinkType, { kind: TokenKind; linkType: string; sentAt: string; action: AuditAction }>
 
-/** Types of links that make a user of somebody unknown. */
+/** The types of links that make a user for an unknown address. */
 const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 
-/** Makes a link and a code as a mail would carry them. No mail is sent, and neither limit nor interval applies. */
+/** Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated links). */
 export async function generateLink(deps: AuthDeps, input: GenerateLink): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
@@ -87,7 +87,7 @@ export async function generateLink(deps: AuthDeps, input: GenerateLink): Promise
   })
 }
 
-/** Of a password whose policy is asked when it is clear that there is nobody yet. */
+/** Hashes a password. `findOrSignUp` checks the policy, because that applies to new users only. */
 async function hashPassword(deps: AuthDeps, password: string): Promise<string> {
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)
@@ -124,19 +124,19 @@ async function record(
   await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip, traits: adminTraits(user) })
 }
 
-/** What a link is wanted for. Addresses are normalised. */
+/** The link that an admin asks for. Addresses are normalised. */
 interface WantedLink {
   readonly type: LinkType
   readonly email: string
-  /** Of a change of email. */
+  /** For a change of email. */
   readonly newEmail: string
-  /** Of a signup. */
+  /** For a sign-up. */
   readonly password: string | undefined
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
 
-/** Whom a link is for. */
+/** The user of a link. */
 interface LinkOwner {
   readonly user: User
   readonly type: LinkType
@@ -145,7 +145,7 @@ interface LinkOwner {
 }
 
 interface Search extends WantedLink {
-  /** Of `password`. */
+  /** The hash of `password`. */
   readonly passwordHash: string | undefined
 }
 
@@ -159,7 +159,7 @@ async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: AuthDeps, sea
   const user = await lockKnownUser(trx, deps, search)
   if (type === 'signup' || (type === 'magiclink' && !user)) {
     const signedUp = await findOrSignUp(trx, deps, user, search)
-    // Another request has just made them.
+    // A concurrent request has just made the user.
     return signedUp ? { user: signedUp, type: 'signup', address } : findLinkOwner(trx, deps, search)
   }
   if (!user) throw emailUnknown()
@@ -170,7 +170,7 @@ async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: AuthDeps, sea
   return { user, type, address: await prepareChange(trx, deps, user, search) }
 }
 
-/** Nobody who is staged, nor of another audience: but the address of such a one is taken. */
+/** Finds no staged users, and no users of another audience. But the address of the latter is taken. */
 async function lockKnownUser(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
@@ -186,10 +186,10 @@ async function lockKnownUser(
   return undefined
 }
 
-/** What an admin makes or asks for is no forgotten signup. */
+/** Keeps the clean-up of unconfirmed users away from users whom an admin made or asked for. */
 const KEPT = { keep_unconfirmed: true }
 
-/** Somebody who has not confirmed yet gets the data added. A magic link for somebody unknown needs no password. */
+/** Adds the data to an unconfirmed user, or makes one. A magic link for an unknown address needs no password. */
 async function findOrSignUp(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
@@ -211,7 +211,7 @@ async function findOrSignUp(
   return insertOwnUser(trx, deps, wanted)
 }
 
-/** Makes a change of email pending, as if nothing had been confirmed yet. @returns the address that the link confirms */
+/** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
 async function prepareChange(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
@@ -221,7 +221,7 @@ async function prepareChange(
   if (type === 'email_change_current' && !deps.config.mail.secureEmailChange) throw secureChangeOff()
   const isOwn = newEmail === user.email
   if (isOwn || (await isTaken(trx, { kind: 'email', value: newEmail }, user.id))) throw emailExists()
-  // Whoever agrees with their current address agrees to this very change.
+  // A token of the current address agrees to one change only.
   if (user.emailChange !== newEmail)
     await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])
   const change = { email_change: newEmail, email_change_confirm_status: 0, email_change_asked_at: deps.now() }

@@ -23,18 +23,18 @@ import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 
 export interface RecoveryCodesRequest {
   readonly caller: Caller
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
-/** A set of codes, known in the clear this once. */
+/** A set of codes, which are shown this once. */
 export interface RecoveryCodes {
   readonly factor: Factor
   readonly codes: readonly string[]
 }
 
 /**
- * Gives a user their first set of recovery codes (reference: Recovery codes).
+ * Makes the first set of recovery codes of a user (reference: Recovery codes).
  * @throws recoveryEnrollDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrollNeedsSecondFactor,
  *   recoveryCodesExist, factorNameTaken, signInTooOld
  */
@@ -64,7 +64,7 @@ export async function generateRecoveryCodes(
 }
 
 /**
- * Puts a new set in the place of the one that a user has. @throws as above, and factorNotFound where there is none
+ * Replaces the recovery codes of a user. @throws what `generateRecoveryCodes` throws, and factorNotFound where there are none
  */
 export async function regenerateRecoveryCodes(
   deps: AuthDeps,

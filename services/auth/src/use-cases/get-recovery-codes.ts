@@ -6,7 +6,7 @@ import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from './factor-owner.ts'
 
-/** How many codes the caller has left. @throws factorNotFound where they have never had any */
+/** Counts the recovery codes of the caller. @throws factorNotFound where there are none */
 export async function getRecoveryCodes(
   deps: AuthDeps,
   caller: Caller,

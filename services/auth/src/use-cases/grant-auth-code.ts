@@ -20,7 +20,7 @@ import type { ExternalOutcome } from './sign-in-externally.ts'
 export interface AuthCodeGrant extends SessionOrigin {
   readonly authCode: string | undefined
   readonly codeVerifier: string | undefined
-  /** Key of the limits of each client. */
+  /** The key of the client's limits. */
   readonly limitKey: string | undefined
 }
 
@@ -32,9 +32,8 @@ interface ProviderTokens {
 type AuthCodeSession = SessionView & ProviderTokens
 
 /**
- * Exchanges the code that a PKCE flow ended in for a session (reference: PKCE grant). Once: of parallel requests one
- * deletes the flow. A wrong verifier leaves it as it was. Where links wait for this, it adds the identity that the flow
- * was begun for.
+ * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). It works once: of concurrent requests one deletes the
+ * flow. A wrong verifier leaves the flow as it is. In the strict profile this links the identity of a linking flow.
  */
 export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
@@ -60,7 +59,7 @@ export async function grantAuthCode(deps: AuthDeps, grant: AuthCodeGrant): Promi
   return refuseUnverified(deps, { provider: flow.provider, user, linking, mailTo, context })
 }
 
-/** The tokens of an external provider, which are told this once. */
+/** The tokens of an external provider, which the client gets this once. */
 function openTokens({ encryptionKeys }: AuthDeps, { id, providerTokens }: FinishedFlow): ProviderTokens {
   const open = (sealed: SealedSecret) => openSecret(encryptionKeys, id, sealed)
   const { access, refresh } = providerTokens

@@ -29,7 +29,7 @@ import { requireIdentityOwner } from './require-identity-owner.ts'
 import { settleRaces } from './settle-races.ts'
 import { signInExternally } from './sign-in-externally.ts'
 
-/** Empty members count as absent. */
+/** The members of the request. Empty members count as absent. */
 export interface IdTokenGrant {
   readonly idToken: string | undefined
   readonly provider: string | undefined
@@ -38,12 +38,12 @@ export interface IdTokenGrant {
   readonly clientId: string | undefined
   readonly accessToken: string | undefined
   readonly nonce: string | undefined
-  /** To whose account the identity is added; undefined: whoever it belongs to is signed in. */
+  /** The account that the identity is linked to; undefined: the grant signs in. */
   readonly linkTo: Caller | undefined
   readonly context: RequestContext
 }
 
-/** Signs in by an id_token that an app got from its provider (reference: Id token grant). */
+/** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
 export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
@@ -115,25 +115,25 @@ function refuse(message: string) {
   return validationFailed({ message })
 }
 
-/** Whose id_token a request brings: the provider by name, or an issuer and the client that the token is for. */
+/** The origin of an id_token: the provider by name, or its issuer and our client id. */
 interface IdTokenSource {
   readonly provider: string | undefined
   readonly issuer: string | undefined
   readonly clientId: string | undefined
 }
 
-/** What an id_token is judged by. */
+/** How an id_token is verified. */
 interface IdTokenProvider {
   readonly configured: ConfiguredProvider<OAuth2Provider>
   readonly rules: IdTokenRules
-  /** Client ids that it may be for. */
+  /** The accepted audiences. */
   readonly audiences: readonly string[]
 }
 
 /**
- * Finds the provider of an id_token before anything of the token is read (reference: Id token grant). An issuer has to
- * be permitted by EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to a provider that is switched on; the client that a
- * request names has to be one of ours: else a token that was made for any application would do.
+ * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be listed by
+ * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request must be one of ours. Otherwise a
+ * token that was made for any application would be accepted.
  * @throws validationFailed, providerDisabled
  */
 async function findIdTokenProvider(deps: AuthDeps, source: IdTokenSource): Promise<IdTokenProvider> {

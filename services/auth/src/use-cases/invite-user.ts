@@ -26,12 +26,12 @@ export interface Invitation {
 }
 
 /**
- * Mails an invitation, also where signups are disabled (reference: POST /invite). An unconfirmed user is invited again.
+ * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
  * @throws emailExists for a confirmed user, overEmailRateLimit
  */
 export async function inviteUser(deps: AuthDeps, invitation: Invitation): Promise<Profile> {
   await askBeforeOwnUser(deps, invitation)
-  // An admin, who may be a server with the invitations of everybody, has all that is left.
+  // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
     return await deps.db.transaction().execute((trx) => invite(trx, deps, invitation))
@@ -66,7 +66,7 @@ export async function mailInvitation(
   })
 }
 
-/** The user of an invitation: made, or one who has not confirmed yet. @throws emailExists */
+/** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists */
 export async function findOrMakeInvited(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
@@ -79,7 +79,7 @@ export async function findOrMakeInvited(
   const holder = await lockOwnerOfIdentifier(trx, identifier, at)
   if (holder && !isStaged(holder)) {
     if (holder.emailConfirmedAt !== null || holder.aud !== context.audience) throw emailExists()
-    // What a stranger has signed up with is not what the admin invites.
+    // The admin invites without the metadata with which a stranger may have signed up.
     const isStrange = await keepSignUpContent(trx, holder, {
       kind: 'confirmation',
       aud: holder.aud,
@@ -89,7 +89,7 @@ export async function findOrMakeInvited(
     if (isStrange) await replaceIdentityData(trx, holder, identifier, data)
     return updateUser(trx, holder.id, {
       ...since,
-      // Whoever signed up with this address has never shown that it is theirs: their password must not outlive the invitation.
+      // Whoever signed up with this address has not confirmed it. That password must not outlive the invitation.
       ...((await isUnclaimed(trx, holder)) ? { encrypted_password: null } : {}),
       raw_user_meta_data: mergeMetadata(isStrange ? {} : holder.userMetadata, data),
       updated_at: at,

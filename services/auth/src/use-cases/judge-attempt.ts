@@ -18,8 +18,8 @@ const verdictSchema = z.object({
 type Deps = Pick<AuthDeps, 'db' | 'hooks'>
 
 /**
- * Tells the hook PASSWORD_VERIFICATION_ATTEMPT of a password that was compared, right or wrong, and does as it says.
- * @throws invalidCredentials in the hook's words
+ * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
+ * @throws invalidCredentials with the hook's message
  */
 export async function judgePasswordAttempt(deps: Deps, userId: string, isRight: boolean): Promise<void> {
   const { hooks } = deps
@@ -32,8 +32,8 @@ export async function judgePasswordAttempt(deps: Deps, userId: string, isRight: 
 }
 
 /**
- * The same for the hook MFA_VERIFICATION_ATTEMPT. Whoever it rejects is signed out everywhere.
- * @throws factorAttemptRejected in the hook's words
+ * Reports the answer of a factor to the hook MFA_VERIFICATION_ATTEMPT. A rejection ends all sessions of the user.
+ * @throws factorAttemptRejected with the hook's message
  */
 export async function judgeFactorAttempt(
   deps: Deps,
@@ -51,7 +51,7 @@ export async function judgeFactorAttempt(
   throw factorAttemptRejected(message ? { message } : {})
 }
 
-/** As a log-out from everywhere does. */
+/** Ends all sessions of a user, as a global sign-out does. */
 async function endSessions({ db }: Deps, userId: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     if (!(await lockUserById(trx, userId))) return

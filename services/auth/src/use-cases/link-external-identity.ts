@@ -12,21 +12,21 @@ import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { recordAddressChange } from '../users/address-change-repository.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-repository.ts'
-import { freeEmail, learn } from './find-external-owner.ts'
+import { adoptProfile, freeEmail } from './find-external-owner.ts'
 import { requireIdentityFactor, requireShownFactor } from './require-identity-owner.ts'
 import type { ExternalOutcome } from './sign-in-externally.ts'
 
 export interface ExternalLink {
   readonly account: ExternalAccount
   readonly target: LinkingTarget
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 /**
- * Adds the identity of an external account to a user who is signed in (reference: Linking). Who has no email
- * takes on that of the account, if it is verified: an access token tells others that it is theirs. So who has a second factor
- * must have shown it then. The transaction is one of `settleRaces`.
+ * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email gets the email of the
+ * account, if it is verified, because access tokens present it as the user's own. In that case a user with a second factor must
+ * have shown it. Runs in a transaction of `settleRaces`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function linkExternalIdentity(
@@ -39,11 +39,11 @@ export async function linkExternalIdentity(
   await requireIdentityFactor(trx, deps, caller)
   const known = await findExternalIdentity(trx, account)
   if (known) throw known.userId === owner.id ? identityLinked() : identityTaken()
-  // Also where a mail has to confirm the address: it is a change of email all the same.
+  // Also where a mail has to confirm the email first: it is a change of email too.
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await adoptEmail(trx, deps, owner, account)
-  const user = await learn(trx, deps, adopted, account)
+  const user = await adoptProfile(trx, deps, adopted, account)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
   await notify(trx, deps, user, { name: 'IDENTITY_LINKED', variables: { Provider: account.provider } })

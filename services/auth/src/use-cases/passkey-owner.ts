@@ -7,8 +7,9 @@ import { type ActiveCaller, requireFreshSession } from '../sessions/active-calle
 import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
 
 /**
- * A caller who may change passkeys: who has a second factor must have shown it, or a stolen password would be enough to
- * leave a way in behind. @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
+ * Requires that a caller may change passkeys. A user with a second factor must have shown it. Otherwise somebody with a stolen
+ * password could add a passkey of their own.
+ * @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function requirePasskeyOwner(
   db: Kysely<AuthDatabase>,

@@ -4,9 +4,10 @@ import { findStoredSession } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims } from '../sessions/session-view.ts'
 
 /**
- * The claims of a session that is about to be raised to aal2, where there is the hook CUSTOM_ACCESS_TOKEN. It is asked before
- * anything is used up: one that is away would else cost the client a recovery code, and the only refresh token of the session.
- * @param shown `method`: what is added to the `amr` @throws sessionNotFound, what the hook refuses with
+ * Makes the claims of a session that is about to be raised to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
+ * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
+ * token of the session.
+ * @param shown `method`: the method that is added to the `amr` @throws sessionNotFound, or the error with which the hook refuses
  */
 export async function prepareRaisedClaims(
   deps: AuthDeps,

@@ -19,9 +19,9 @@ import { findNonceAddress } from './check-nonce.ts'
 
 export interface Reauthentication {
   readonly caller: Caller
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
-  /** Key of the limits of each client. */
+  /** The key of the client's limits. */
   readonly limitKey: string | undefined
 }
 
@@ -39,7 +39,7 @@ export async function reauthenticate(deps: AuthDeps, { caller, ip, limitKey }: R
   } as const
   try {
     await deps.db.transaction().execute(async (trx) => {
-      // Before the user: who signs up or asks for a code by SMS takes the same two locks in this order.
+      // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
       await requireInterval(trx, deps, interval)
       const { user } = await lockCaller(trx, deps, caller)
       const address = await requireAddress(trx, deps, user)
@@ -69,7 +69,7 @@ async function requireAddress(
   return address
 }
 
-/** A code to type, without a link: it is for the page that has asked for it. */
+/** Mails a code without a link, because the user types it into the page that asked for it. */
 async function sendByMail(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,

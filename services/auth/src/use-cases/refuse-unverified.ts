@@ -11,19 +11,19 @@ import type { User } from '../users/user.ts'
 import { requestMessage } from './request-message.ts'
 import { requireShownFactor } from './require-identity-owner.ts'
 
-/** An address that its provider has not verified, after what is known so far has been stored. */
+/** An email that its provider has not verified. The identity has been stored by then. */
 export interface UnverifiedEmail {
   readonly provider: string
-  /** Who has the identity. */
+  /** The user of the identity. */
   readonly user: Pick<User, 'id' | 'aud'>
-  /** To whose account the identity was added; undefined: it was to sign in. */
+  /** The account that the identity was linked to; undefined: it was to sign in. */
   readonly linking: LinkingTarget | undefined
-  /** Where a mail may confirm it; undefined: the provider alone can. */
+  /** The email that a mail may confirm; undefined: only the provider can verify it. */
   readonly mailTo: string | undefined
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
-/** Mails a confirmation, where one helps and the last has not gone out a moment ago. */
+/** Mails a confirmation, unless there is nothing to confirm, or the last mail is too recent. */
 export async function mailConfirmation(
   deps: AuthDeps,
   { mailTo, context }: Pick<UnverifiedEmail, 'mailTo' | 'context'>,
@@ -38,8 +38,8 @@ function ignoreLimit(error: unknown): void {
 }
 
 /**
- * Mails a confirmation to the address of an identity that somebody has linked who has none: a change of email, so that it is
- * theirs once they confirm it. Whether somebody else has it, nothing tells.
+ * Mails a confirmation to the email of a linked identity, where the user has no email. It is a change of email, so the user gets the
+ * email by confirming it. Nothing reveals whether another user has it.
  */
 async function mailChange(
   deps: AuthDeps,
@@ -64,7 +64,7 @@ async function mailChange(
 }
 
 /**
- * Mails a confirmation, where one helps, and says that the address has to be verified first.
+ * Mails a confirmation, unless there is nothing to confirm, and refuses until the email is verified.
  * @throws externalEmailUnverified or linkedEmailUnverified, always
  */
 export async function refuseUnverified(deps: AuthDeps, unverified: UnverifiedEmail): Promise<never> {

@@ -15,8 +15,8 @@ import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyOwner } from './passkey-owner.ts'
 
 /**
- * Asks the caller's authenticator for a passkey (reference: Passkeys). Under the user's lock: an account that is
- * deleted meanwhile can be asked nothing. @throws tooManyPasskeys, and what requirePasskeyOwner throws
+ * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
+ * concurrent request deletes. @throws tooManyPasskeys, and what `requirePasskeyOwner` throws
  */
 export async function askForPasskey(deps: AuthDeps, caller: Caller): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
@@ -40,14 +40,14 @@ export interface RegisterPasskey {
   readonly caller: Caller
   readonly challengeId: string
   readonly response: Registration
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 const USUAL_NAME = 'Passkey'
 
 /**
- * Keeps the passkey that an authenticator has made. The number of a user's passkeys is judged under their lock.
+ * Registers the passkey that an authenticator has made. Checks the number of the user's passkeys under the user's lock.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists
  */
 export async function registerPasskey(deps: AuthDeps, input: RegisterPasskey): Promise<Passkey> {

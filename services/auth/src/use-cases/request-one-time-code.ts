@@ -16,14 +16,14 @@ import { requestMessage } from './request-message.ts'
 
 export interface OneTimeCodeWish {
   readonly identifier: UserIdentifier
-  /** Whether an identifier that nobody has may become a user, once its code is entered. */
+  /** Whether an unknown identifier may become a user, once its code is entered. */
   readonly createUser: boolean
-  /** Metadata of such a user. */
+  /** The metadata of such a user. */
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
 
-/** Takes a request for a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
+/** Requests a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
 export async function requestMagicLink(
   deps: AuthDeps,
   { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
@@ -33,8 +33,7 @@ export async function requestMagicLink(
 }
 
 /**
- * Sends a code to sign in with by SMS, and waits a moment for the gateway's refusal of the number
- * (reference: POST /otp).
+ * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
  * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
  */
 export async function sendPhoneCode(
@@ -54,7 +53,10 @@ export async function sendPhoneCode(
 
 type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
 
-/** What an unknown identifier becomes. Only where it may become nothing is it looked at, and the answer tells. */
+/**
+ * What an unknown identifier becomes. Looks for a user only where an unknown identifier is refused, where the answer reveals who
+ * has an account anyway.
+ */
 async function judgeUnknown(
   { config, db }: AuthDeps,
   { identifier, createUser, data, context }: OneTimeCodeWish,
@@ -70,7 +72,7 @@ interface PhoneCode extends OneTimeCodeWish {
   readonly stage: Stage
 }
 
-/** @returns the SMS; undefined for a phone of SMS_TEST_OTP, and where there is nobody to send one to */
+/** @returns the SMS; undefined for a test phone, and where there is no recipient */
 function storeCode(deps: AuthDeps, { identifier, stage, channel, context }: PhoneCode): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
   return deps.db.transaction().execute(async (trx) => {

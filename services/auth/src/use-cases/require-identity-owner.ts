@@ -6,7 +6,7 @@ import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { type ActiveCaller, requireFreshSession } from '../sessions/active-caller.ts'
 
 /**
- * Lets a caller change by which accounts they sign in. Clients of today do so at aal1; in the strict profile who has a second
+ * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict profile a user with a second
  * factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
  */
 export async function requireIdentityOwner(
@@ -19,7 +19,7 @@ export async function requireIdentityOwner(
 }
 
 /**
- * The part of that which is asked again when a flow that links comes back: its user may have added their first factor meanwhile.
+ * Requires the second factor alone. Checked again when a linking flow returns: the user may have enrolled a first factor since.
  * @throws identitiesNeedSecondFactor
  */
 export async function requireIdentityFactor(
@@ -31,8 +31,8 @@ export async function requireIdentityFactor(
 }
 
 /**
- * Lets a caller change an address along with their identities, in every profile: who has a second factor must have shown it, as
- * for any other change of an address. @throws identitiesNeedSecondFactor
+ * Requires that a user with a second factor has shown it, in every profile. For a change of identities that changes an address too.
+ * @throws identitiesNeedSecondFactor
  */
 export async function requireShownFactor(db: Kysely<AuthDatabase>, { session, user }: ActiveCaller): Promise<void> {
   if (session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw identitiesNeedSecondFactor()

@@ -5,18 +5,18 @@ import type { AuthDeps } from '../deps.ts'
 import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import { EMAIL_KEYS } from '../users/user-repository.ts'
 
-/** What was looked up is no longer so: another request was first. */
+/** A decision rests on rows that a concurrent request has changed. */
 export class StaleView extends Error {
   override readonly name = 'StaleView'
 }
 
-/** Each failed attempt means that another request has succeeded, so this many at once would all have to be about one person. */
+/** Each failed attempt means that another request about the same user has succeeded. */
 const ATTEMPTS_MAX = 10
 const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
 
 /**
- * Runs a transaction that decides by what it sees whose an external account is, and again where another request took the
- * account or its address meanwhile: the unique indexes tell, and the next attempt sees who it was.
+ * Runs a transaction that decides whose an external account is. Runs it again where a concurrent request has taken the account or its
+ * email, which a unique index reports. The next attempt sees the rows of that request.
  */
 export async function settleRaces<Result>(
   { db, names }: Pick<AuthDeps, 'db' | 'names'>,

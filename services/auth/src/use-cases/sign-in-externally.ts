@@ -11,26 +11,25 @@ import { isUnclaimed } from '../users/claim-repository.ts'
 import type { Timestamp } from '../users/timestamp.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser } from '../users/user-repository.ts'
-import { type ExternalOwner, findExternalOwner, freeEmail, learn } from './find-external-owner.ts'
+import { adoptProfile, type ExternalOwner, findExternalOwner, freeEmail } from './find-external-owner.ts'
 import type { UnverifiedEmail } from './refuse-unverified.ts'
 
-/** Whom an external account has signed in; or why it has not, which is stored all the same. */
+/** The user whom an external account signs in, or why it signs nobody in. Either way the transaction is committed. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
 
-/** What becomes of a user whom there is. */
+/** The outcome where the user is known. */
 export type ExternalOutcome =
   | {
       readonly verdict: 'signed-in'
       readonly user: User
       readonly mailTo?: UnverifiedEmail['mailTo']
-      /** Since when the identity is a way into the user's account; null: since the account was made. */
+      /** Since when the identity is a way into the account; null: since the account exists. */
       readonly credentialSince: Timestamp | Date | null
     }
   | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: UnverifiedEmail['mailTo'] }
 
 /**
- * Signs in the owner of an external account (reference: Owner of an external account). The transaction is one of
- * `settleRaces`.
+ * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction of `settleRaces`.
  * @throws userBanned, severalOwners, signupDisabled
  */
 export async function signInExternally(
@@ -51,24 +50,25 @@ export async function signInExternally(
   }
   if (email && (email.isVerified || deps.config.mail.autoconfirm)) {
     const confirmed = await confirmOwner(trx, deps, owner, account)
-    // It has kept an address that nobody has confirmed.
+    // The user has kept an email that nobody has confirmed.
     if (confirmed.email !== null && confirmed.emailConfirmedAt === null) {
       return { verdict: 'unverified', user: confirmed, mailTo: undefined }
     }
     await record('user_signedup')
     return { verdict: 'signed-in', user: confirmed, credentialSince }
   }
-  // Asked for also where somebody else has the address: the refusal must not tell. They are sent nothing that is not theirs.
+  // Refuse in the same way where another user has the email, so that the refusal does not reveal that. That user gets no mail.
   if (!deps.config.mail.allowsUnverified) return { verdict: 'unverified', user, mailTo: email?.email }
-  // Where somebody else has the address, or the provider no longer tells it, a mail could confirm nothing.
+  // If another user has the email, or the provider no longer gives one, there is nothing to confirm.
   const mailTo = user.email === email?.email ? email?.email : undefined
   await record(isNew ? 'user_signedup' : 'login')
   return { verdict: 'signed-in', user, mailTo, credentialSince }
 }
 
 /**
- * Whether somebody signs in by anything that is theirs: they have confirmed an address or a number, or neither they nor their
- * provider have an address that could be somebody else's. A provider that has become silent about one confirms nothing.
+ * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or there is no email that
+ * could belong to somebody else, neither in the account nor at the provider. A provider that no longer gives an email confirms
+ * nothing.
  */
 function isKnown(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true
@@ -76,10 +76,10 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
 }
 
 /**
- * Confirms an account by the word of a provider. Where it is nobody's yet, what came before may be a stranger's who waits for
- * the owner of the address: password, metadata, other identities and every way to stay signed in go. They stay where the account
- * has no address, and the provider, by which its user is known, tells of one for the first time. An identity that was added to
- * the account changes no address of who has a second factor: a session that has not shown it may have added it.
+ * Confirms an account by a verified email of a provider. If the account is unclaimed, a stranger may have made it and waits for the
+ * owner of the email. So its password, metadata, other identities and sessions are removed. They stay where the account has no
+ * email and the provider, by which the user is known, gives one for the first time. An added identity does not change the email of
+ * a user with a second factor: a session without that factor may have added it.
  */
 export async function confirmOwner(
   trx: Transaction<AuthDatabase>,
@@ -103,13 +103,13 @@ export async function confirmOwner(
     await recordAddressChange(trx, user, { kind: 'email', at })
   }
   const confirmed = await updateUser(trx, user.id, {
-    // An address that was never confirmed gives way to one that is; where that is somebody's, there is none.
+    // A confirmed email replaces one that was never confirmed. If another user has it, the account has none.
     email,
     email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
     is_anonymous: false,
     updated_at: at,
   })
-  return isStrange ? learn(trx, deps, { ...confirmed, userMetadata: {} }, account) : confirmed
+  return isStrange ? adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, account) : confirmed
 }
 
 const EMPTY = {

@@ -15,7 +15,7 @@ import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-/** Asks anybody for a passkey (reference: Passkeys). The answer names no account, so it tells nobody who has one. */
+/** Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one. */
 export async function askForSignIn(deps: AuthDeps): Promise<PasskeyQuestion> {
   const timeoutMs = deps.config.webauthn.challengeLifetimeMs
   const request = await askForAssertion(deps, { known: [], timeoutMs })
@@ -29,7 +29,7 @@ export interface PasskeySignIn extends SessionOrigin {
 }
 
 /**
- * Signs in by passkey. A passkey that nobody has is answered like one whose signature is wrong.
+ * Signs in by passkey. Answers an unknown passkey like one with a wrong signature.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned
  */
 export async function signInWithPasskey(deps: AuthDeps, input: PasskeySignIn): Promise<IssuedSession> {

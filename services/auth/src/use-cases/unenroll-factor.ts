@@ -12,15 +12,14 @@ import { requireFactorOwner } from './factor-owner.ts'
 
 export interface UnenrollFactor {
   readonly caller: Caller
-  /** `recovery-codes`: the factor that those hang below. */
+  /** `recovery-codes`: the factor of the recovery codes. */
   readonly which: { readonly factorId: string } | 'recovery-codes'
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 /**
- * Takes a second factor away, for its owner; a verified one only in a session that has shown a second factor
- * (reference: Unenrolment).
+ * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor (reference: Unenrolment).
  * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld
  */
 export async function unenrollFactor(deps: AuthDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {

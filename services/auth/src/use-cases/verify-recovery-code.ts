@@ -28,12 +28,12 @@ export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller
   /** As typed. */
   readonly code: string
-  /** The client's address, as far as limits may believe it. */
+  /** The client's address, for limits. */
   readonly address: string
 }
 
 /**
- * Raises a session to aal2 by a recovery code, which is used up (reference: Recovery codes).
+ * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
  * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
  */
 export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<SessionView> {
@@ -61,7 +61,7 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
   throw recoveryCodeWrong()
 }
 
-/** @returns undefined for a wrong code, and for one that was used */
+/** @returns undefined for a wrong code, and for a used one */
 async function promote(
   deps: AuthDeps,
   { caller, userAgent, ip }: VerifyRecoveryCode,
