@@ -61,7 +61,7 @@ const SECURITY_SCHEMES = {
   person: { type: 'http', scheme: 'bearer', description: 'An access token of a person, where that is switched on' },
 } as const
 
-/** The HTTP side of payments: every plugin and route, not yet listening. */
+/** The HTTP server of payments with all plugins and routes, not listening yet. */
 export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
@@ -129,7 +129,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   return app
 }
 
-/** What customers and their banks use: nobody is asked for a key. */
+/** Routes of customers and their banks, which need no key. */
 async function customerRoutes(app: Server): Promise<void> {
   await app.register(bankRoutes)
   await app.register(fingerprintRoutes)

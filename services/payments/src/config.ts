@@ -20,9 +20,9 @@ const POOL_SIZE = 16
 export type PaymentsConfig = ReturnType<typeof loadPaymentsConfig>
 
 /**
- * Reads the settings of payments from the environment and a `.env` file under it. With PAYMENTS_DEV keys that are not set are
- * thrown away at the end of the process; `throwAwayKeys` then names them, for a warning.
- * @throws ConfigError with every problem at once
+ * Reads the settings of payments from the environment and a `.env` file. With PAYMENTS_DEV, keys that are not set are
+ * made for this process only; `throwAwayKeys` names them, for a warning.
+ * @throws ConfigError that lists all problems
  */
 export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
   const pepper = randomBytes(KEY_BYTES)
@@ -97,7 +97,7 @@ const rules: readonly Rule<JudgedValues>[] = [
       ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
       : undefined,
   ...signInRules,
-  // The service itself speaks plain HTTP: without a proxy that it believes, nothing would count as sent by TLS.
+  // The service itself speaks plain HTTP, so without a trusted proxy no request would count as sent by TLS.
   ({ REQUIRE_TLS, TRUSTED_PROXIES }) =>
     REQUIRE_TLS && TRUSTED_PROXIES === 0
       ? `${PREFIX}REQUIRE_TLS needs ${PREFIX}TRUSTED_PROXIES: a proxy says by X-Forwarded-Proto what came by TLS`
@@ -105,7 +105,7 @@ const rules: readonly Rule<JudgedValues>[] = [
   ...messageRules,
 ]
 
-/** Whether keys may be missing. Read on its own, because it decides what the other settings must be. */
+/** Whether keys may be missing. Read first, because it decides what other settings are required. */
 function isDevelopment(env: NodeJS.ProcessEnv): boolean {
   try {
     return loadConfig({ DEV: settings.DEV }, { prefix: PREFIX, env }).DEV

@@ -5,7 +5,7 @@ import type { Claim, Pricing } from './merchants/merchant.ts'
 
 type Json<T> = ColumnType<T, string, string>
 
-/** An app: a machine that calls the API. */
+/** A program that calls the API. */
 export interface AppsTable {
   id: string
   name: string | null
@@ -13,7 +13,7 @@ export interface AppsTable {
   created: Date
 }
 
-/** A key of an app, kept as a keyed digest. NULL in `scopes` and `expires` means no restriction. */
+/** A key of an app, stored as a MAC. NULL in `scopes` and `expires` means not restricted. */
 export interface AppKeysTable {
   id: string
   app_id: string
@@ -26,7 +26,7 @@ export interface AppKeysTable {
   revoked: Date | null
 }
 
-/** A person who may look after merchants. */
+/** Somebody who may be a member of merchants. */
 export interface UsersTable {
   id: string
   email: string
@@ -57,7 +57,7 @@ export interface MerchantsTable {
 
 interface MembershipColumns {
   merchant_id: string
-  /** Whether the invitation waits to be accepted. */
+  /** Whether the invitation is still to be accepted. */
   pending: Generated<boolean>
   invited_by: string | null
   created: Date
@@ -69,13 +69,13 @@ export interface MerchantAppsTable extends MembershipColumns {
 
 export interface MerchantUsersTable extends MembershipColumns {
   user_id: string
-  /** What the members of the merchant see as the id of the user; null where it is the user's own. */
+  /** The id of the user that members of the merchant see. Null when it is the user's own. */
   member_id: string | null
-  /** The address as the merchant wrote it; null: as the user's record has it. */
+  /** The address as the merchant typed it. Null: as in the user's record. */
   email: string | null
 }
 
-/** An invitation that a person may accept until it expires or is used. */
+/** An invitation that can be accepted until it expires or is used. */
 export interface InvitationsTable {
   token_hash: Buffer
   merchant_id: string
@@ -91,7 +91,7 @@ export interface IdAliasesTable {
   merchant_id: string
 }
 
-/** What a posting moves under the merchant's lock. Amounts are minor units of `currency`. */
+/** What a posting changes under the lock of the merchant. Amounts are minor units of `currency`. */
 export interface MerchantBalancesTable {
   merchant_id: string
   currency: string
@@ -105,12 +105,12 @@ export interface MerchantBalancesTable {
   state_length: Generated<bigint>
   /** Seconds that the test clock runs ahead. */
   clock_offset: Generated<bigint>
-  /** Transactions up to this id have nothing pending: they have expired. */
+  /** Transactions up to this id have nothing pending, because their authorizations have expired. */
   expired_id: Generated<string>
 }
 
 export interface AuditTable {
-  /** 24 zeros where no merchant is concerned. */
+  /** 24 zeros when no merchant is concerned. */
   merchant_id: string
   id: string
   identity_id: string | null
@@ -119,46 +119,46 @@ export interface AuditTable {
   created: Date
 }
 
-/** What an Idempotency-Key of POST /merchants made. */
+/** The effect of an Idempotency-Key of POST /merchants. */
 export interface MerchantCreationsTable {
   identity_id: string
   key: string
   fingerprint: Buffer
   status: number | null
-  /** The row of the merchant as it was. */
+  /** The row of the merchant as it was made. */
   body: Json<unknown> | null
   created: Date
 }
 
-/** Payouts that went into one bank message. */
+/** The payouts of one bank message. */
 export interface PayoutBatchesTable {
   id: string
   created: Date
   debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
   payouts: Json<readonly unknown[]>
-  /** Null of batches from before it was kept. */
+  /** Null in batches that are older than the column. */
   digest: Buffer | null
 }
 
-/** The merchant that used a token of a card first: the token is of use to no other. */
+/** The merchant that used a card token first. No other merchant can use it. */
 export interface TokenMerchantsTable {
   jti: string
   merchant_id: string
   expires: Date
 }
 
-/** An invitation to register an app, as an operator gave it out. */
+/** An invitation of an operator to register an app. */
 export interface AppInvitationsTable {
   code_hash: Buffer
   note: string | null
   created: Date
   expires: Date
   used: Date | null
-  /** The app that was made with it. */
+  /** The app that was registered with it. */
   app_id: string | null
 }
 
-/** What a euro cost on a day. */
+/** An exchange rate of the euro on a day. */
 export interface FxRatesTable {
   date: Date
   currency: string
@@ -167,7 +167,7 @@ export interface FxRatesTable {
   rate: string
 }
 
-/** Counters of the rate limiter, when processes share them. */
+/** Counters of rate limits that several processes share. */
 export interface RateLimitsTable {
   key: string
   points: Generated<number>

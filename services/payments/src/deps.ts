@@ -49,7 +49,7 @@ type Settings = Pick<
   PaymentsConfig['checkout'] &
   DayLimits
 
-/** Where a process gets time, chance and patience from. Tests replace them. */
+/** The clock, random values and waiting of a process. Tests replace them. */
 interface Sources {
   /** The only clock of the process. */
   readonly now: () => Date

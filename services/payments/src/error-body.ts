@@ -18,7 +18,7 @@ type ErrorResponses<Status extends number> = {
   readonly [Each in Status | 429 | 500 | 503]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
 }
 
-/** The refusals that a route may answer with, for its schema; those that any route has are added. */
+/** The errors of a route, for its schema. Statuses that all routes have are added. */
 export function errorResponses<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
   const views = [...statuses, 429, 500, 503].map((status) => [
     status,
@@ -27,7 +27,7 @@ export function errorResponses<const Status extends ErrorStatus>(...statuses: re
   return Object.fromEntries(views) as ErrorResponses<Status>
 }
 
-/** The body of a 400 over a card payment that was refused. */
+/** The body of a 400 for a card payment that was refused. */
 const ProcessingErrorView = z.object({
   code: z.int(),
   message: z.string(),
@@ -36,7 +36,7 @@ const ProcessingErrorView = z.object({
   merchant: z.boolean(),
 })
 
-/** The body of an error of the checkout, with what helps a shop to go on. */
+/** The body of an error of the checkout. */
 const CheckoutErrorView = ErrorView.extend({
   path: z.string().optional().meta({ description: 'Which member holds the token that is refused' }),
   scheme: z.string().nullable().optional().meta({ description: 'The scheme of the card' }),
@@ -46,7 +46,7 @@ const CheckoutErrorView = ErrorView.extend({
 
 type CheckoutStatus = 400 | 413 | 429 | 500 | 503
 
-/** The refusals of an endpoint of the checkout, for its schema: one object each, and those that all of them have are added. */
+/** The errors of an endpoint of the checkout, for its schema. Statuses that all of them have are added. */
 export function checkoutErrors<const Status extends 404 | 409 = never>(...statuses: readonly Status[]) {
   const views = [400, ...statuses, 413, 429, 500, 503].map((status) => [
     status,
@@ -55,14 +55,14 @@ export function checkoutErrors<const Status extends 404 | 409 = never>(...status
   return Object.fromEntries(views) as { readonly [Each in CheckoutStatus | Status]: typeof CheckoutErrorView }
 }
 
-/** The answers to 400 of a route that may also be refused by a card's issuer or the like. */
+/** The 400 of a route that charges or keeps a card. */
 export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }
 
-/** What the shared error handler says in this service. */
+/** How the shared error handler answers in this service. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,
-  // Bodies and queries are judged by the plugin `request-input`; nothing else has a schema that can refuse.
+  // The plugin `request-input` validates bodies and queries. No other schema can refuse a request.
   invalid: ({ context }) => errors.invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
   malformed,
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),
@@ -80,12 +80,15 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: isDatabaseUnavailable,
 }
 
-/** A row that a function was to use is not as it was recorded. @see SQL function `expect_recorded` */
+/**
+ * A row differs from its last record.
+ * @see SQL function `expect_recorded`
+ */
 function isRecordChanged(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL001'
 }
 
-/** A path whose percent-encoding is broken names nothing. */
+/** A path with broken percent-encoding names no endpoint. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   if (code === 'FST_ERR_BAD_URL') return errors.endpointNotFound({ cause })

@@ -8,7 +8,10 @@ interface ChainedRow extends MerchantRow {
 
 export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
 
-/** What happened to a transaction. `amount` is in its currency; `gross`, fees and `balance` are in the merchant's. */
+/**
+ * An entry of the trail of a transaction. `amount` is in the transaction's currency; `gross`, fees and `balance` are in
+ * the merchant's.
+ */
 export interface TrailEntriesTable extends ChainedRow {
   transaction_id: string
   seq: number
@@ -28,7 +31,7 @@ export interface TrailEntriesTable extends ChainedRow {
 
 export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
 
-/** A movement of the merchant's balance. `amount` is in `currency`, that of the transaction. */
+/** A change of the merchant's balance. `amount` is in `currency`, the currency of the transaction. */
 export interface LinesTable extends ChainedRow {
   kind: LineKind
   balance: bigint
@@ -59,7 +62,7 @@ export interface EntriesTable {
   test: boolean
 }
 
-/** Sums of entries up to the end of a day. */
+/** The sums of entries up to the end of a day. */
 export interface AccountSnapshotsTable {
   merchant_id: string
   account: string
@@ -69,7 +72,7 @@ export interface AccountSnapshotsTable {
   sum: string
 }
 
-/** A link of the merchant's chain of states: digests of the columns of a row as it was written, by what the columns do. */
+/** A link of the merchant's chain of states: digests of the columns of a row at the time of writing. */
 export interface StateEntriesTable extends ChainedRow {
   table_name: string
   row_id: string

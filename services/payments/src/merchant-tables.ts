@@ -9,7 +9,7 @@ export interface MerchantRow {
   created: Date
 }
 
-/** A card as it was used. Its number is sealed with the vault key `key_id`. */
+/** A card as it was used. The vault key `key_id` sealed its number. */
 export interface InstrumentsTable extends MerchantRow {
   pan_sealed: Buffer
   key_id: number
@@ -19,14 +19,14 @@ export interface InstrumentsTable extends MerchantRow {
   /** Last day on which the card is good. */
   expiry: Date
   scheme: string | null
-  /** What the simulator was told to do with this card. */
+  /** The scenario of the simulator for this card. */
   scenario: Json<unknown> | null
   network_ref: string | null
   /** Whether its first payment announced a plan. */
   planned: Generated<boolean>
 }
 
-/** A transaction; amounts are minor units of `currency`. Of `disputed`, `lost` is gone for good. */
+/** A transaction. Amounts are minor units of `currency`. `lost` is the part of `disputed` that lost disputes took. */
 export interface TransactionsTable extends MerchantRow {
   instrument_id: string
   source_id: string | null
@@ -95,22 +95,22 @@ export interface PayoutsTable extends MerchantRow {
 }
 
 export interface PaymentSessionsTable extends MerchantRow {
-  /** SHA-256 of what the customer agreed to; hints and tokens of another order are of no use to it. */
+  /** SHA-256 of what the customer agreed to. Hints and tokens of another order do not match it. */
   digest: Buffer
-  /** The last step that was offered, and the last whose task was given out. */
+  /** The last step that was offered, and the last step that was begun. */
   state: string
   taken: string | null
-  /** What of 3-D Secure the card is enrolled in. */
+  /** The parts of 3-D Secure in which the card is enrolled. */
   tds: Json<unknown> | null
-  /** Where the page that shows the challenge comes from, and where a redirect leads back. */
+  /** The origin of the page that shows the challenge, and the URL to which a redirect returns. */
   origin: string | null
   return_url: string | null
-  /** When the cardholder was first asked. */
+  /** When the customer was first asked. */
   challenged: Date | null
   outcome: 'authenticated' | 'attempted' | 'unavailable' | 'rejected' | null
   attempt_id: string | null
   transaction_id: string | null
-  /** Why it was refused, once it is over. */
+  /** The status code of the refusal, at the end. */
   status_code: string | null
   expires: Date
 }
@@ -121,7 +121,7 @@ export interface SpentTokensTable {
   expires: Date
 }
 
-/** What an acquirer was asked; never with card data. */
+/** The request to an acquirer, without card data. */
 export interface AttemptsTable extends MerchantRow {
   kind: string
   status: Generated<'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'>
@@ -133,7 +133,7 @@ export interface AcquirerExceptionsTable extends MerchantRow {
   resolved: Date | null
 }
 
-/** A capture, refund or void of live money, under the id of its trail entry, and what its acquirer has answered. */
+/** A live capture, refund or void under the id of its trail entry, with the answer of its acquirer. */
 export interface AcquirerOperationsTable extends MerchantRow {
   transaction_id: string
   kind: 'capture' | 'refund' | 'void'
@@ -143,7 +143,7 @@ export interface AcquirerOperationsTable extends MerchantRow {
   answered: Date | null
 }
 
-/** An object at one moment; of a transaction the amounts, from which it is shown as it was. */
+/** The amounts of a transaction at one moment, from which it is shown as it was. */
 interface MomentColumns {
   object_id: string | null
   pending: bigint | null
@@ -169,13 +169,13 @@ export interface WebhooksTable extends MerchantRow {
   disabled: Date | null
 }
 
-/** Work that remains after a call; a job takes it from here. */
+/** A job that is still to be queued. */
 export interface OutboxTable extends MerchantRow {
   kind: string
   payload: Json<unknown>
 }
 
-/** What an Idempotency-Key is remembered for. `status` is null while an acquirer is asked. */
+/** The effect of an Idempotency-Key. `status` is null while an acquirer is asked. */
 export interface IdempotencyTable extends MomentColumns {
   merchant_id: string
   identity_id: string

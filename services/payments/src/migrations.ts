@@ -12,14 +12,14 @@ import { VERSION } from './version.ts'
 type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
   Partial<Pick<PaymentsConfig, 'databaseUrl' | 'isProduction'>>
 
-/** The identifiers of the service in its database. */
+/** The names of the service's objects in its database. */
 export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'databaseNamespace'>): Names {
   return createNames('payments', databaseNamespace)
 }
 
 /**
- * What `migrate` runs: the migrations and functions, then the job queue's schema and queues, then the grants of the service's
- * role.
+ * The steps of `migrate`: migrations and functions, then the schema and queues of jobs, then the grants of the
+ * service's role.
  */
 export function migrateOptions(config: DatabaseSettings): MigrateOptions {
   const names = paymentsNames(config)
@@ -52,7 +52,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
   }
 }
 
-/** Brings the database up to date, unless it is; answers the names of the migrations that were pending. */
+/** Brings the database up to date, and answers the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseSettings): Promise<readonly string[]> {
   return (await migrateAtStart(migrateOptions(config))).migrations
 }

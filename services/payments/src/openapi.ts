@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
 
-/** The API document, made from the schemas of the routes. Nothing is opened and nothing is called. */
+/** Makes the API document from the schemas of the routes. It opens no connection and calls no dependency. */
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(documentDeps)
   await app.ready()

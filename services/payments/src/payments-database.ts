@@ -21,12 +21,12 @@ import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
 const LOCK_TIMEOUT_MS = 5_000
-/** Two waits for locks, one after the other, end before it: the limit of the lock must speak first. */
+/** Longer than two waits for locks, so that the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
-/** What an operator asks may be about every row that there is. */
+/** A statement of an operator may read all rows. */
 const OPERATION_TIMEOUT_MS = 3_600_000
 
-/** Opens the database as the service's role; connections are made when they are needed. */
+/** Opens the database as the role of the service. Connections are made on demand. */
 export function openPaymentsDatabase(
   config: PaymentsConfig,
   onConnectionError: (error: Error) => void,
@@ -51,8 +51,8 @@ export function openPaymentsDatabase(
 }
 
 /**
- * Opens the database for operators. It connects as `migrate` does: the login of the service may not call their functions.
- * @throws Error when that is another database than the service's, or migrations are pending
+ * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
+ * @throws Error when it is another database than the service's, or when migrations are pending
  */
 export async function openOwnersDatabase(config: PaymentsConfig): Promise<Database<PaymentsTables>> {
   const { databaseUrl, migrationDatabaseUrl } = config
@@ -70,7 +70,7 @@ export async function openOwnersDatabase(config: PaymentsConfig): Promise<Databa
   return database
 }
 
-/** @throws Error when the schema is not that of this version */
+/** @throws Error when migrations of this release are pending */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')

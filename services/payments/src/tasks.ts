@@ -8,7 +8,7 @@ import { payoutTask } from './payouts/payout-task.ts'
 import { attemptSweepTask, expiryTask, inquiryTask } from './transactions/transaction-tasks.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
 
-/** Deletes expired and old rows of all nouns, every hour, in one process at a time. */
+/** Deletes expired and old rows every hour, in one process at a time. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
   retryLimit: 3,
   firstDelaySeconds: 60,
@@ -18,7 +18,7 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
 })
 export const CLEAN_UP_CRON = '17 * * * *'
 
-/** Every kind of background work of the service; `migrate` makes a queue for each. */
+/** All kinds of background work. `migrate` makes a queue for each. */
 export const tasks: readonly AnyTask[] = [
   acquirerTask,
   acquirerEventsTask,

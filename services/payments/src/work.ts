@@ -34,7 +34,7 @@ type WorkDeps = Pick<
   | 'now'
 >
 
-/** Begins the background work of a process, once its jobs are open. */
+/** Starts the background work of a process, once its queue is open. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   if (deps.mailer) {
     await workOnInvitationMails(deps, deps.mailer)
@@ -55,7 +55,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   deps.outbox.start()
 }
 
-/** Ends it, within so many milliseconds. */
+/** Stops it within so many milliseconds. */
 export async function stopWork({ jobs, outbox }: Pick<WorkDeps, 'jobs' | 'outbox'>, withinMs: number): Promise<void> {
   await outbox.stop()
   await jobs.close(withinMs)

@@ -3,19 +3,19 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Credentials } from './caller.ts'
 
 /**
- * The parts of a query that judges access as the function `judge_access` does, and reads in the same statement. Each row is
- * there once, or all its columns are null.
+ * The parts of a query that judges access as the SQL function `judge_access` does, and reads rows in the same
+ * statement. Each part adds exactly one row, whose columns are null where nothing was found.
  */
 export interface Access {
-  /** Where such a query begins: with a row `c` for the caller, `identity_id` alone, whatever is looked for. */
+  /** The start of the query: a row `c` for the caller, with `identity_id` only. */
   readonly fromCaller: RawBuilder<unknown>
-  /** Joins a row `a` for the caller's membership of a merchant, `merchant_id` alone. */
+  /** Joins a row `a` for the membership of the caller at a merchant, with `merchant_id` only. */
   joinMembership(merchantId: RawBuilder<unknown>): RawBuilder<unknown>
 }
 
 /**
- * Declares a query that judges access, in two forms. Nearly all callers are apps: theirs does not ask whether the caller is a
- * person, nor for memberships of persons, which took PostgreSQL a sixth of its time for a merchant.
+ * Declares a query that judges access, in two forms. Nearly all callers are apps. The form for apps does not look for a
+ * person or for memberships of users, which took PostgreSQL a sixth of its time for a merchant.
  */
 export function prepareForCaller<Input extends Credentials, Row>(
   name: string,
@@ -29,7 +29,7 @@ export function prepareForCaller<Input extends Credentials, Row>(
 function accessOfApp(p: Credentials): Access {
   return {
     fromCaller: fromApp(p.keyMac),
-    // As the function `membership`, but for its persons.
+    // The same as the SQL function `membership`, for apps only.
     joinMembership: (merchantId) => sql`LEFT JOIN LATERAL (
       SELECT s.merchant_id FROM ${sql.table('merchant_apps')} s
       WHERE s.merchant_id = ${merchantId} AND s.app_id = c.identity_id AND NOT s.pending
@@ -45,12 +45,15 @@ function accessOfAnybody(p: Credentials): Access {
   }
 }
 
-/** Where a query begins that apps alone may ask: with a row `c`, whose `identity_id` is null for an unknown key. */
+/** The start of a query that only apps may send: a row `c`, whose `identity_id` is null for an unknown key. */
 export function fromApp(keyMac: Buffer | null): RawBuilder<unknown> {
   return sql`FROM (SELECT 1) one LEFT JOIN ${sql.table('caller_identity')}(${keyMac}) c ON true`
 }
 
-/** The columns `verdict` and `identity_id`. @param found null when there is no such object */
+/**
+ * The columns `verdict` and `identity_id`.
+ * @param found an expression that is null when there is no such object
+ */
 export function judged(found: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'

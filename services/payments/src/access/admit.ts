@@ -3,14 +3,15 @@ import { conflict, type FieldError, forbidden, idempotencyKeyUsed, notFound, una
 import type { Caller } from './caller.ts'
 
 /**
- * What the database decided about key, path, access and Idempotency-Key, in this order. `key-mismatch`: it was used with
- * another body; `key-running`: its first request is not finished; `replayed`: what follows is the effect of the first.
+ * What the database decided about key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was
+ * used with another body. `key-running`: its first request has not finished. `replayed`: the answer is the effect of
+ * the first request.
  */
 export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
 
 /**
- * Tells the verdicts that a function has besides those of access: the first member is `done` for each of them, the second is
- * the refusal.
+ * Separates the refusals of one SQL function from the verdicts that all of them have. For a refusal the first member is
+ * `done`.
  */
 export function splitVerdict<const Refusal extends string>(
   verdict: Verdict | Refusal,
@@ -20,7 +21,7 @@ export function splitVerdict<const Refusal extends string>(
   return refusal === undefined ? [verdict as Verdict, undefined] : ['done', refusal]
 }
 
-/** What every statement that serves a request answers. */
+/** What each statement answers that serves a request. */
 export interface Judged {
   readonly verdict: Verdict
   /** Null for an unknown key. */
@@ -28,21 +29,22 @@ export interface Judged {
 }
 
 /**
- * Why a request is refused whatever its access: a body that cannot be read speaks before the path's object, values that a
- * schema refuses speak after access. Such a request still goes to the database, as access check only.
+ * Why a request is refused whatever its access. A body that cannot be parsed is refused before its path is looked up;
+ * values that a schema refuses are refused after access. The database still judges the access of such a request, and
+ * does nothing else.
  */
 export interface Flaw {
   readonly stage: 'parse' | 'validation'
   readonly error: HttpError
-  /** What `error` says of each field. */
+  /** The fields that `error` names. */
   readonly fields?: readonly FieldError[]
   /** The values that the schema refused. */
   readonly input?: unknown
 }
 
 /**
- * Lets a request pass that the database has judged, or throws the refusal that comes first (reference: Order of checks).
- * @throws 401, 404, 403, or the error of the flaw at its place between them; then 400 or 409 for its Idempotency-Key
+ * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
+ * @throws 401, 404, 403, or the error of the flaw at its place between them; then 400 or 409 for the Idempotency-Key
  */
 export function admit<Result extends Judged>(caller: Caller, result: Result, flaw: Flaw | undefined): Result {
   caller.identityId = result.identityId ?? undefined
@@ -56,7 +58,10 @@ export function admit<Result extends Judged>(caller: Caller, result: Result, fla
   return result
 }
 
-/** The digest of the key of an app. @throws 403 when a person calls, who has no keys */
+/**
+ * The MAC of the app's key.
+ * @throws 403 when a person calls: persons have no keys
+ */
 export function keyMacOf({ keyMac }: Caller): Buffer {
   if (keyMac === null) throw forbidden()
   return keyMac

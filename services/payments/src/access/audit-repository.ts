@@ -1,17 +1,17 @@
 import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 
-/** What an operator has done, which has no identity. */
+/** An act of an operator. Operators have no identity. */
 export interface OperatorAction {
   /** For example `app.hidden`. */
   readonly action: string
-  /** Absent where no merchant is concerned. */
+  /** Absent when the act concerns no merchant. */
   readonly merchantId?: string
   /** Never a secret. */
   readonly payload: object
 }
 
-/** Writes an operator's action down, in the transaction of its effect. */
+/** Adds an act of an operator to the audit log, in the transaction of its effect. */
 export async function insertOperatorAudit(
   trx: Kysely<PaymentsTables>,
   { action, merchantId, payload }: OperatorAction,

@@ -1,31 +1,31 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** Who asks: the digest of an app's key, or the verified e-mail address of a person. One of them is null. */
+/** What proves who calls: the MAC of an app's key, or the verified email address of a person. One of them is null. */
 export interface Credentials {
   readonly keyMac: Buffer | null
   readonly person: string | null
 }
 
-/** A request that its client may send again and that must have one effect (reference: Idempotency-Key). */
+/** A request that its client may send again, and that must have its effect once (reference: Idempotency-Key). */
 export interface Repeat {
   readonly method: string
-  /** In one spelling: ids in lower case, no slash at the end. */
+  /** Normalized: ids in lower case, no slash at the end. */
   readonly path: string
   /** The Idempotency-Key. */
   readonly key: string
-  /** SHA-256 of the body as it was understood. */
+  /** SHA-256 of the parsed body. */
   readonly fingerprint: Buffer
 }
 
-/** Who calls, and the identity once the database has told it. */
+/** The caller of a request. */
 export interface Caller extends Credentials {
-  /** For the log line; set by `admit`. */
+  /** For the log. `admit` sets it once the database has answered. */
   identityId: string | undefined
-  /** Set when the request has an Idempotency-Key; undefined otherwise. */
+  /** Undefined when the request has no Idempotency-Key. */
   repeat: Repeat | undefined
 }
 
-/** The members of an input that make the row `caller`, which the functions of the database take. */
+/** The input of a prepared query that `callerRow` needs. */
 export interface CallerColumns extends Credentials {
   readonly method: string | null
   readonly path: string | null
@@ -33,7 +33,7 @@ export interface CallerColumns extends Credentials {
   readonly fingerprint: Buffer | null
 }
 
-/** Nobody: what an operator, a job or an acquirer does. Functions that take it judge no access. */
+/** The caller of operators, jobs and acquirers. SQL functions judge no access for it. */
 export const OPERATOR: CallerColumns = {
   keyMac: null,
   person: null,
@@ -43,13 +43,13 @@ export const OPERATOR: CallerColumns = {
   fingerprint: null,
 }
 
-/** A caller as input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
+/** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
 export function callerColumns({ keyMac, person, repeat }: Omit<Caller, 'identityId'>): CallerColumns {
   const { method = null, path = null, key = null, fingerprint = null } = repeat ?? {}
   return { keyMac, person, method, path, idempotencyKey: key, fingerprint }
 }
 
-/** The row `caller` in a prepared query, made of the members of its input. */
+/** The argument of type `caller` that SQL functions take. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
   return sql`ROW(
     ${p.keyMac}::bytea, ${p.person}::text, ${p.method}::text, ${p.path}::text, ${p.idempotencyKey}::text,

@@ -6,7 +6,7 @@ import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app.ts'
 
-/** The new key is null when only access is to be checked. */
+/** The members of the new key are null when only access is checked. */
 export interface CreateKeyInput {
   readonly keyMac: Buffer
   readonly newMac: Buffer | null
@@ -26,7 +26,7 @@ const createQuery = prepare(
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
-/** Gives the calling app one more key, or tells the one that has this digest. `isSpent`: that was revoked since. */
+/** Adds a key to the calling app, or finds the key that has this MAC already. `isSpent`: that key was revoked since. */
 export async function callCreateKey(
   lanes: Lanes,
   input: CreateKeyInput,
@@ -47,7 +47,7 @@ const revokeQuery = prepare(
     }>`SELECT verdict, identity_id, is_last FROM ${sql.table('revoke_key')}(${p.keyMac}, ${p.keyId})`,
 )
 
-/** Revokes a key of the calling app, unless it is the last that is good. `keyId` is null when only access is to be checked. */
+/** Revokes a key of the calling app, unless it is the last good one. `keyId` is null when only access is checked. */
 export async function callRevokeKey(
   lanes: Lanes,
   input: { readonly keyMac: Buffer; readonly keyId: string | null },
@@ -89,12 +89,12 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
   )
 }
 
-/** `limit` is 0 when only access is to be checked. */
+/** `limit` is 0 when only access is checked. */
 export interface ListKeysInput extends Omit<PageBounds, 'order'> {
   readonly keyMac: Buffer
 }
 
-/** A page of the keys of the calling app that are good. */
+/** A page of the good keys of the calling app. */
 export async function listKeys(
   lanes: Lanes,
   input: ListKeysInput,

@@ -9,7 +9,7 @@ import type { PaymentsTables } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
 import type { Identity } from './app.ts'
 
-/** A new app and the digest of its first key. */
+/** A new app, with the MAC of its first key. */
 export interface NewApp {
   readonly keyMac: Buffer
   readonly hint: string
@@ -33,7 +33,10 @@ const createInvitedQuery = prepare(
     SELECT ${sql.table('create_invited_app')}(${p.codeHash}, ${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
 )
 
-/** The same, where the code of an invitation is good; it is used up. Undefined, and nothing is made, where it is not. */
+/**
+ * Makes an app with the code of an invitation, and uses the code up. Undefined when the code is not good; no app is
+ * made then.
+ */
 export async function callCreateInvitedApp(lanes: Lanes, app: NewApp & { readonly codeHash: Buffer }) {
   return (await lanes.write.one(createInvitedQuery, app)).id ?? undefined
 }
@@ -56,7 +59,7 @@ const identityQuery = prepareForCaller(
     LEFT JOIN ${sql.table('users')} u ON u.id = c.identity_id`,
 )
 
-/** The identity of a caller, or the verdict `unauthorized`. */
+/** The identity of the caller, or the verdict `unauthorized`. */
 export async function readIdentity(
   lanes: Lanes,
   caller: Credentials,
@@ -69,7 +72,7 @@ export async function readIdentity(
   }
 }
 
-/** Invites somebody to register one app, and answers the code: it is kept as a digest alone, and good for 14 days. */
+/** Makes a code that registers one app within 14 days. Only its digest is stored. */
 export async function inviteApp(
   db: Kysely<PaymentsTables>,
   { code, note }: { readonly code: string; readonly note: string | null },
@@ -85,7 +88,10 @@ export async function inviteApp(
   })
 }
 
-/** Whether members see a hint of the key of an app without a name. @throws Error when there is no such app */
+/**
+ * Hides the key hint of an app without a name from other members, or shows it.
+ * @throws Error when there is no such app
+ */
 export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hidden: boolean): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { numUpdatedRows } = await trx.updateTable('apps').set({ hidden }).where('id', '=', id).executeTakeFirst()
@@ -94,10 +100,13 @@ export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hi
   })
 }
 
-/** Revokes every key of an app, and answers how many were good until now. @throws Error when there is no such app */
+/**
+ * Revokes all keys of an app, and answers how many were good.
+ * @throws Error when there is no such app
+ */
 export async function revokeAllKeys(db: Kysely<PaymentsTables>, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    // The lock under which an app revokes its own keys, so that none is made or kept meanwhile.
+    // The same lock is taken when an app makes or revokes a key, so no key is made meanwhile.
     const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
     if (!app) throw new Error(`there is no app ${id}`)
     const { numUpdatedRows } = await trx

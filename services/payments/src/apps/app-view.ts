@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import type { AppKey, Identity } from './app.ts'
 
-/** An app as its creator sees it, once: no other answer ever carries the key. */
+/** A new app with its key. No other answer contains the key. */
 export const CreatedAppView = z.object({ id: z.string(), name: z.string().optional(), key: z.string() })
 
-/** Who calls: an app, or a person with an e-mail address (reference: Other objects). */
+/** The caller: an app, or a person with an email address (reference: Other objects). */
 export const IdentityView = z.object({
   id: z.string(),
   name: z.string().optional(),
@@ -33,10 +33,10 @@ interface CreatedApp {
   readonly key: string
 }
 
-/** A new key, once: no other answer ever carries it. */
+/** A new key. No other answer contains it. */
 export const CreatedKeyView = z.object({ id: z.string(), key: z.string(), created: z.iso.datetime() })
 
-/** A key as its app sees it later. */
+/** A key of an app, without the key itself. */
 export const AppKeyView = z.object({
   id: z.string(),
   keyHint: z.string(),

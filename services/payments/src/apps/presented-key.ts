@@ -2,22 +2,25 @@ import type { KeyObject } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { keyMac } from './app.ts'
 
-/** The key that a request comes with, as nobody can use it. */
+/** The key of a request, in a form that cannot be used to call. */
 export interface PresentedKey {
-  /** Shared by all requests with the key: not to be written to. */
+  /** All requests with the key share it: do not write to it. */
   readonly mac: Buffer
-  /** The same as text. */
+  /** The MAC as text. */
   readonly name: string
 }
 
-/** Reads the key in an `Authorization` header. Undefined where there is none. */
+/** Reads the key from an `Authorization` header. Undefined when there is none. */
 export type ReadPresentedKey = (authorization: string | undefined) => PresentedKey | undefined
 
 const REMEMBERED = 1_000
-/** A header that holds a key of this service has less than half of it. */
+/** A header with a key of this service has less than half of this length. */
 const REMEMBERED_LENGTH_MAX = 256
 
-/** A client sends the same header with each request: what was last read of it is remembered, not worked out again. */
+/**
+ * Remembers the keys of the last headers: a client sends the same header with each request, and its MAC need not be
+ * computed again.
+ */
 export function createKeyReader(pepper: KeyObject): ReadPresentedKey {
   const seen = new LRUCache<string, PresentedKey>({ max: REMEMBERED })
   return (authorization) => {
@@ -40,7 +43,7 @@ export function readBasicKey(header: string | undefined): string | undefined {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header ?? '')?.[1]
   if (encoded === undefined) return undefined
   const decoded = Buffer.from(encoded, 'base64')
-  // Buffer ignores what is not base64; encoding back tells whether it ignored anything but missing padding.
+  // Buffer ignores characters that are not base64. Encoding again shows whether it ignored more than missing padding.
   if (decoded.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) return undefined
   const credentials = decoded.toString('utf8')
   return credentials.startsWith(':') && credentials.length > 1 ? credentials.slice(1) : undefined

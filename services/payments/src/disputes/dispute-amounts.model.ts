@@ -1,13 +1,13 @@
 import type { Amounts } from '../transactions/amounts.model.ts'
 import type { Dispute } from './dispute.ts'
 
-/** What opening a dispute does: `amount` is what is disputed. */
+/** The effect of opening a dispute. `amount` is disputed. */
 export type OpenVerdict =
   | { readonly verdict: 'done'; readonly amount: bigint; readonly amounts: Amounts }
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
 /**
- * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` of it. The model of the SQL function
+ * Disputes captured money that is neither refunded nor disputed: all of it, or `asked`. The model of the SQL function
  * `open_dispute` (reference: Movements).
  */
 export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVerdict {
@@ -17,12 +17,15 @@ export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVe
   return { verdict: 'done', amount, amounts: { ...amounts, disputed: amounts.disputed + amount } }
 }
 
-/** What closing a dispute does; `repeated`: it was closed so before. */
+/** The effect of closing a dispute. `repeated`: it was closed with this outcome before. */
 export type CloseVerdict =
   | { readonly verdict: 'done' | 'repeated'; readonly amounts: Amounts }
   | { readonly verdict: 'conflict' }
 
-/** A won dispute frees its money, a lost one keeps it. The model of the SQL function `close_dispute` (reference: Movements). */
+/**
+ * A won dispute frees its money, and a lost one takes it. The model of the SQL function `close_dispute` (reference:
+ * Movements).
+ */
 export function closeDispute(
   amounts: Amounts,
   { amount, status }: Pick<Dispute, 'amount' | 'status'>,

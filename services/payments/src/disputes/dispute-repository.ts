@@ -32,15 +32,15 @@ const source = { table: 'disputes', columns }
 
 /** What is disputed, and why. */
 export interface NewDispute {
-  /** Minor units; absent: all that can be disputed. */
+  /** Minor units. Absent: all that can be disputed. */
   readonly amount?: number | undefined
   readonly reasonCode: number
   readonly reasonTitle: string
-  /** The acquirer's reference, under which the dispute is opened once. */
+  /** The acquirer's reference. A dispute with the same reference is opened once. */
   readonly acquirerRef?: string | undefined
 }
 
-/** `dispute` is null when only access is to be checked. */
+/** `dispute` is null when only access is checked. */
 export interface OpenInput extends CallerColumns {
   readonly transactionId: string
   readonly dispute: NewDispute | null
@@ -61,13 +61,13 @@ const openQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
 )
 
-/** After access: the dispute, or how much can be disputed at most. */
+/** The dispute, or at most how much can be disputed. */
 export interface OpenedDispute extends Judged {
   readonly dispute: Dispute | undefined
   readonly limit: { readonly currency: string; readonly amount: bigint } | undefined
 }
 
-/** Opens a dispute of captured money. */
+/** Opens a dispute about captured money. */
 export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<OpenedDispute> {
   const row = await lanes.write.one(openQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
@@ -79,7 +79,7 @@ export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<O
   }
 }
 
-/** `outcome` is null when only access is to be checked. */
+/** `outcome` is null when only access is checked. */
 export interface CloseInput extends CallerColumns {
   readonly disputeId: string
   readonly outcome: 'won' | 'lost' | null
@@ -98,13 +98,16 @@ const closeQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
 )
 
-/** After access: the dispute; it was closed the other way already; or the transaction can take no more entries. */
+/**
+ * The dispute, unless it is refused: it was closed with the other outcome (`conflict`), or the trail of the transaction
+ * is full.
+ */
 export interface ClosedDispute extends Judged {
   readonly dispute: Dispute | undefined
   readonly refusal: 'conflict' | 'trail-full' | undefined
 }
 
-/** Closes a dispute, in its merchant's favour or not. */
+/** Closes a dispute as won or lost. */
 export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise<ClosedDispute> {
   const row = await lanes.write.one(closeQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
@@ -113,7 +116,7 @@ export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise
 
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
 
-/** A dispute by its id, for a member of its merchant. */
+/** A dispute by its id, for members of its merchant. */
 export async function readDispute(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
@@ -129,7 +132,7 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
   (p) => sql`r.transaction_id = ${p.transactionId}`,
 )
 
-/** A page of a merchant's disputes, for a member; only those of a transaction, where one is given. */
+/** A page of the disputes of a merchant, or of one of its transactions, for its members. */
 export async function listDisputes(
   lanes: Lanes,
   {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Dispute } from './dispute.ts'
 
-/** A dispute on the wire, the same in lists and alone (reference: Other objects). */
+/** The JSON of a dispute, the same in lists and alone (reference: Other objects). */
 export const DisputeView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -15,7 +15,7 @@ export const DisputeView = z.object({
   resolved: z.iso.datetime().optional(),
 })
 
-/** Fills the view. `resolved` is left out while the dispute is open. */
+/** Makes the JSON of a dispute. An open dispute has no `resolved`. */
 export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {
   const { id, merchantId, transactionId, created, amount, currency, reason, due, status, resolved } = dispute
   return {

@@ -1,4 +1,4 @@
-/** A chargeback of a transaction, in minor units of its currency. */
+/** A dispute about a transaction, in minor units of the transaction's currency. */
 export interface Dispute {
   readonly id: string
   readonly merchantId: string
@@ -6,14 +6,14 @@ export interface Dispute {
   readonly amount: bigint
   readonly currency: string
   readonly reason: { readonly code: number; readonly title: string }
-  /** Until when it may be contested. */
+  /** The end of the time in which the merchant may contest it. */
   readonly due: Date
   readonly status: 'open' | 'won' | 'lost'
   readonly resolved: Date | null
   readonly created: Date
 }
 
-/** Why cardholders dispute, by the codes of the networks. */
+/** The reasons of customers, by the codes of the card networks. */
 const TITLES: ReadonlyMap<number, string> = new Map([
   [104, 'Fraud, card absent'],
   [131, 'Not received'],
@@ -26,10 +26,10 @@ const TITLES: ReadonlyMap<number, string> = new Map([
   [4853, 'Cardholder dispute'],
 ])
 
-/** The reason of a dispute that comes with none. */
+/** The reason of a dispute without one. */
 export const DEFAULT_REASON_CODE = 4853
 
-/** The title of a reason, or undefined for an unknown code (reference: Disputes). */
+/** The title of a reason (reference: Disputes). Undefined for an unknown code. */
 export function reasonTitle(code: number): string | undefined {
   return TITLES.get(code)
 }

@@ -24,16 +24,16 @@ interface FraudColumns {
 const columns = sql`r.id, r.merchant_id, r.transaction_id, r.reported, r.reason, r.created`
 const source = { table: 'frauds', columns }
 
-/** What is reported of a transaction. */
+/** A report of fraud about a transaction. */
 export interface NewFraud {
   readonly reason?: number | undefined
   /** RFC 3339. */
   readonly reported?: string | undefined
-  /** The acquirer's reference, under which the report is kept once. */
+  /** The acquirer's reference. A report with the same reference is stored once. */
   readonly acquirerRef?: string | undefined
 }
 
-/** `fraud` is null when only access is to be checked. */
+/** `fraud` is null when only access is checked. */
 export interface AddInput extends CallerColumns {
   readonly transactionId: string
   readonly fraud: NewFraud | null
@@ -41,7 +41,7 @@ export interface AddInput extends CallerColumns {
 
 type FraudRow = { verdict: Verdict; identity_id: string | null } & (FraudColumns | { id: null })
 
-/** A fraud alert, once it was found. */
+/** A fraud alert with the verdict on access. Undefined when it was not found. */
 export interface JudgedFraud extends Judged {
   readonly fraud: Fraud | undefined
 }
@@ -54,14 +54,14 @@ const addQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.fraud).*) r`,
 )
 
-/** Keeps a report of fraud. It moves no money. */
+/** Stores a fraud alert. It moves no money. */
 export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<JudgedFraud> {
   return toJudgedFraud(await lanes.write.one(addQuery, input))
 }
 
 const readQuery = findBelowMerchant<FraudColumns>('read_fraud', source)
 
-/** A fraud alert by its id, for a member of its merchant. */
+/** A fraud alert by its id, for members of its merchant. */
 export async function readFraud(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<JudgedFraud> {
   return toJudgedFraud(await lanes.read.one(readQuery, input))
 }
@@ -73,7 +73,7 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
   (p) => sql`r.transaction_id = ${p.transactionId}`,
 )
 
-/** A page of a merchant's fraud alerts, for a member; only those of a transaction, where one is given. */
+/** A page of the fraud alerts of a merchant, or of one of its transactions, for its members. */
 export async function listFrauds(
   lanes: Lanes,
   {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Fraud } from './fraud.ts'
 
-/** A fraud alert on the wire, the same in lists and alone (reference: Other objects). */
+/** The JSON of a fraud alert, the same in lists and alone (reference: Other objects). */
 export const FraudView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -11,7 +11,7 @@ export const FraudView = z.object({
   reason: z.int().min(0).max(8).optional(),
 })
 
-/** Fills the view. What was not reported is left out. */
+/** Makes the JSON of a fraud alert, without what was not reported. */
 export function viewFraud({
   id,
   merchantId,

@@ -8,14 +8,14 @@ export const ReportQuery = ListQuery.extend({
   filter: z.object({ merchantId: id(), transactionId: id().optional(), test: z.boolean().optional() }),
 })
 
-/** What of such a query is read. The merchant is null when the query names none that could exist. */
+/** The page that such a query asks for. `merchantId` is null when the query has no usable id. */
 export interface ReportPage extends PageBounds {
   readonly merchantId: string | null
   readonly transactionId: string | undefined
   readonly test: boolean | undefined
 }
 
-/** The page that is asked for. Of a query that is refused the merchant counts all the same: access is judged before values. */
+/** Reads the page of a query. The merchant of a refused query counts too, because access is judged before values. */
 export function reportPage(query: z.infer<typeof ReportQuery>, flaw: Flaw | undefined): ReportPage {
   if (!flaw)
     return { ...pageBounds(query), ...query.filter, transactionId: query.filter.transactionId, test: query.filter.test }

@@ -1,9 +1,9 @@
 import { defineTask } from '@trestle/jobs/task.ts'
 
-/** The dispute of a test card that is disputed at its first capture. The capture makes the job. */
+/** The job that disputes a transaction of a test card at its first capture. The capture writes the job. */
 export interface SimulatedDisputeJob {
   readonly merchantId: string
-  /** The transaction. */
+  /** The id of the transaction. */
   readonly id: string
 }
 

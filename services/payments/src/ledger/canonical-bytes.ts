@@ -1,4 +1,4 @@
-/** A column as it is hashed: its type in PostgreSQL and its value. */
+/** A column as it is hashed: its PostgreSQL type and its value. */
 export type Column =
   | readonly ['text', string | null]
   | readonly ['bigint' | 'integer' | 'smallint', bigint | number | null]
@@ -8,7 +8,7 @@ export type Column =
   | readonly ['date', string | null]
   | readonly ['bytea', Buffer | null]
 
-/** Object ids of the types in PostgreSQL's catalogue; they never change. */
+/** Object ids of types in PostgreSQL's catalogue. They never change. */
 const TYPE_IDS = {
   boolean: 16,
   bytea: 17,
@@ -21,8 +21,8 @@ const TYPE_IDS = {
 } as const
 
 /**
- * The bytes of a row as PostgreSQL's `record_send` writes them: the number of columns, and of each its type, the length of its
- * value and the value; a length of -1 is NULL. What two rows differ in, their bytes differ in.
+ * The bytes of a row as PostgreSQL's `record_send` writes them: the number of columns, then for each column its type,
+ * the length of its value (-1 for NULL) and the value. Rows that differ have bytes that differ.
  */
 export function canonicalBytes(columns: readonly Column[]): Buffer {
   const parts = [int32(columns.length)]
@@ -34,7 +34,7 @@ export function canonicalBytes(columns: readonly Column[]): Buffer {
   return Buffer.concat(parts)
 }
 
-/** The millisecond and the day from which PostgreSQL counts. */
+/** The instant from which PostgreSQL counts, in milliseconds and as a day. */
 const EPOCH_MS = Date.UTC(2000, 0, 1)
 const DAY_MS = 86_400_000
 
@@ -61,7 +61,7 @@ function bytesOf(column: Column): Buffer | undefined {
   }
 }
 
-/** `infinity` in PostgreSQL, which comes as a number that is none of a day; nobody has written it who should. */
+/** `infinity` in PostgreSQL arrives as a number that is no day. No function writes it. */
 const INFINITY = 2n ** 63n - 1n
 
 function microsecondsOf(value: Date): bigint {

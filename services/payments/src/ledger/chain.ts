@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable, TrailEntriesTable } from '../ledger-tables.ts'
 import { type Column, canonicalBytes } from './canonical-bytes.ts'
 
-/** Dates are texts here: a day has no time. */
+/** A trail entry whose day of the rate is text, because a Date has a time. */
 export type TrailRow = Omit<TrailEntriesTable, 'rate_date'> & { readonly rate_date: string | null }
 
 /** A row of the ledger that is a link of its merchant's chain. */
@@ -11,7 +11,7 @@ export type LedgerLink =
   | { readonly table: 'trail_entries'; readonly row: TrailRow }
   | { readonly table: 'lines'; readonly row: LinesTable }
 
-/** A link of the merchant's other chain: what a row was that moves money, or names who gets it. */
+/** A link of the merchant's chain of states: digests of a row that moves money, or names who gets it. */
 export interface StateLink {
   readonly table: 'state_entries'
   readonly row: StateEntriesTable
@@ -19,12 +19,13 @@ export interface StateLink {
 
 export type Link = LedgerLink | StateLink
 
-/** What the first link of a chain follows. */
+/** The hash before the first link of a chain. */
 export const CHAIN_START = Buffer.alloc(32)
 
 /**
- * The hash that a link must have: SHA-256 of its version, the hash before, and its row without its hash; for a journal also
- * its entries, in order. The SQL functions `post` and `record_states` compute the same (reference: Chain of the ledger).
+ * The hash that a link must have: SHA-256 of its version, the previous hash, and its row without its hash; for a
+ * journal also of its entries, in order. The SQL functions `post` and `record_states` compute the same (reference:
+ * Chain of the ledger).
  */
 export function hashOf(link: Link, previous: Buffer): Buffer {
   return createHash('sha256').update(Buffer.of(link.row.hash_version)).update(previous).update(bytesOf(link)).digest()
@@ -50,7 +51,7 @@ interface HashedRow {
   readonly hash_version: number
 }
 
-/** The columns of every link stand around its own; the hash itself counts as NULL. */
+/** The columns that all links have stand around the columns of the table. The hash itself counts as NULL. */
 function linkBytes({ merchant_id, id, created, hash_version }: HashedRow, own: readonly Column[]): Buffer {
   return canonicalBytes([
     ['text', merchant_id],

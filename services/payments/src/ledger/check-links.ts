@@ -1,30 +1,30 @@
 import type { EntriesTable, JournalsTable, LineKind, LinesTable } from '../ledger-tables.ts'
 import { CHAIN_START, hashOf, type LedgerLink, type Link, type TrailRow } from './chain.ts'
 
-/** The end of a merchant's chain: how many links, and the hash of the last. */
+/** The end of a chain: the number of links, and the hash of the last. */
 export interface ChainHead {
   readonly length: bigint
   readonly head: Buffer
 }
 
-/** What a merchant's row says of its ledger. */
+/** What the row of a merchant's balance says of its ledger. */
 export interface LedgerHead extends ChainHead {
   readonly balance: bigint
   readonly lineCount: bigint
 }
 
-/** What is wrong: the number of the invariant (reference: Invariants), and a text. */
+/** A broken invariant: its number (reference: Invariants) and a text. */
 export type Finding = readonly [invariant: number, message: string]
 
-/** A chain, followed link by link. */
+/** The state of following a chain link by link. */
 export interface ChainState {
-  /** The chain so far, as the rows have it. */
+  /** The end of the chain so far, by its rows. */
   chain: ChainHead
-  /** The end that was kept elsewhere, until it is reached. */
+  /** The end that an operator kept elsewhere. Undefined once it was reached. */
   kept: ChainHead | undefined
 }
 
-/** Sums over the links that were checked so far, in the merchant's currency where they have none of their own. */
+/** Sums over the links checked so far. Amounts without a currency of their own are in the merchant's currency. */
 export interface LinkState extends ChainState {
   balance: bigint
   lines: bigint
@@ -36,7 +36,7 @@ export interface LinkState extends ChainState {
   readonly payoutClearing: Map<string, bigint>
   journal: JournalsTable | undefined
   trail: TrailRow | undefined
-  /** Whether the merchant is one for tests, where its row is there. */
+  /** Whether it is a test merchant. Undefined when its row is gone. */
   readonly test: boolean | undefined
 }
 
@@ -60,7 +60,7 @@ export function startCheck(kept: ChainHead | undefined, test: boolean | undefine
   }
 }
 
-/** Adds the next link of a merchant's chain to the state; answers what does not hold of it (reference: Chain of the ledger). */
+/** Checks the next link of a merchant's ledger and adds it to the state (reference: Chain of the ledger). */
 export function checkLink(state: LinkState, link: LedgerLink): readonly Finding[] {
   const findings = followChain(state, link)
   switch (link.table) {
@@ -73,7 +73,10 @@ export function checkLink(state: LinkState, link: LedgerLink): readonly Finding[
   }
 }
 
-/** What does not hold of a ledger whose links were all checked. @param entries how many there are below the merchant */
+/**
+ * Checks the sums of a ledger after its last link.
+ * @param entries how many entries the database has below the merchant
+ */
 export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): readonly Finding[] {
   const { booked } = state
   return findingsOf([
@@ -86,7 +89,10 @@ export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): re
   ])
 }
 
-/** What does not hold of a chain whose links were all followed. @param end where it ends by the merchant's row, if there is one */
+/**
+ * Checks the end of a chain after its last link.
+ * @param end the end by the row of the merchant's balance, if the row is there
+ */
 export function endChain({ chain, kept }: ChainState, end: ChainHead | undefined): readonly Finding[] {
   const { length, head } = end ?? chain
   return findingsOf([
@@ -95,7 +101,10 @@ export function endChain({ chain, kept }: ChainState, end: ChainHead | undefined
   ])
 }
 
-/** Takes the next link of a chain; answers whether it follows the one before, as that is. So each change is told by itself. */
+/**
+ * Checks that the next link follows from the stored hash of the link before. So one altered row is one finding, not one
+ * for each later link.
+ */
 export function followChain(state: ChainState, link: Link): readonly Finding[] {
   const { chain, kept } = state
   const follows = hashOf(link, chain.head).equals(link.row.hash)

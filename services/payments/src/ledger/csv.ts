@@ -1,9 +1,9 @@
-/** One value of a row; numbers and dates are texts already. */
+/** A value of a row. Numbers and dates are already text. `{ text }` marks free text. */
 type Cell = { readonly text: string } | string
 
 /**
- * Rows as RFC 4180 writes them, in UTF-8. A cell that is marked as free text and would be taken for a formula by a
- * spreadsheet begins with an apostrophe (reference: Statements and documents).
+ * Writes rows as RFC 4180 does, in UTF-8. Free text that a spreadsheet would compute gets a leading apostrophe
+ * (reference: Statements and documents).
  */
 export function writeCsv(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => `${row.map(writeCell).join(',')}\r\n`).join('')

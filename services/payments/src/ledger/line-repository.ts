@@ -36,7 +36,7 @@ const source = {
 
 const readQuery = findBelowMerchant<LineColumns>('read_line', source)
 
-/** A line by its id, for a member of its merchant. */
+/** A line by its id, for members of its merchant. */
 export async function readLine(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
@@ -48,7 +48,7 @@ export async function readLine(
 
 const linesOfMerchant = listBelowMerchant<BelowListInput, LineColumns>('list_lines', source)
 
-/** A page of a merchant's lines, for a member. */
+/** A page of a merchant's lines, for its members. */
 export async function listLines(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -78,13 +78,13 @@ function toLine(row: LineColumns): Line {
 /** A change of a merchant's balance that no card and no bank has caused. */
 export interface Adjustment {
   readonly merchantId: string
-  /** Minor units of the merchant's currency; negative to its loss. */
+  /** Minor units of the merchant's currency. Negative when the merchant loses money. */
   readonly amount: number
-  /** What the line says. */
+  /** The description of the line. */
   readonly text: string
 }
 
-/** The line that was booked, and the balance after it. */
+/** The new line, and the balance after it. */
 export interface BookedAdjustment {
   readonly lineId: string
   readonly balance: bigint
@@ -96,7 +96,7 @@ const adjustQuery = prepare(
     SELECT line_id AS "lineId", balance FROM ${sql.table('adjust')}(${p.merchantId}, ${p.amount}, ${p.text})`,
 )
 
-/** Books an adjustment with a line. Undefined when there is no such merchant. */
+/** Adds a line for an adjustment. Undefined when there is no such merchant. */
 export function callAdjust(lanes: Lanes, adjustment: Adjustment): Promise<BookedAdjustment | undefined> {
   return lanes.write.first(adjustQuery, adjustment)
 }

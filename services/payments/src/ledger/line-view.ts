@@ -4,7 +4,7 @@ import type { Line } from './line.ts'
 
 const flag = () => z.literal(true).optional()
 
-/** A line on the wire, the same in lists and alone. One flag says what it is (reference: Line object). */
+/** The JSON of a line, the same in lists and alone. One flag says what the line is (reference: Line object). */
 export const LineView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -26,7 +26,7 @@ export const LineView = z.object({
 
 const KINDS_WITH_FEE: ReadonlySet<LineKind> = new Set(['capture', 'refund', 'dispute'])
 
-/** Fills the view. Members that are undefined are left out of the JSON. */
+/** Makes the JSON of a line. JSON leaves out undefined members. */
 export function viewLine({ kind, amount, currency, ...line }: Line): z.infer<typeof LineView> {
   return {
     id: line.id,

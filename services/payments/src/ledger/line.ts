@@ -1,6 +1,6 @@
 import type { LineKind } from '../ledger-tables.ts'
 
-/** A movement of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency. */
+/** A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency. */
 export interface Line {
   readonly id: string
   readonly merchantId: string
@@ -12,7 +12,7 @@ export interface Line {
   readonly balanceAfter: bigint
   readonly description: string | null
   readonly transactionId: string | null
-  /** Minor units of `currency`, that of the transaction; null for payouts and adjustments. */
+  /** Minor units of `currency`, the currency of the transaction. Null for payouts and adjustments. */
   readonly amount: bigint | null
   readonly currency: string | null
 }

@@ -5,7 +5,7 @@ import type { LedgerLink, Link, StateLink, TrailRow } from './chain.ts'
 
 const PAGE = 1_000
 
-/** The links of a merchant's ledger in order; of each table one page is in memory. */
+/** The links of a merchant's ledger, in order. Memory holds one page of each table. */
 export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<LedgerLink> {
   const sources = [
     streamRows<JournalRow, LedgerLink>(
@@ -36,13 +36,13 @@ export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: strin
   }
 }
 
-/** The links of a merchant's chain of states in order. */
+/** The links of a merchant's chain of states, in order. */
 export function streamStates(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<StateLink> {
   const source = { merchantId, table: 'state_entries', more: sql`` } as const
   return streamRows<StateEntriesTable, StateLink>(db, source, (row) => ({ table: 'state_entries', row }))
 }
 
-/** `[seq, account, currency, amount, test]`; the amount as text, which is exact. */
+/** `[seq, account, currency, amount, test]`. The amount is text, because a JSON number is not exact. */
 type EntryTuple = readonly [seq: number, account: string, currency: string, amount: string, test: boolean]
 type JournalRow = JournalsTable & { readonly entries: readonly EntryTuple[] | null }
 
@@ -71,13 +71,13 @@ function toJournalLink({ entries, ...row }: JournalRow): LedgerLink {
   }
 }
 
-/** As text: in JavaScript a date would have a time and a zone. */
+/** Text, because a date in JavaScript has a time and a zone. */
 const dateOfRate = sql`, r.rate_date::text AS rate_date`
 
 interface RowSource {
   readonly merchantId: string
   readonly table: Link['table']
-  /** Columns beside those of the table. */
+  /** More columns than those of the table. */
   readonly more: RawBuilder<unknown>
 }
 

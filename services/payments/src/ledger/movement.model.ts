@@ -1,4 +1,4 @@
-/** What moves money, or the state of a transaction. */
+/** The kinds of movements of money, and of states of a transaction. */
 export type MovementKind =
   | 'capture'
   | 'refund'
@@ -11,18 +11,18 @@ export type MovementKind =
   | 'adjustment'
   | 'schemeSettled'
 
-/** The money of a movement. Minor units; `gross` and `fee` are in the merchant's currency, `amount` in `currency`. */
+/** The amounts of a movement in minor units: `amount` in `currency`, `gross` and `fee` in the merchant's currency. */
 export interface Movement {
   readonly kind: MovementKind
   readonly amount: bigint
-  /** Of the transaction. */
+  /** The currency of the transaction. */
   readonly currency: string
-  /** Negative for an adjustment to the merchant's loss. */
+  /** Negative for an adjustment that takes money from the merchant. */
   readonly gross: bigint
   readonly fee: bigint
 }
 
-/** One side of a journal: credit is positive. */
+/** An entry of a journal. Credit is positive. */
 export interface Entry {
   readonly account: string
   readonly currency: string
@@ -30,8 +30,8 @@ export interface Entry {
 }
 
 /**
- * The entries of a movement, in order, without those that are zero; none for a void and for a dispute that was won. They sum
- * to zero in each currency. The model of the SQL function `entries_of` (reference: Postings).
+ * The entries of a movement, in order, without entries of zero. A void and a won dispute have none. They sum to zero in
+ * each currency. The model of the SQL function `entries_of` (reference: Postings).
  */
 export function entriesOf(movement: Movement, merchantCurrency: string): Entry[] {
   const { currency } = movement
@@ -45,7 +45,7 @@ export function entriesOf(movement: Movement, merchantCurrency: string): Entry[]
   )
 }
 
-/** What the entries do to the merchant's balance. */
+/** The change of the merchant's balance by these entries. */
 export function balanceEffect(entries: readonly Entry[]): bigint {
   return entries.reduce((sum, { account, amount }) => (account === 'merchant' ? sum + amount : sum), 0n)
 }

@@ -2,7 +2,7 @@ import { formatAmount } from '../money/minor-units.ts'
 import { writeCsv } from './csv.ts'
 import type { Line } from './line.ts'
 
-/** Whole days in UTC, both included: `2026-03-01`. */
+/** Whole days in UTC, both included, such as `2026-03-01`. */
 export interface StatementPeriod {
   readonly from: string
   readonly to: string
@@ -10,15 +10,15 @@ export interface StatementPeriod {
 
 const DAY_MS = 86_400_000
 
-/** Days of a period; 1 for a single day, less where it ends before it begins. */
+/** The number of days of a period. Less than 1 when it ends before it begins. */
 export function daysOf({ from, to }: StatementPeriod): number {
   return (Date.parse(to) - Date.parse(from)) / DAY_MS + 1
 }
 
-/** Seconds that the first digits of an id can tell: until the year 2106. */
+/** The last second that the first 8 digits of an id can hold, in the year 2106. */
 const SECONDS_MAX = 0xffffffff
 
-/** What the ids of the period's lines lie between, exclusively: an id begins with the seconds of its time. */
+/** The exclusive bounds of the ids of the period's lines. An id begins with the seconds of its creation. */
 export function idsOf({ from, to }: StatementPeriod): { readonly above: string; readonly below: string } {
   const firstDigits = (ms: number) =>
     clamp(Math.floor(ms / 1_000))
@@ -42,12 +42,12 @@ const HEADER = [
   'currency',
 ]
 
-/** The rows before the lines. Amounts are in major units; `currency` is the merchant's. */
+/** The header and the opening balance. Amounts are in major units of `currency`, the merchant's. */
 export function statementHead({ from }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([HEADER, balanceRow(`${from}T00:00:00.000Z`, 'opening balance', currency, balance)])
 }
 
-/** One row a line. */
+/** One row for each line. */
 export function statementRows(lines: readonly Line[], currency: string): string {
   return writeCsv(
     lines.map((line) => [
@@ -64,7 +64,7 @@ export function statementRows(lines: readonly Line[], currency: string): string 
   )
 }
 
-/** The row after the lines. */
+/** The closing balance. */
 export function statementFoot({ to }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([balanceRow(`${to}T23:59:59.999Z`, 'closing balance', currency, balance)])
 }

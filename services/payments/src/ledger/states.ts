@@ -2,14 +2,20 @@ import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
-/** Columns that move money; that name who gets or pays it; and the others. Those of a transaction's card are `i`. */
+/**
+ * The columns of a row by what they do: they move money, they name who gets or pays it, or neither. Columns of a
+ * transaction's card begin with `i`.
+ */
 export interface StateColumns {
   readonly money: readonly string[]
   readonly party: readonly string[]
   readonly terms: readonly string[]
 }
 
-/** The tables whose rows are recorded, and the columns of their digests, in order. @see SQL function `row_digests` */
+/**
+ * The tables whose rows are recorded, with the columns of each digest, in order.
+ * @see SQL function `row_digests`
+ */
 export const STATES = {
   merchants: {
     money: ['r.currency', 'r.test', 'r.acquirer', 'r.claim', 'r.pricing'],
@@ -54,7 +60,7 @@ export const STATES = {
     party: ['r.acquirer_ref'],
     terms: ['r.created', 'r.reason_code', 'r.reason_title', 'r.due', 'r.resolved'],
   },
-  // Open ones follow from the trail. An answer decides whether a capture is paid out.
+  // Open operations follow from the trail. An answer decides whether a capture is paid out.
   acquirer_operations: {
     money: ['r.kind', 'r.status'],
     party: ['r.transaction_id'],
@@ -69,7 +75,7 @@ export const STATES = {
 
 export type RecordedTable = keyof typeof STATES
 
-/** A row that is not as it was recorded. */
+/** A row that differs from its last record. */
 export interface ChangedRow {
   readonly table: RecordedTable
   readonly id: string
@@ -79,8 +85,8 @@ export interface ChangedRow {
 const CHANGED_MAX = 100
 
 /**
- * The rows of a merchant that are not as they were recorded last or were never recorded, its own included, and the rows below it
- * that are gone: at most a hundred of each table. The database compares; nothing but these rows is read.
+ * The rows of a merchant, its own included, that differ from their last record or have none, and the recorded rows that
+ * are gone. At most a hundred of each kind in each table. PostgreSQL compares, and only these rows are read.
  */
 export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
   const changed: ChangedRow[] = []
@@ -91,7 +97,10 @@ export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: st
   return [...changed, ...(await listRedirected(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
 }
 
-/** @throws Error when rows of a merchant are not as they were recorded last */
+/**
+ * Compares rows with their last record.
+ * @throws Error when a row differs
+ */
 export async function expectRecorded(
   db: Kysely<PaymentsTables>,
   merchantId: string,
@@ -150,7 +159,10 @@ async function listGone(db: Kysely<PaymentsTables>, merchantId: string, table: R
   return rows.map(({ id }): ChangedRow => ({ table, id, findings: [[17, 'was recorded and is gone']] }))
 }
 
-/** Who gets a payout stays from the first time that it was recorded: what was changed by hand could be recorded with it later. */
+/**
+ * A payout keeps the account of its first record. Otherwise an account that was changed by hand could be recorded with
+ * a later change.
+ */
 async function listRedirected(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string }>`
     SELECT e.row_id AS id FROM ${sql.table('state_entries')} e
@@ -162,8 +174,9 @@ async function listRedirected(db: Kysely<PaymentsTables>, merchantId: string): P
 }
 
 /**
- * Every live capture, refund and void that an acquirer was told of has its operation, and no other has one: what an acquirer
- * has not accepted is not paid out. An entry that books a rejected one again has none: the acquirer has it already.
+ * Each live capture, refund and void that was handed to an acquirer has an operation, and nothing else has one. So what
+ * an acquirer has not accepted is not paid out. An entry that books a rejected operation again has none: the acquirer
+ * has that operation already.
  */
 async function listStrayOperations(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string; isMissing: boolean }>`

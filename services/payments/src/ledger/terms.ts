@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
-/** A row whose money moved at terms that nobody had agreed. */
+/** A row whose money moved at terms that nobody agreed to. */
 export interface StrayTerms {
   readonly table: 'trail_entries' | 'transactions' | 'payouts'
   readonly id: string
@@ -13,7 +13,7 @@ type Db = Kysely<PaymentsTables>
 
 const STRAY_MAX = 100
 
-/** The rows of a merchant that do not go with its own terms, with the rates of exchange and with the answers of acquirers. */
+/** The rows of a merchant that contradict its terms, the exchange rates, or the answers of acquirers. */
 export async function listStrayTerms(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   return [
     ...(await listMixed(db, merchantId, 'transactions')),
@@ -35,8 +35,8 @@ function strayOf(table: StrayTerms['table'], id: string, message: string): Stray
 }
 
 /**
- * Whether an acquirer has rejected or not answered what a negative entry takes back, and was not less of it. One that was accepted
- * later was booked again.
+ * Whether an acquirer rejected, or did not answer, the operation that a negative entry takes back in full. An operation
+ * that was accepted later must be booked again.
  */
 const isRejection = sql`EXISTS (
   SELECT FROM ${sql.table('acquirer_operations')} o
@@ -55,18 +55,18 @@ const isRejection = sql`EXISTS (
     )
 )`
 
-/** Texts that are no number are none of a rate either. */
+/** A text that is no number is no rate either. */
 const rate = sql`CASE WHEN e.rate ~ '^[0-9]{1,20}([.][0-9]{1,10})?$' THEN e.rate::numeric END`
 
 /**
- * A capture is worth its amount at its rate, which is kept to ten places; of several captures at one rate each is a part of their
- * sum, and so within one unit of its own worth.
+ * The worth of a capture is its amount at its rate, which has ten places. Of several captures at one rate each is worth
+ * a share of their sum, so it is within one unit of its own worth.
  */
 const isWorth = sql`abs(
   e.gross - e.amount * ${rate} * ('1e' || ${exponent('m')} - ${exponent('t')})::numeric
 ) <= 1 + t.amount * ('1e' || ${exponent('m')} - ${exponent('t')} - 10)::numeric`
 
-/** One that was accepted after it had been taken back is worth what was taken back. */
+/** A capture that was accepted after it had been taken back is worth what was taken back. */
 const isBookedAgain = sql`e.gross = (
   SELECT -sum(r.gross) FROM ${sql.table('trail_entries')} r
   WHERE r.merchant_id = e.merchant_id AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
@@ -99,8 +99,8 @@ async function listUnfounded(db: Db, merchantId: string): Promise<readonly Stray
 }
 
 /**
- * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a rate on each day. Rates that an import has replaced since
- * are those of before, too: its audit row tells them.
+ * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a rate on each
+ * day. A rate that an import has replaced counts too: the audit row of the import names it.
  */
 async function listMisrated(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const found = (currency: RawBuilder<unknown>) => sql`

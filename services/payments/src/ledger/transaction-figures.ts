@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
-/** A transaction beside what its trail, its lines and its disputes come to. */
+/** A transaction beside the sums of its trail, its lines and its disputes. */
 export interface TransactionFigures {
   readonly id: string
   readonly successful: boolean
@@ -34,7 +34,7 @@ const PAGE = 500
 const sumOf = (column: string, condition: string) =>
   sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
 
-/** The figures of a merchant's transactions, a page at a time in memory. */
+/** The figures of a merchant's transactions. Memory holds one page. */
 export async function* streamFigures(db: Kysely<PaymentsTables>, merchantId: string) {
   for (let after = ''; ; ) {
     const rows = await listFigures(db, merchantId, after)
@@ -75,7 +75,7 @@ async function listFigures(
   return rows
 }
 
-/** What does not hold of a transaction: invariants 1 to 6, and 8 (reference: Invariants). */
+/** The broken invariants of a transaction, of 1 to 6 and 8 (reference: Invariants). */
 export function checkFigures(figures: TransactionFigures): readonly Finding[] {
   const { amount, pending, captured, refunded, voided, disputed, lost, trail_length: length } = figures
   const parts = [pending, captured, refunded, voided, disputed, lost]

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 
-/** What `ledger verify` has found of all merchants. */
+/** The result of `ledger verify` over all merchants. */
 export interface Verification {
   readonly merchants: number
   readonly links: number
@@ -12,14 +12,14 @@ export interface Verification {
 
 const ACTION = 'ledger.verified'
 
-/** Writes down what was found, for the gauge of every process. */
+/** Stores the result in the audit log, where the gauge of each process reads it. */
 export async function insertVerification(db: Kysely<PaymentsTables>, verification: Verification): Promise<void> {
   await insertOperatorAudit(db, { action: ACTION, payload: verification })
 }
 
 /**
- * Reports how many violations the last verification has found (`payments_ledger_imbalance`, which must be 0), and when that
- * was (`payments_ledger_verified_timestamp_seconds`). Both are 0 where there was none in the last month.
+ * Reports how many violations the last verification found (`payments_ledger_imbalance`, which must be 0), and when it
+ * ran (`payments_ledger_verified_timestamp_seconds`). Both are 0 when there was none in the last month.
  */
 export function observeLedger(meter: Meter, db: Kysely<PaymentsTables>): void {
   const imbalance = meter.createObservableGauge('payments_ledger_imbalance', {
@@ -30,7 +30,7 @@ export function observeLedger(meter: Meter, db: Kysely<PaymentsTables>): void {
   })
   meter.addBatchObservableCallback(
     async (result) => {
-      // Ids begin with their time: no older rows are looked at. A row of the future would hide all later ones.
+      // Ids begin with their time, so older rows are not read. A row from the future would hide all later rows.
       const { rows } = await sql<{ violations: number; seconds: number }>`
         SELECT (payload ->> 'violations')::int AS violations, extract(epoch FROM created)::float8 AS seconds
         FROM ${sql.table('audit')}

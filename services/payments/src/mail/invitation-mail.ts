@@ -1,8 +1,8 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 
-/** The mail of an invitation. Who is invited, where to and by whom is read when it is sent. */
+/** The job of an invitation mail. The job that sends it reads who is invited, by whom and where to. */
 export interface InvitationMailJob {
-  /** Opens the link. */
+  /** The secret part of the link. */
   readonly token: string
 }
 
@@ -13,8 +13,8 @@ export const invitationMailTask = defineTask<InvitationMailJob>('invitation_mail
 })
 
 /**
- * The text of the mail. It is the same for everybody but for the link: anybody can make an app and a merchant and invite a
- * stranger, so that no name that somebody chose may travel under the operator's sender. The page behind the link names them.
+ * The text of an invitation mail, the same for everybody except for the link. Anybody can make an app and a merchant
+ * and invite a stranger, so the mail contains no name that a client chose. The page behind the link shows the names.
  */
 export function invitationMail(link: string): { subject: string; text: string } {
   return {

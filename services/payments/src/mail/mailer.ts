@@ -1,7 +1,7 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import type { Transporter } from 'nodemailer'
 
-/** A mail of plain text. */
+/** A plain-text mail. */
 export interface Mail {
   /** One validated address. */
   readonly to: string
@@ -11,9 +11,9 @@ export interface Mail {
 
 /** Sends mails by SMTP. */
 export interface Mailer {
-  /** @throws when the server does not take it */
+  /** @throws Error when the server does not accept the mail */
   send(mail: Mail): Promise<void>
-  /** Throws unless the server answers. */
+  /** @throws Error when the server does not answer */
   check(): Promise<void>
   close(): void
 }
@@ -22,16 +22,16 @@ export interface MailerConfig {
   /** `smtp://user:password@host:port`, or `smtps://…` for TLS from the first byte. */
   readonly url: string
   readonly from: string
-  /** Whether a server that offers no TLS gets no mail, and no password. */
+  /** Whether mails and the password are sent only to servers with TLS. */
   readonly requireTls: boolean
 }
 
-/** Mails by what became of them: sent, dropped, failed (for this time), waiting (without a server). */
+/** Counts mails by outcome: sent, dropped, failed (this attempt), waiting (no server is set). */
 export function countMails(meter: Meter): Counter {
   return meter.createCounter('payments_mail_total', { description: 'Mails by what became of them' })
 }
 
-/** Why the server did not take a mail, without its own words, which may name the address. */
+/** Why the server did not accept a mail, without the server's words, which may contain the address. */
 export function smtpReason(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return {}
   return {
@@ -51,7 +51,7 @@ export function createMailer({ url, from, requireTls }: MailerConfig): Mailer {
   }
   return {
     send: async ({ to, subject, text }) => {
-      // An object: within a text, a comma would begin a second address.
+      // As an object: in a string, a comma would begin a second address.
       await (await open()).sendMail({ from, to: { name: '', address: to }, subject, text })
     },
     check: async () => {
@@ -61,14 +61,14 @@ export function createMailer({ url, from, requireTls }: MailerConfig): Mailer {
   }
 }
 
-/** In the URL itself: what the URL says holds before any option, `requireTLS=false` too. */
+/** Sets the option in the URL, because the URL overrides options: even `requireTLS=false` in it. */
 function withTlsRequired(url: string): string {
   const address = new URL(url)
   address.searchParams.set('requireTLS', 'true')
   return address.href
 }
 
-/** With the first mail: the library is large, and no start waits for it. */
+/** Loads the library with the first mail. It is large, and no start should wait for it. */
 async function openTransport(url: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer')
   return createTransport({ url, connectionTimeout: CONNECT_MS, greetingTimeout: CONNECT_MS, socketTimeout: IDLE_MS })

@@ -2,10 +2,10 @@ import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Rejection } from '../acquirers/operation-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 
-/** Tells a merchant that an operation was rejected. What it was is read when the mail is sent. */
+/** The job of a mail that tells a merchant of a rejected operation. The job that sends it reads the operation. */
 export interface RejectionMailJob {
   readonly merchantId: string
-  /** The trail entry. */
+  /** The id of the trail entry. */
   readonly operationId: string
 }
 
@@ -21,7 +21,7 @@ const TAKEN_BACK = {
   void: 'The amount is pending again. You can void it once more.',
 } as const
 
-/** The text of the mail: amounts and ids alone, nothing that an acquirer or anybody else has worded. */
+/** The text of the mail. It contains amounts and ids, and no words of an acquirer or a client. */
 export function rejectionMail(rejection: Rejection): { readonly subject: string; readonly text: string } {
   const { kind, status, transactionId, merchantId, amount, currency, balance, merchantCurrency } = rejection
   const cause = status === 'rejected' ? 'has rejected' : 'has not confirmed'

@@ -18,7 +18,7 @@ export const UserMemberView = z.object({
   pending: z.boolean(),
 })
 
-/** Fills the view of an app. */
+/** Makes the JSON of an app. */
 export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infer<typeof AppMemberView> {
   return {
     id,
@@ -28,7 +28,7 @@ export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infe
   }
 }
 
-/** Fills the view of a user. */
+/** Makes the JSON of a user. */
 export function viewUserMember({ id, email, name, pending, created }: UserMember): z.infer<typeof UserMemberView> {
   return { id, email, ...(name === null ? {} : { name }), created: created.toISOString(), pending }
 }

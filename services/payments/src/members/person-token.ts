@@ -11,15 +11,15 @@ import { serviceUnavailable } from '../errors.ts'
 export interface PersonTokenOptions {
   /** `https://auth.example.com/.well-known/jwks.json`. */
   readonly jwksUrl: string
-  /** The `iss` of its tokens. It gives nobody an address that is not verified. */
+  /** The `iss` of its tokens. Its service must verify email addresses. */
   readonly issuer: string
-  /** What their `aud` must name; undefined: tokens for any audience are taken. */
+  /** The required `aud`. Undefined: any audience. */
   readonly audience?: string | undefined
   /** The only clock. */
   readonly now: () => Date
 }
 
-/** The verified e-mail address of the person that a token speaks for; undefined when the token is not good. */
+/** The verified email address of the person; undefined when the token is not good. */
 export type VerifyPersonToken = (token: string) => Promise<string | undefined>
 
 /** Asymmetric algorithms only: whoever checks tokens with a shared secret can also make them. */

@@ -34,12 +34,12 @@ type JudgedRow = { verdict: Verdict; identity_id: string | null } & (MerchantCol
 const columns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
   m.company_number, m.iban, m.claim, m.pricing, m.tds_mode, m.created, b.balance`
 
-/** A merchant, once it was found. */
+/** A merchant with the verdict on access. */
 export interface JudgedMerchant extends Judged {
   readonly merchant: Merchant | undefined
 }
 
-/** Values are null when only access is to be checked. */
+/** `merchant` is null when only access is checked. */
 export interface CreateInput {
   readonly caller: Caller
   readonly merchant: NewMerchant | null
@@ -54,7 +54,7 @@ const createQuery = prepare(
     CROSS JOIN (SELECT 0::bigint AS balance) b`,
 )
 
-/** Makes a merchant with its balance, and its maker a member. */
+/** Makes a merchant with its balance. The caller becomes a member. */
 export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: CreateInput): Promise<JudgedMerchant> {
   const values = merchant && { ...merchant, company_number: merchant.companyNumber }
   return toJudgedMerchant(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
@@ -78,7 +78,7 @@ export async function readMerchant(
   return toJudgedMerchant(await lanes.read.one(readQuery, input))
 }
 
-/** Changes are null when only access is to be checked; `fixed` are members that must equal the stored ones, by path. */
+/** `changes` is null when only access is checked. `fixed` must equal the stored members, by path. */
 export interface UpdateInput {
   readonly caller: Caller
   readonly merchantId: string
@@ -97,7 +97,7 @@ const updateQuery = prepare(
     FROM ${sql.table('update_merchant')}(${callerRow(p)}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
 )
 
-/** Changes a merchant unless a fixed member differs; answers the paths of those. */
+/** Changes a merchant, unless a fixed member differs. `differing` are the paths of those that do. */
 export async function callUpdateMerchant(
   lanes: Lanes,
   { caller, ...input }: UpdateInput,
@@ -106,7 +106,7 @@ export async function callUpdateMerchant(
   return { verdict, identityId: identity_id, differing: differing ?? [] }
 }
 
-/** Which merchants of which identity; `limit` 0 when only access is to be checked. */
+/** Which merchants of which identity. `limit` is 0 when only access is checked. */
 export interface ListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly identityId: string
   /** Only test merchants, or only live ones. */
@@ -139,7 +139,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
   )
 }
 
-/** The page of those that an app or a user belongs to. Each has its own bound: sorted together they would all be read. */
+/** One page for apps and one for users: PostgreSQL would read all rows to sort them together. */
 function ofMember(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListInput): ReturnType<typeof sql> {
   const memberId = sql`s.${sql.id(`${noun}_id`)}`
   return sql`(
@@ -169,7 +169,7 @@ function toJudgedMerchant(row: JudgedRow): JudgedMerchant {
 
 function toMerchant(row: JudgedRow): Merchant | undefined {
   if (row.id === null) return undefined
-  // Each by its name: a rest of the row costs more than all of them.
+  // Members one by one: a rest of the row takes longer than all of them.
   return {
     id: row.id,
     key: row.key,
@@ -190,13 +190,13 @@ function toMerchant(row: JudgedRow): Merchant | undefined {
   }
 }
 
-/** `seconds` is null when only access is to be checked. */
+/** `seconds` is null when only access is checked. */
 export interface AdvanceInput extends CallerColumns {
   readonly merchantId: string
   readonly seconds: number | null
 }
 
-/** `now` is what the clock says after it. `isTooFar`: it would run more than 100 years ahead, and was not moved. */
+/** `now` is the new time. `isTooFar`: it would be more than 100 years ahead, so nothing changed. */
 export interface AdvancedClock extends Judged {
   readonly now: Date | null
   readonly isTooFar: boolean
@@ -227,12 +227,12 @@ export interface OperatorChange {
   readonly iban?: string
 }
 
-/** The same as it is afterwards. */
+/** What an operator may decide, after the change. */
 export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsMode'> & {
   readonly acquirer: string | null
 }
 
-/** Changes a merchant, records the change in its chain and writes an event. @throws Error when there is no such merchant */
+/** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
 export async function changeMerchant(
   db: Kysely<PaymentsTables>,
   id: string,

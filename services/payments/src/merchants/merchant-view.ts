@@ -3,7 +3,7 @@ import type { Merchant } from './merchant.ts'
 
 const MoneyView = z.object({ currency: z.string(), amount: z.int() })
 
-/** A merchant on the wire, the same in lists and alone (reference: Merchant object). */
+/** The JSON of a merchant, the same in lists and alone (reference: Merchant object). */
 export const MerchantView = z.object({
   id: z.string(),
   key: z.string(),
@@ -29,7 +29,7 @@ export const MerchantView = z.object({
   tds: z.object({ mode: z.enum(['attempt', 'full']) }),
 })
 
-/** Fills the view. Members that are undefined are left out of the JSON. */
+/** Makes the JSON of a merchant. JSON leaves out undefined members. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
   const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban } = merchant
   const { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid } = merchant.claim
@@ -46,7 +46,7 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
     company: { country, number: companyNumber ?? undefined },
     bank: iban === null ? undefined : { iban },
     created: merchant.created.toISOString(),
-    // A balance is bounded far below 2^53 by the bounds of amounts; the wire carries JSON numbers.
+    // The bounds of amounts keep a balance far below 2^53, so a JSON number is exact.
     balance: Number(merchant.balance),
     claim: { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid },
     pricing: {

@@ -9,17 +9,20 @@ export interface Claim {
   readonly canVoid: boolean
 }
 
-/** Fees of a merchant: `rate` in basis points of a capture, `flat` for each capture, `dispute` for each lost one. */
+/**
+ * The fees of a merchant: `rate` in basis points of each capture, `flat` for each capture, `dispute` for each lost
+ * dispute.
+ */
 export interface Pricing {
   readonly rate: number
   readonly flat: Money
   readonly dispute: Money
 }
 
-/** A merchant as it is kept. */
+/** A merchant as it is stored. */
 export interface Merchant {
   readonly id: string
-  /** The public key of payment links and checkouts; it never authenticates. */
+  /** The public key of payment links and checkouts. It does not authenticate. */
   readonly key: string
   readonly name: string | null
   readonly currency: string
@@ -38,7 +41,7 @@ export interface Merchant {
   readonly created: Date
 }
 
-/** The values that a new merchant brings; the database adds id, key, tag and time. */
+/** The values of a new merchant. The database adds id, key, tag and time. */
 export type NewMerchant = Pick<
   Merchant,
   | 'name'
@@ -54,7 +57,7 @@ export type NewMerchant = Pick<
   | 'pricing'
 >
 
-/** What a merchant may do until an operator withholds it. Transfers to cards are not offered. */
+/** The permissions of a new merchant. Transfers to cards are not offered. */
 export const DEFAULT_CLAIM: Claim = {
   canChargeCard: true,
   canSaveCard: true,
@@ -64,7 +67,7 @@ export const DEFAULT_CLAIM: Claim = {
   canVoid: true,
 }
 
-/** A change of a merchant: a member that is absent stays; `name: null` removes the name. */
+/** A change of a merchant. Absent members stay; `name: null` removes the name. */
 export interface MerchantChanges {
   readonly name?: string | null | undefined
   readonly email?: string | undefined

@@ -10,13 +10,13 @@ const LANGUAGE = 'en'
 interface Shown {
   readonly state: ChallengeState
   readonly challenge: OpenChallenge
-  /** In which the amount is written. */
+  /** The locale of the amount. */
   readonly locale: string
-  /** The sealed text that the page came with. */
+  /** The sealed state of the challenge, which the form sends back. */
   readonly text: string
 }
 
-/** The page on which a cardholder approves or declines a payment. It needs no script (reference: Simulated bank). */
+/** The page on which a customer approves or declines a payment. It needs no script (reference: Simulated bank). */
 export function bankPage({ state, challenge, locale, text }: Shown): string {
   const facts: readonly (readonly [string, string])[] = [
     ['Shop', challenge.merchant],
@@ -37,12 +37,12 @@ export function bankPage({ state, challenge, locale, text }: Shown): string {
   )
 }
 
-/** A card that is only verified has nothing to pay. */
+/** A card that is only verified pays nothing. */
 function amountOf(money: Money, locale: string): string {
   return money.amount === 0 ? 'Nothing now' : formatLocalMoney(money, locale)
 }
 
-/** Tells the shop that a step is done; people see it for a moment, or where no script runs. */
+/** Tells the page of the shop that a step is done. Customers see this page for a moment, or when no script runs. */
 export function concludingPage(hints: readonly string[], origin: string): string {
   const main = html`
 <h1>Done</h1>
@@ -50,12 +50,12 @@ export function concludingPage(hints: readonly string[], origin: string): string
   return page('Done', main, '/assets/conclude.js')
 }
 
-/** A frame that tells nothing, as one of a bank that does not answer. */
+/** The frame of a bank that does not answer. */
 export function silentPage(): string {
   return page('No answer', html`<p>This bank does not answer.</p>`)
 }
 
-/** The cardholder has answered too late, and is led back. */
+/** The customer has answered too late. The page leads back to the shop. */
 export function latePage(returnUrl: string | null): string {
   return page(
     'Too late',
@@ -66,14 +66,14 @@ ${returnUrl === null ? html`<p>Go back to the shop and begin again.</p>` : back(
 }
 
 /**
- * The cardholder has answered, and goes back to the shop by a link that names its host. Anybody can have this page lead anywhere:
- * whoever opens it decides.
+ * The customer has answered, and returns to the shop by a link that names its host. Anybody can make this page name any
+ * host, so it does not redirect by itself.
  */
 export function returnPage(returnUrl: string): string {
   return page('Done', html`<h1>Done</h1>${back(returnUrl)}`)
 }
 
-/** The page was opened in a way that it cannot know. */
+/** The page was opened without a state that it knows. */
 export function lostPage(): string {
   return page(
     'Unknown payment',

@@ -1,4 +1,4 @@
-/** Text that is HTML already; everything else is escaped on its way into a template. */
+/** Text that is HTML. Templates escape everything else. */
 export interface Html {
   readonly html: string
 }
@@ -14,8 +14,8 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * A template whose values are text unless they are HTML themselves: html`<p>${name}</p>` is safe for any name, in elements and
- * in quoted attributes. Undefined is nothing.
+ * Makes HTML. Values that are not HTML are escaped, so html`<p>${name}</p>` is safe for any name, in elements and in
+ * quoted attributes. Undefined becomes nothing.
  */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return { html: texts.reduce((made, text, i) => made + write(parts[i - 1]) + text) }

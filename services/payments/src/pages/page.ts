@@ -2,20 +2,20 @@ import { type Html, html } from './html.ts'
 
 /** A page for people. */
 export interface Page {
-  /** Its name in the browser, and its heading unless `main` has one of its own. */
+  /** The title in the browser, and the heading unless `main` has one. */
   readonly title: string
   /** BCP 47. */
   readonly language: string
   readonly main: Html
-  /** Path of the script that it needs, of the same origin. */
+  /** Path of its script, on the same origin. */
   readonly script?: string | undefined
-  /** Path of a style beside that of all pages. */
+  /** Path of a style beside the one that all pages have. */
   readonly style?: string | undefined
-  /** What else stands in its head. */
+  /** More elements of its head. */
   readonly head?: Html | undefined
 }
 
-/** The text of a page. Everything that it loads comes from the origin that it came from. */
+/** Writes a page. It loads everything from its own origin. */
 export function renderPage({ title, language, main, script, style, head }: Page): string {
   return html`<!doctype html>
 <html lang="${language}">
@@ -39,17 +39,17 @@ ${main}
 `.html
 }
 
-/** What beside itself a page may reach. */
+/** What else a page may reach than its own origin. */
 export interface PageReach {
-  /** Origins that forms may lead to, a redirect after them too. */
+  /** Origins that forms may lead to, also by redirects. */
   readonly formTargets?: readonly string[]
-  /** Origins that its script may call, and whose pages it may show in a frame. */
+  /** Origins that its script may call, and whose pages it may frame. */
   readonly partners?: readonly string[]
-  /** Who may show the page in a frame; nobody by default. */
+  /** Who may frame the page. By default nobody. */
   readonly frameAncestors?: "'none'" | '*'
 }
 
-/** The headers of a page: it loads from its own origin alone, and its address is told to nobody. */
+/** The headers of a page. It loads from its own origin only, and its address is sent to nobody. */
 export function pageHeaders(reach: PageReach = {}): Record<string, string> {
   const { formTargets = [], partners, frameAncestors = "'none'" } = reach
   const policy = [

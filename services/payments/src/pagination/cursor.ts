@@ -6,7 +6,7 @@ export interface PageRequest {
   readonly after?: string | undefined
 }
 
-/** A page as a query wants it: `above < id < below`, in `order`, at most `limit`. */
+/** A page for a query: `above < id < below`, in `order`, at most `limit` rows. */
 export interface PageBounds {
   readonly limit: number
   readonly above: string
@@ -14,7 +14,7 @@ export interface PageBounds {
   readonly order: 'newest-first' | 'oldest-first'
 }
 
-/** The page of a request that is already refused: its access is checked all the same. */
+/** The empty page of a request that is already refused. Its access is still judged. */
 export const NO_PAGE: PageRequest = { limit: 0 }
 
 /** Less than every id. */
@@ -23,8 +23,8 @@ export const LOWEST = ''
 export const HIGHEST = 'g'
 
 /**
- * Bounds and order of a page. The order is reversed only when `after` stands alone. A cursor is compared by value, so any
- * 24 hexadecimal digits will do (reference: Pagination).
+ * The bounds and order of a page. The order is reversed when `after` is given without `before`. Ids are compared by
+ * value, so a cursor need not name an existing object (reference: Pagination).
  */
 export function pageBounds({ limit, before, after }: PageRequest): PageBounds {
   return {

@@ -16,35 +16,39 @@ interface BelowColumns {
 export type JudgedRow<Columns extends BelowColumns> = {
   readonly verdict: Verdict
   readonly identity_id: string | null
-  /** How many rows the page has, where it may be cut. */
+  /** How many rows the page has, where the list is read in pieces. */
   readonly found?: number | null
 } & (Columns | { readonly id: null })
 
-/** A page of one merchant's rows; `merchantId` is null when the request names none, `limit` 0 when access alone is checked. */
+/**
+ * Which page of the rows of one merchant. `merchantId` is null when the request names no merchant; `limit` is 0 when
+ * only access is checked.
+ */
 export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly merchantId: string | null
   /** Only rows of test merchants, or only of live ones. */
   readonly test: boolean | undefined
 }
 
-/** Where rows lie, and what is selected of a row that is called `r` and of what is joined to it. */
+/** The table, whose row is called `r`, and what is selected of the row and of its joins. */
 export interface BelowSource {
   readonly table: string
   readonly columns: RawBuilder<unknown>
   readonly join?: RawBuilder<unknown>
-  /** How many entries hang on a row, where they do. A list is read in pieces then. */
+  /** How many entries belong to a row, as an expression. A list with entries is read in pieces. */
   readonly entries?: RawBuilder<unknown>
 }
 
-/** The queries of a list, by its order. */
+/** The query of a list for each order. */
 export interface BelowList<Input extends BelowListInput, Columns extends BelowColumns> {
   readonly 'newest-first': PreparedQuery<Input, JudgedRow<Columns>>
   readonly 'oldest-first': PreparedQuery<Input, JudgedRow<Columns>>
 }
 
 /**
- * Declares a list of rows below a merchant, for its members. One statement judges and reads; the primary key bounds it.
- * @param condition what else must hold of a row, from the members of the input
+ * Declares a list of rows below a merchant, which its members may read. One statement judges access and reads. The
+ * primary key bounds its work.
+ * @param condition what else must hold of a row
  */
 export function listBelowMerchant<Input extends BelowListInput, Columns extends BelowColumns>(
   name: string,
@@ -76,7 +80,10 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
   return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
 }
 
-/** The rows of a page whose entries are few enough together, and the first in any case; `found` tells how many there were. */
+/**
+ * The first rows of a page whose entries are few enough together, and the first row in any case. `found` counts the
+ * rows of the whole page.
+ */
 function cut(page: RawBuilder<unknown>, order: RawBuilder<unknown>, entries: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
       SELECT * FROM (
@@ -87,7 +94,7 @@ function cut(page: RawBuilder<unknown>, order: RawBuilder<unknown>, entries: Raw
       WHERE r.entries_before < ${sql.lit(PIECE.entries)}`
 }
 
-/** Declares the reading of one row below a merchant by its id, for the merchant's members. */
+/** Declares the query for one row below a merchant by its id, which the members of the merchant may read. */
 export function findBelowMerchant<Columns extends BelowColumns>(
   name: string,
   { table, columns, join = sql`` }: BelowSource,
@@ -106,7 +113,7 @@ export function findBelowMerchant<Columns extends BelowColumns>(
   )
 }
 
-/** The verdict of a list and its rows. */
+/** Reads a page, with the verdict on its access. */
 export async function readBelow<Input extends BelowListInput, Columns extends BelowColumns>(
   lanes: Lanes,
   list: BelowList<Input, Columns>,
@@ -114,10 +121,11 @@ export async function readBelow<Input extends BelowListInput, Columns extends Be
 ): Promise<Judged & Piece<Columns>> {
   const read = (lane: Lane, limit = input.limit) => lane.all(list[order], { ...input, limit } as unknown as Input)
   if (lanes.lagging === lanes.read) return judgedRows(await read(lanes.read))
-  // Rows may lag behind. Who may see them may not: a key that was revoked a moment ago would still be good on a standby.
+  // The rows may come from a standby that lags behind. Access may not: there a key that was revoked a moment ago would
+  // still be good.
   const [judged, found] = (await Promise.all([read(lanes.read, 0), read(lanes.lagging)])).map(judgedRows<Columns>)
   if (judged?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: judged.identityId }
-  // The key or the merchant is so new that the standby does not know it yet.
+  // The standby does not know the key or the merchant yet, because they are new.
   return judgedRows(await read(lanes.read))
 }
 

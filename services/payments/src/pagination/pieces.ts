@@ -1,12 +1,15 @@
-/** What one statement reads of a list at most, so that none keeps others waiting for long: rows, and entries that hang on them. */
+/**
+ * How much one statement reads of a list, so that no statement keeps others waiting for long: rows, and the entries
+ * that belong to them.
+ */
 export const PIECE = { rows: 100, entries: 500 } as const
 
-/** Reads so many rows, or entries of them, when their turn has come. */
+/** Calls `read` when it is the client's turn. `size` is the number of rows or entries. */
 export type InTurn = <T>(size: number, read: () => Promise<T>) => Promise<T>
 
 /** Rows of a page, in its order. */
 export interface Piece<Row> {
   readonly rows: readonly Row[]
-  /** Whether more of the page follow. */
+  /** Whether the page has more rows. */
   readonly isCut: boolean
 }

@@ -1,6 +1,6 @@
 /**
- * The exact text of an answer. One object, and every error, is one line that ends in a newline. A list has one element a
- * line: the official Node client parses line by line and would deliver another number of items (reference: Layout of answers).
+ * The exact text of an answer. An object or an error is one line that ends in a newline. A list has one element a line,
+ * because the official Node client parses line by line (reference: Layout of answers).
  */
 export function layOut(payload: unknown, status: number): string {
   if (!Array.isArray(payload) || status >= 400) return `${JSON.stringify(payload)}\n`

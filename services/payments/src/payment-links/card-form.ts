@@ -5,10 +5,10 @@ import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
 export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
 export type CardField = (typeof CARD_FIELDS)[number]
 
-/** What a customer has written into the form. */
+/** What a customer has typed into the form. */
 export type CardInput = Readonly<Record<CardField, string>>
 
-/** A card as it was written, digits alone. */
+/** A typed card, with digits only. */
 export interface WrittenCard {
   readonly number: string
   readonly expiry: CardExpiry
@@ -24,7 +24,7 @@ const CODE = /^\d{3}$/
 const EXPIRY = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/
 const CENTURY = 2_000
 
-/** Reads the form. Whether there is such a card is for others to say. */
+/** Reads the form. Whether the card exists is not checked here. */
 export function readCardInput(input: CardInput, now: Date): WrittenCard | { readonly flaws: FieldFlaws } {
   const number = input.number.replaceAll(/[\s-]/g, '')
   const code = input.code.trim()
@@ -43,7 +43,7 @@ function readExpiry(text: string): CardExpiry | undefined {
   return month === undefined ? undefined : { month: Number(month), year: CENTURY + Number(year) }
 }
 
-/** A card that was tokenised, and how far its payment has come: what the script of the page hands over when it is done. */
+/** A tokenised card and the state of its payment, which the script of the page submits at the end. */
 export const TokenisedCard = z.object({
   number: z.string().max(1_024),
   code: z.string().max(1_024),
@@ -52,7 +52,7 @@ export const TokenisedCard = z.object({
 })
 export type TokenisedCard = z.output<typeof TokenisedCard>
 
-/** Undefined unless the text is JSON of such a card. */
+/** Reads such a card from JSON. Undefined for any other text. */
 export function readTokenisedCard(text: string): TokenisedCard | undefined {
   try {
     return TokenisedCard.safeParse(JSON.parse(text)).data

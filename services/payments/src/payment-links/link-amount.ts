@@ -1,16 +1,16 @@
 import { currencyExponent } from '../money/currencies.ts'
 import { type Decimal, readDecimal } from '../money/decimal.ts'
 
-/** Why no amount can be made of a text. */
+/** Why a text is no amount. */
 export type AmountFlaw = 'invalid' | 'too-large'
 /** Minor units. */
 export type ReadAmount = { readonly amount: number } | { readonly flaw: AmountFlaw }
 
-/** Of an amount as people type it. */
+/** The most characters of a typed amount. */
 export const TYPED_LENGTH_MAX = 40
 const AMOUNT_MAX = 999_999_999_999n
 const VALUE = /^[0-9]{1,12}(?:\.[0-9]+)?$/
-/** Whole and decimals: no groups, or groups of three by the other separator. */
+/** The whole part and the decimals, without groups, or with groups of three by the other separator. */
 const TYPED = [
   /^(\d+)(?:[.,](\d+))?$/,
   /^(\d{1,3}(?:\.\d{3})+)(?:,(\d+))?$/,
@@ -23,8 +23,8 @@ export function readValue(value: string, currency: string): ReadAmount {
 }
 
 /**
- * Reads an amount as people type it: with a point or a comma before the decimals. What could be decimals or a group of
- * thousands is taken for decimals, and refused where the currency has fewer, so that nobody pays a thousand times too much.
+ * Reads a typed amount, with a point or a comma before the decimals. A separator that could mean either counts as
+ * decimals, and is refused where the currency has fewer. So nobody pays a thousand times too much.
  */
 export function readTypedAmount(text: string, currency: string): ReadAmount {
   const typed = text.replaceAll(/[\s'’]/g, '')

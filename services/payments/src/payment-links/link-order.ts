@@ -2,7 +2,9 @@ import type { Order } from '../checkout/payment-body.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import type { PayableLink } from './link.ts'
 
-/** The order of a link without its card: the script of the page completes it and sends it (reference: Payment page). */
+/**
+ * The order of a link without its card. The script of the page adds the card and sends it (reference: Payment page).
+ */
 export function orderOfLink({ payee, money: { currency, amount }, reference, text, redirect, recurring }: PayableLink) {
   const custom = { ...(reference === undefined ? {} : { reference }), ...(text === undefined ? {} : { text }) }
   return {

@@ -8,12 +8,12 @@ import type { PageLocale } from './locale.ts'
 import type { Receipt } from './receipt.ts'
 import { type Say, speak, type TextName } from './texts.ts'
 
-/** A page of payment links, in a language. */
+/** Writes a page of payment links in a language. */
 export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'style'>): string {
   return renderPage({ ...page, language: locale.language, style: '/assets/pay.css' })
 }
 
-/** What stands above every form: who is paid, how much, and what for. */
+/** The part above each form: who is paid, how much and for what. */
 export function summary(
   { payee, money, text }: Pick<PaymentLink, 'payee' | 'money' | 'text'>,
   { tag }: PageLocale,
@@ -32,7 +32,7 @@ function testNotice(test: boolean, say: Say): Html | undefined {
   return test ? html`<p class="notice">${say('test')}</p>` : undefined
 }
 
-/** The end of a payment whose link names no page to return to. */
+/** The page after a payment whose link names no page to return to. */
 export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   const say = speak(locale.language)
   const { merchant, money, reference, last4, transactionId, paid, test } = receipt
@@ -58,8 +58,9 @@ ${DONE_MARK}
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
 
 /**
- * Leads to the page that the link names. No form leads there, since the policy of forms would have to allow any origin. Anybody
- * can make a test merchant: its page goes nowhere by itself, and names the host.
+ * Leads to the page that the link names. A link leads there and no form, because a policy for forms would have to allow
+ * any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and names
+ * the host.
  */
 export function returnPage(
   redirect: string,
@@ -84,7 +85,7 @@ ${DONE_MARK}
   })
 }
 
-/** There is nothing to pay under the link. */
+/** The link leads to no payment. */
 export function problemPage(problem: TextName, locale: PageLocale): string {
   const say = speak(locale.language)
   return renderLinkPage(locale, {
@@ -96,7 +97,7 @@ export function problemPage(problem: TextName, locale: PageLocale): string {
   })
 }
 
-/** Something else went wrong than the link, and money may have been paid. `again` leads back to the link. */
+/** Something other than the link failed, and money may have been paid. `again` leads back to the link. */
 export function troublePage(advice: TextName, again: string | undefined, locale: PageLocale): string {
   const say = speak(locale.language)
   return renderLinkPage(locale, {
@@ -110,7 +111,7 @@ ${again === undefined ? undefined : html`<p><a href="${again}">${say('startAgain
 
 const FLAWS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
 
-/** Asks for the amount where the link has none (reference: Amount page). */
+/** Asks for the amount, when the link has none (reference: Amount page). */
 export function amountPage(
   { link, typed, flaw }: { readonly link: PaymentLink; readonly typed: string; readonly flaw: AmountFlaw | undefined },
   locale: PageLocale,

@@ -17,38 +17,41 @@ export type LinkProblem =
   | 'text'
   | 'unavailable'
 
-/** A link under which a payment can be made. */
+/** A link that can be paid. */
 export interface PaymentLink {
   readonly payee: LinkPayee
   readonly currency: string
-  /** Undefined where the customer is to say how much, because the link does not, or not well. */
+  /** Undefined when the customer is asked for the amount, because the link has none or a malformed one. */
   readonly money: Money | undefined
   readonly amountFlaw: AmountFlaw | undefined
-  /** For the merchant alone. */
+  /** For the merchant. */
   readonly reference: string | undefined
-  /** For the customer to read. */
+  /** For the customer. */
   readonly text: string | undefined
-  /** Where the customer is led after the payment. */
+  /** Where the customer goes after the payment. */
   readonly redirect: string | undefined
   /** Whether the card may be charged again. */
   readonly recurring: boolean
-  /** The parameters as they were given. */
+  /** The query of the link. */
   readonly query: string
 }
 
-/** One that says how much. */
+/** A link with an amount. */
 export type PayableLink = PaymentLink & { readonly money: Money }
 
 export function isPayable(link: PaymentLink): link is PayableLink {
   return link.money !== undefined
 }
 
-/** Of the parameters, as a form carries them. */
+/** The most characters of the query that a form carries. */
 export const QUERY_LENGTH_MAX = 8_192
 const TEXT_LENGTH_MAX = 255
 const REDIRECT_LENGTH_MAX = 2_048
 
-/** Judges the parameters of a link whose payee was found. Of repeated ones the first counts (reference: Parameters of a link). */
+/**
+ * Reads the parameters of a link whose merchant was found. The first of repeated parameters counts (reference:
+ * Parameters of a link).
+ */
 export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink | LinkProblem {
   const { test, value, reference, text, redirect, recurring } = firstOf(query)
   if (payee.test !== (test === '1')) return payee.test ? 'test-only' : 'live-only'
@@ -71,13 +74,13 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
   }
 }
 
-/** Why no payment can begin under a link now. One that has ended is told all the same. */
+/** Why no new payment can begin under a link. A payment that has ended is still shown. */
 export function closedBy({ payee }: PaymentLink): LinkProblem | undefined {
   if (!payee.canPay) return 'unavailable'
   return payee.hasRate ? undefined : 'currency'
 }
 
-/** The currency that a link names, listed or not. */
+/** The currency that a link names, whether or not it is listed. */
 export function currencyOf(query: URLSearchParams): string | undefined {
   return query.get('currency')?.trim() || undefined
 }
@@ -91,14 +94,14 @@ function isShortText(text: string | undefined): boolean {
   return text === undefined || (text.length <= TEXT_LENGTH_MAX && isStorable(text))
 }
 
-/** Anybody can write a link: one of a live merchant leads back to no other site than that of the merchant. */
+/** Anybody can write a link, so the link of a live merchant returns only to the site of that merchant. */
 function isRedirect(text: string, { test, website }: LinkPayee): boolean {
   const url = URL.parse(text)
   const isAddress = text.length <= REDIRECT_LENGTH_MAX && isHttpUrl(text) && url?.username === '' && url.password === ''
   return isAddress && (test || sharesSite(text, website))
 }
 
-/** Where a customer goes after the payment: the redirect of the link, with the transaction at the end of its query. */
+/** Where a customer goes after the payment: the redirect of the link, with the transaction added to its query. */
 export function redirectAfter(redirect: string, transactionId: string): string {
   const [, address = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(redirect) ?? []
   const separator = address.includes('?') ? (/[?&]$/.test(address) ? '' : '&') : '?'

@@ -1,7 +1,7 @@
 import { preferredLanguages } from '../pages/local-money.ts'
 import { type Language, texts } from './texts.ts'
 
-/** In which language a page speaks, and how it writes amounts and dates. */
+/** The language of a page, and how it writes amounts and dates. */
 export interface PageLocale {
   readonly language: Language
   /** BCP 47; its language is `language`. */
@@ -9,11 +9,13 @@ export interface PageLocale {
 }
 
 const LOCALE = /^([a-z]{2,3})(?:[_-]([a-z]{2}|\d{3}))?$/i
-/** Both written standards of Norwegian, as far as we write it. */
+/** Both written standards of Norwegian get the same texts. */
 const NORWEGIAN = new Set(['no', 'nn'])
 const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
 
-/** The locale of the link, else the best that the browser asks for, else English (reference: Parameters of a link). */
+/**
+ * The locale of the link, else the best one that the browser asks for, else English (reference: Parameters of a link).
+ */
 export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
   const wishes = [wanted ?? '', ...preferredLanguages(acceptLanguage)]
   for (const wish of wishes) {
@@ -23,7 +25,7 @@ export function choosePageLocale(wanted: string | null, acceptLanguage: string |
   return FALLBACK
 }
 
-/** `da`, `da_DK`, `da-DK` or `es-419`, if its language is one of the page's. */
+/** Reads `da`, `da_DK`, `da-DK` or `es-419`. Undefined when the page does not have the language. */
 function readLocale(text: string): PageLocale | undefined {
   const [, given = '', region] = LOCALE.exec(text) ?? []
   const code = given.toLowerCase()

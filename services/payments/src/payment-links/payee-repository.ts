@@ -3,7 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type RateState, rateState } from '../money/exchange-repository.ts'
 
-/** The merchant of a link, as its page shows it. */
+/** The merchant of a link, for its page. */
 export interface LinkPayee {
   /** Its public key. */
   readonly key: string
@@ -12,9 +12,9 @@ export interface LinkPayee {
   readonly website: string
   readonly test: boolean
   readonly currency: string
-  /** Whether it takes card payments at all, and the rate of the link's currency is recent enough for live ones. */
+  /** Whether the merchant takes card payments, and for live ones the rate of the link's currency is recent. */
   readonly canPay: boolean
-  /** Whether the link's currency can be exchanged into the merchant's. */
+  /** Whether the link's currency has an exchange rate to the merchant's. */
   readonly hasRate: boolean
 }
 
@@ -47,7 +47,7 @@ const payeeQuery = prepare(
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The merchant whose public key a link has; `acquirers` are those that live merchants may have. */
+/** Finds the merchant by the public key of a link. `acquirers` are the names that live merchants may have. */
 export async function findLinkPayee(
   lanes: Lanes,
   link: LinkKey,
@@ -67,7 +67,7 @@ export async function findLinkPayee(
   }
 }
 
-/** A website may be kept as a URL or as a host alone. */
+/** A website may be stored as a URL or as a host. */
 function hostOf(website: string): string {
   return URL.parse(website)?.host || website
 }

@@ -8,21 +8,21 @@ import type { PageLocale } from './locale.ts'
 import { type Refusal, refusalTable } from './refusal.ts'
 import { type Say, speak, type TextName } from './texts.ts'
 
-/** What the page is made of. */
+/** The content of the page. */
 export interface PaymentPage {
   readonly link: PayableLink
-  /** Names this rendering: what is sent from it pays once. */
+  /** Names this rendering of the page. A card that it submits pays once. */
   readonly pageId: string
   /** Address of the checkout. */
   readonly api: string
-  /** As it was typed; number and code are never shown again. */
+  /** As typed. Number and code are never shown again. */
   readonly expiry: string
   readonly flaws: FieldFlaws
-  /** Why the payment before was refused. */
+  /** Why the previous payment was refused. */
   readonly refusal: Refusal | undefined
 }
 
-/** What the script says. */
+/** The texts of the script. */
 const SCRIPT_TEXTS = [
   'numberInvalid',
   'expiryInvalid',
@@ -35,7 +35,10 @@ const SCRIPT_TEXTS = [
   'approveFrame',
 ] as const satisfies readonly TextName[]
 
-/** The page on which a customer enters a card. Without its script the server takes the steps (reference: Payment page). */
+/**
+ * The page on which a customer enters a card. When its script does not run, the server takes the steps (reference:
+ * Payment page).
+ */
 export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const { link, pageId, api, refusal } = page
   const say = speak(locale.language)
@@ -98,7 +101,7 @@ function fieldsOf({ say, flaws, expiry }: Fields): readonly Html[] {
   })
 }
 
-/** Where the cardholder's bank asks for approval, opened by the script. */
+/** Where the customer's bank asks for approval. The script opens it. */
 function approvalDialog(say: Say): Html {
   return html`
 <dialog id="approval" aria-labelledby="approval-title">

@@ -16,18 +16,21 @@ export interface Receipt extends z.infer<typeof Content> {
   readonly paid: Date
 }
 
-/** A receipt as the address of its page carries it: whoever has the address sees it, and nobody can make one up. */
+/**
+ * A receipt sealed as text for the address of its page. Whoever has the address sees the receipt, and nobody can forge
+ * one.
+ */
 export function sealReceipt(frames: TextSeal, receipt: Omit<Receipt, 'paid'>, place?: CardPlace): string {
   return frames.seal(receipt, placeOf(place))
 }
 
-/** Undefined unless the text was made here, for this place. The id of a transaction tells when it was made. */
+/** Undefined unless this service sealed the text for this place. The id of a transaction tells when it was paid. */
 export function openReceipt(frames: TextSeal, text: string, place?: CardPlace): Receipt | undefined {
   const { data } = Content.safeParse(frames.open(text, placeOf(place)))
   return data && { ...data, paid: new Date(Number.parseInt(data.transactionId.slice(0, 8), 16) * 1_000) }
 }
 
-/** Where a card was entered, the receipt leads on to what the link names: there it is good for no other link. */
+/** Where a card was entered, the receipt redirects as its link says. It is not accepted under another link. */
 function placeOf(place: CardPlace | undefined): string {
   return place ? `receipt/${place.pageId}?${place.query}` : 'receipt'
 }

@@ -3,13 +3,16 @@ import statusCodes from '../transactions/status-codes.json' with { type: 'json' 
 import type { CardField } from './card-form.ts'
 import type { Say, TextName } from './texts.ts'
 
-/** What a customer is told of a refusal, and the field that it is about, if it is about one. */
+/** The text about a refusal, and the field that it concerns, if any. */
 export interface Refusal {
   readonly text: TextName
   readonly field?: CardField
 }
 
-/** By processing error. All others have a neutral text, as have faults of the merchant alone (reference: After the payment). */
+/**
+ * Texts by processing error. All others have a neutral text, as have faults of the merchant (reference: After the
+ * payment).
+ */
 const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
   [[3, 17, 29], { text: 'refusedNumber', field: 'number' }],
   [[4, 20], { text: 'refusedCode', field: 'code' }],
@@ -21,14 +24,14 @@ const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
 ]
 const BY_ERROR = new Map(REFUSALS.flatMap(([errors, refusal]) => errors.map((error) => [error, refusal] as const)))
 
-/** Codes of the checkout that stand for no processing error, or mean something else here. */
+/** Codes of the checkout without a processing error, or with another meaning here. */
 const BY_CODE = new Map<string, Refusal>(
-  // The tokens of this page are new: they have aged, or paid, while the customer was away.
+  // The tokens of this page were new, so they have expired or were spent while the customer was away.
   ['TOKEN_INVALID', 'PAYMENT_CHALLENGE_UNAVAILABLE'].map((code) => [code, { text: 'tooLong' }] as const),
 )
 const NEUTRAL: Refusal = { text: 'refusedOther' }
 
-/** What a customer is told of a status code. */
+/** The text about a status code. */
 export function refusalOf(statusCode: string): Refusal {
   const known = BY_CODE.get(statusCode)
   if (known || !isRefusal(statusCode)) return known ?? NEUTRAL
@@ -36,7 +39,7 @@ export function refusalOf(statusCode: string): Refusal {
   return (client ? BY_ERROR.get(code) : undefined) ?? NEUTRAL
 }
 
-/** What the script of the page tells by status code; of every other code, what is told of the empty one. */
+/** The texts of the script by status code. The empty code stands for all others. */
 export function refusalTable(
   say: Say,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {

@@ -11,16 +11,16 @@ import pl from './languages/pl.json' with { type: 'json' }
 import pt from './languages/pt.json' with { type: 'json' }
 import sv from './languages/sv.json' with { type: 'json' }
 
-/** What the page says in each of its languages. */
+/** The texts of the page in each language. */
 export const texts = { en, da, de, sv, nb, fi, fr, es, it, nl, pl, pt } as const satisfies Record<string, typeof en>
 
 export type Language = keyof typeof texts
 export type TextName = keyof typeof en
 
-/** Says a text, with values in place of its `{names}`. */
+/** Writes a text with values in place of its `{names}`. */
 export type Say = (name: TextName, values?: Readonly<Record<string, string>>) => string
 
-/** The voice of a language. */
+/** The function that writes texts of a language. */
 export function speak(language: Language): Say {
   return (name, values = {}) => texts[language][name].replaceAll(/\{(\w+)\}/g, (all, key: string) => values[key] ?? all)
 }

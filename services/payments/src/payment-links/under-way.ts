@@ -4,14 +4,14 @@ import { TokenisedCard } from './card-form.ts'
 
 const Content = z.object({ card: TokenisedCard, expiry: z.string() })
 
-/** A payment whose customer is with their bank, kept by the customer's own browser. */
+/** A payment whose customer is at the bank. The customer's browser keeps it, sealed. */
 export type UnderWay = z.output<typeof Content>
 
-/** Where a card was entered. It is given for no other page, and for no other link. */
+/** The page where the card was entered. It is not accepted for another page or another link. */
 export interface CardPlace {
   /** Names a rendering of the page. */
   readonly pageId: string
-  /** The parameters of its link. */
+  /** The query of its link. */
   readonly query: string
 }
 
@@ -19,7 +19,7 @@ export function sealUnderWay(frames: TextSeal, underWay: UnderWay, place: CardPl
   return frames.seal(underWay, placeOf(place))
 }
 
-/** Undefined unless the text was made here, for this place. */
+/** Undefined unless this service sealed the text for this place. */
 export function openUnderWay(frames: TextSeal, text: string, place: CardPlace): UnderWay | undefined {
   return Content.safeParse(frames.open(text, placeOf(place))).data
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { writeCsv } from '../ledger/csv.ts'
 import { type BankTransfer, type Debtor, writePain001 } from './pain-001.ts'
 
-/** What a batch of payouts tells the bank, always in the same words. */
+/** All that the files of a batch say. The same batch always makes the same files. */
 export interface BatchMessage {
   /** The id of the batch. */
   readonly id: string
@@ -18,7 +18,10 @@ export interface BankFile {
   readonly text: string
 }
 
-/** Euro as pain.001 under the id of the batch, the rest as CSV. The same batch gives the same files, byte by byte. */
+/**
+ * The files of a batch: payouts in euro as pain.001 under the id of the batch, the others as CSV. The same batch makes
+ * the same bytes.
+ */
 export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): readonly BankFile[] {
   const messageId = `payouts-${id}`
   const euro = transfers.filter(({ currency }) => currency === 'EUR')
@@ -30,7 +33,7 @@ export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): r
   ]
 }
 
-/** SHA-256 of all that the files of a batch say, however they are written. */
+/** SHA-256 of all that the files of a batch say, whatever their format. */
 export function digestBatch({ id, created, debtor, transfers }: BatchMessage): Buffer {
   const told = transfers.map(({ payoutId, merchantId, merchantName, iban, amount, currency }) => [
     payoutId,
@@ -46,14 +49,17 @@ export function digestBatch({ id, created, debtor, transfers }: BatchMessage): B
     .digest()
 }
 
-/** Files that are whole on the disk, under names that nobody takes for bank files. */
+/** Files that are whole on the disk, under names that no bank program takes. */
 export interface PreparedFiles {
-  /** Gives them their names. */
+  /** Renames the files to their final names. */
   publish(): Promise<void>
   discard(): Promise<void>
 }
 
-/** Writes files into a folder, for their owner alone: they name accounts. @throws Error when one cannot be written in full */
+/**
+ * Writes files into a folder, readable by their owner only, because they name accounts.
+ * @throws Error when a file cannot be written in full
+ */
 export async function prepareFiles(folder: string, files: readonly BankFile[]): Promise<PreparedFiles> {
   const part = ({ name }: BankFile) => join(folder, `.${name}.part`)
   const discard = async () => {
@@ -84,7 +90,7 @@ async function writeDurably(path: string, text: string): Promise<void> {
   }
 }
 
-/** So that the names outlive a power cut too. */
+/** Makes the new names survive a power cut. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {
@@ -96,7 +102,7 @@ async function syncFolder(folder: string): Promise<void> {
 
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
 
-/** Transfers that SEPA does not carry, for whoever makes them by other means. */
+/** The CSV of transfers that SEPA does not carry. */
 export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
   return writeCsv([
     HEADER,

@@ -1,4 +1,4 @@
-/** One transfer to a merchant's account. */
+/** A transfer to a merchant's account. */
 export interface BankTransfer {
   readonly payoutId: string
   /** Minor units of `currency`. */
@@ -21,15 +21,16 @@ export interface TransferMessage {
   readonly messageId: string
   readonly created: Date
   readonly debtor: Debtor
-  /** Euro alone, at least one. */
+  /** In euro. At least one. */
   readonly transfers: readonly BankTransfer[]
 }
 
 const NAME_LENGTH_MAX = 70
 
 /**
- * A credit transfer message for a bank: one message, one payment information, a transfer a payout. Numbers and sums of
- * transfers stand in it as control values. @see ISO 20022, pain.001.001.03; EPC SEPA Credit Transfer guidelines
+ * Writes a credit transfer message: one message, one payment information, one transfer for each payout. Counts and sums
+ * are control values.
+ * @see ISO 20022, pain.001.001.03; EPC SEPA Credit Transfer guidelines
  */
 export function writePain001({ messageId, created, debtor, transfers }: TransferMessage): string {
   const count = String(transfers.length)
@@ -84,7 +85,7 @@ function inEuro(cents: bigint): string {
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
-/** An element around its children, or around a text that is escaped. */
+/** An XML element around its children, or around text, which is escaped. */
 function element(name: string, content: string | readonly string[]): string {
   const inner =
     typeof content === 'string' ? content.replace(/[<>&]/g, (sign) => ENTITIES[sign] ?? sign) : content.join('')
@@ -93,9 +94,9 @@ function element(name: string, content: string | readonly string[]): string {
 
 const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
 
-/** What banks take in a text: the basic Latin set of the SEPA rulebooks. */
+/** Characters outside the basic Latin set of the SEPA rulebooks. */
 const ALLOWED = /[^A-Za-z0-9/\-?:().,'+ ]/g
-/** Letters that are not a plain letter with a mark. */
+/** Letters that Unicode does not split into a plain letter and a mark. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: 'ss',
   æ: 'ae',
@@ -109,8 +110,8 @@ const LETTERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * A text as it may stand in a bank file: letters without their marks, `&` as `+`, anything else that is not allowed as a
- * space. Never empty, never longer than `lengthMax`.
+ * The text as a bank file may contain it: letters without marks, `&` as `+`, other forbidden characters as spaces.
+ * Never empty, never longer than `lengthMax`.
  */
 export function toSepaText(text: string, lengthMax: number): string {
   const plain = [...text.normalize('NFKD')].map(toLatin).join('').replace(/\p{M}/gu, '').replaceAll('&', '+')

@@ -7,7 +7,7 @@ import type { BankTransfer, Debtor } from './pain-001.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** A payout in a batch. The account and the amount stay in the payout's own row. */
+/** A payout in a batch. Its account and its amount stay in the row of the payout. */
 interface BatchedPayout {
   readonly id: string
   readonly merchantId: string
@@ -15,10 +15,9 @@ interface BatchedPayout {
 }
 
 /**
- * Puts every live payout that waits into a new batch, marks it as exported, and lets `prepare` write the batch down, all in
- * one transaction: what cannot be written stays where it was. Of two calls at once each payout is in one batch. Undefined
- * when nothing waits.
- * @throws Error when a payout that waits was changed by hand, or is in a batch already: the bank has it
+ * Puts all waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction. When
+ * `prepare` fails, nothing has changed. Two exports at once never share a payout. Undefined when no payout waits.
+ * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
 export async function exportPayouts(
   db: Db,
@@ -52,7 +51,10 @@ export async function exportPayouts(
   })
 }
 
-/** @throws Error when a payout has no merchant, or a policy of row-level security would hide rows: nothing is marked then */
+/**
+ * Marks the waiting payouts as exported.
+ * @throws Error, and marks nothing, when a payout has no merchant, or when row-level security would hide rows
+ */
 async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
   const { rows } = await sql<Omit<BankTransfer, 'merchantName'> & { merchantName: string | null }>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
@@ -76,9 +78,10 @@ async function refuseBatched(trx: Db, transfers: readonly BankTransfer[]): Promi
 }
 
 /**
- * A batch as it was exported, so that its files can be written again. That is written down: the bank may get the files twice.
- * @throws Error when there is none, when it names a payout that is not there, twice, or in another batch too, or when the bank has
- * answered about one of its payouts: the files are of no use then, or harmful; when a payout or the batch is not what it was
+ * Reads a batch as it was exported, to write its files again. The audit log records this, because the bank may get the
+ * files twice.
+ * @throws Error when there is no such batch; when it names a payout that is gone, twice, or in another batch too; when
+ * the bank has answered about a payout, so that the files could do harm; when the batch or a payout was changed
  */
 export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
@@ -107,7 +110,7 @@ export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   return message
 }
 
-/** A batch as an operator's list shows it. */
+/** A batch in an operator's list. */
 export interface ListedBatch {
   readonly id: string
   readonly created: Date

@@ -1,14 +1,14 @@
 import { type CapturedAmount, capturedValue } from '../transactions/reversal.model.ts'
 import type { PayoutSkip } from './payout.ts'
 
-/** What a payout is decided on, in minor units of the merchant's currency. */
+/** The figures that decide a payout, in minor units of the merchant's currency. */
 export interface PayoutPosition {
   readonly balance: bigint
-  /** What open disputes may take back. */
+  /** The worth of open disputes. */
   readonly reserve: bigint
-  /** What came in so recently that it is not due, or what the acquirer has not accepted. */
+  /** Captures that are too recent, or that the acquirer has not accepted. */
   readonly notYetDue: bigint
-  /** Less is not worth a transfer. */
+  /** Smaller amounts are not paid out. */
   readonly minimum: bigint
   readonly hasIban: boolean
 }
@@ -17,7 +17,7 @@ export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }
   | { readonly verdict: 'skip'; readonly reason: PayoutSkip }
 
-/** All that is available is paid out, or nothing. The model of the SQL function `pay_out` (reference: Making payouts). */
+/** Pays out all that is available, or nothing. The model of the SQL function `pay_out` (reference: Making payouts). */
 export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: PayoutPosition): PayoutPlan {
   const available = balance - reserve - notYetDue
   if (available < 0n) return { verdict: 'skip', reason: 'negative' }
@@ -25,7 +25,7 @@ export function planPayout({ balance, reserve, notYetDue, minimum, hasIban }: Pa
   return hasIban ? { verdict: 'pay', amount: available } : { verdict: 'skip', reason: 'no_iban' }
 }
 
-/** A transaction with open disputes. Amounts are in its own currency. */
+/** A transaction with open disputes, in its own currency. */
 export interface DisputedTransaction {
   readonly captures: readonly CapturedAmount[]
   /** Refunded, or lost in a dispute. */
@@ -34,7 +34,10 @@ export interface DisputedTransaction {
   readonly open: bigint
 }
 
-/** What open disputes would take if all were lost: the model of `dispute_reserve` in SQL (reference: Available amount). */
+/**
+ * What the merchant would lose if it lost all open disputes. The model of the SQL function `dispute_reserve`
+ * (reference: Available amount).
+ */
 export function disputeReserve(transactions: readonly DisputedTransaction[]): bigint {
   return transactions.reduce(
     (sum, { captures, reversed, open }) =>

@@ -28,7 +28,7 @@ interface PayoutColumns {
 const columns = sql`r.id, r.merchant_id, r.amount, r.currency, r.status, r.line_id, r.iban, r.test, r.created`
 const source = { table: 'payouts', columns }
 
-/** The least that is paid out is in major units. Both figures are null when only access is to be checked. */
+/** `minimum` is in major units. `minimum` and `delayDays` are null when only access is checked. */
 export interface PayOutInput extends CallerColumns {
   readonly merchantId: string
   readonly minimum: number | null
@@ -40,12 +40,12 @@ type PayOutRow = { verdict: Verdict | 'skipped'; identity_id: string | null; rea
   | { id: null }
 )
 
-/** A payout, once it was found. */
+/** A payout with the verdict on access. Undefined when it was not found. */
 export interface JudgedPayout extends Judged {
   readonly payout: Payout | undefined
 }
 
-/** After access: the payout, or why there is none. */
+/** The payout, or why there is none. */
 export interface PaidOut extends JudgedPayout {
   readonly skipped: PayoutSkip | undefined
 }
@@ -58,7 +58,7 @@ const payOutQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )
 
-/** Pays out all that a merchant has available, once a day. */
+/** Pays out all that is available to a merchant, once a day. */
 export async function callPayOut(lanes: Lanes, input: PayOutInput): Promise<PaidOut> {
   const row = await lanes.write.one(payOutQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['skipped'])
@@ -74,12 +74,12 @@ const closeQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )
 
-/** `conflict`: it has gone another way, and is answered as it is. */
+/** `conflict`: the payout has the other outcome, and is returned as it is. */
 export type MovedPayout =
   | { readonly verdict: 'not-found' }
   | { readonly verdict: 'done' | 'conflict'; readonly payout: Payout }
 
-/** Moves a payout on. What failed is given back to the balance. */
+/** Settles a payout, or fails it. A failed payout returns its money to the balance. */
 export async function callClosePayout(
   lanes: Lanes,
   input: { readonly id: string; readonly status: 'settled' | 'failed' },
@@ -91,14 +91,14 @@ export async function callClosePayout(
 
 const readQuery = findBelowMerchant<PayoutColumns>('read_payout', source)
 
-/** A payout by its id, for a member of its merchant. */
+/** A payout by its id, for members of its merchant. */
 export async function readPayout(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<JudgedPayout> {
   return toJudgedPayout(await lanes.read.one(readQuery, input))
 }
 
 const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list_payouts', source)
 
-/** A page of a merchant's payouts, for a member. */
+/** A page of the payouts of a merchant, for its members. */
 export async function listPayouts(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -143,7 +143,7 @@ export async function listPayoutCandidates(
   return rows
 }
 
-/** A payout as an operator's list shows it. */
+/** A payout in an operator's list. */
 export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amount' | 'currency' | 'status' | 'test'>
 
 /** The newest payouts of all merchants, or only those of one status. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Payout } from './payout.ts'
 
-/** A payout on the wire, the same in lists and alone (reference: Other objects). */
+/** The JSON of a payout, the same in lists and alone (reference: Other objects). */
 export const PayoutView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -14,7 +14,7 @@ export const PayoutView = z.object({
   test: z.boolean(),
 })
 
-/** Fills the view. */
+/** Makes the JSON of a payout. */
 export function viewPayout(payout: Payout): z.infer<typeof PayoutView> {
   const { id, merchantId, created, amount, currency, status, lineId, iban, test } = payout
   return {

@@ -11,5 +11,5 @@ export interface Payout {
   readonly created: Date
 }
 
-/** Why nothing is paid out. */
+/** Why a merchant is not paid out. */
 export type PayoutSkip = 'negative' | 'below_minimum' | 'no_iban'

@@ -7,7 +7,10 @@ import { createdOf } from './seed-transaction-repository.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** Inserts an app with its key. What is there already stays. @throws Error when the key is another app's */
+/**
+ * Inserts an app with its key. An existing app stays as it is.
+ * @throws Error when the key belongs to another app
+ */
 export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('apps')
@@ -24,15 +27,15 @@ export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** What a seeded merchant is given besides what the file says. */
+/** Values of a seeded merchant that the file does not contain. */
 export interface MerchantDefaults {
   readonly claim: Claim
   readonly pricing: Pricing
 }
 
 /**
- * Inserts a merchant with its balance. Its tag is that of its id where it is free, else a random one: ids below it then need
- * an alias. What is there already stays.
+ * Inserts a merchant with its balance. Its tag comes from its id if the tag is free, otherwise it is random, and ids
+ * below it then need an alias. An existing merchant stays as it is.
  */
 export async function insertSeedMerchant(
   db: Db,
@@ -69,7 +72,7 @@ export async function insertSeedMember(db: Db, merchantId: string, appId: string
     VALUES (${merchantId}, ${appId}, now()) ON CONFLICT DO NOTHING`.execute(db)
 }
 
-/** The digest of a key of any member of the merchant: operations are those of a member. */
+/** The MAC of a key of any member: operations need a caller. */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
   const row = await db
     .selectFrom('merchant_apps')
@@ -82,7 +85,7 @@ export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer 
   return row?.mac
 }
 
-/** How many operations a transaction has seen. */
+/** The length of the trail of a transaction. */
 export async function getTrailLength(db: Db, merchantId: string, id: string): Promise<number> {
   const { trail_length } = await db
     .selectFrom('transactions')

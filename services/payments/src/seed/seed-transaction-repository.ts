@@ -3,10 +3,10 @@ import type { PaymentsTables } from '../database.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** The instant that an id carries. */
+/** The instant in an id. */
 export const createdOf = (id: string) => sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
 
-/** A card as it is kept, and what the simulator does with it. */
+/** A card as it is stored, with the scenario of the simulator. */
 export interface SeedInstrument {
   readonly id: string
   readonly sealed: Buffer
@@ -26,12 +26,12 @@ export interface SeededTransaction {
   readonly merchantId: string
   readonly currency: string
   readonly amount: number
-  /** RFC 3339; undefined: the instant of the id. */
+  /** RFC 3339. Undefined: the instant in the id. */
   readonly created: string | undefined
   readonly instrument: SeedInstrument
 }
 
-/** What of a merchant its transactions need. */
+/** The columns of a merchant that its transactions need. */
 export interface SeedOwner {
   readonly tag: string
   readonly test: boolean
@@ -60,7 +60,7 @@ export async function hasTransaction(db: Db, merchantId: string, id: string): Pr
   return row !== undefined
 }
 
-/** A transaction and its card as the functions take them: JSON in the columns of their tables. */
+/** A transaction and its card as JSON, as the SQL functions take them. */
 export function seedRows({ id, currency, amount, created, instrument }: SeededTransaction) {
   const { sealed, keyId, mac, ...card } = instrument
   return {
@@ -69,7 +69,7 @@ export function seedRows({ id, currency, amount, created, instrument }: SeededTr
   }
 }
 
-/** bytea as PostgreSQL reads it from a text. */
+/** The text from which PostgreSQL reads a bytea. */
 function hexOf(bytes: Buffer): string {
   return `\\x${bytes.toString('hex')}`
 }

@@ -1,9 +1,12 @@
-/** Ids of this service, of requests and of traces. They are matched whole, so that no digits within one are taken out. */
+/**
+ * Ids of this service, of requests and of traces. They are matched as a whole, so that digits inside one are not
+ * masked.
+ */
 const ID = String.raw`\b(?:[0-9a-f]{24,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b`
-/** Percent-encoded once or more often, or as it is. */
+/** A digit, as it is or percent-encoded any number of times. */
 const DIGIT_TEXT = String.raw`(?:%(?:25){0,4}3[0-9]|\d)`
 const ENCODED_LETTER = '(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])'
-/** All but letters and digits: as it is, as JSON writes it, or percent-encoded. */
+/** Anything but a letter or digit: as it is, as JSON escapes it, or percent-encoded. */
 const SEPARATOR_TEXT = String.raw`(?:\\[bfnrt]|\\u[0-9a-f]{4}|[^0-9A-Za-z%]|%(?:25){0,4}(?!3[0-9]|${ENCODED_LETTER})[0-9a-f]{2}|%(?![0-9a-f]{2}))`
 
 /** Twelve digits or more, with up to six separators after each; and ids. */
@@ -21,7 +24,7 @@ const UNDERSCORE = 8
 const LETTER = HEX_LETTER | OTHER_LETTER
 const OTHER_OF_WORD = OTHER_LETTER | UNDERSCORE
 
-/** What each character is, by its code; 0 for all others. */
+/** The kind of each character by its code. 0 for all others. */
 const kinds = new Uint8Array(65_536)
 for (const code of Buffer.from('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ')) kinds[code] = OTHER_LETTER
 for (const code of Buffer.from('abcdefABCDEF')) kinds[code] = HEX_LETTER
@@ -29,9 +32,9 @@ for (const code of Buffer.from('0123456789')) kinds[code] = DIGIT
 for (const code of Buffer.from('_')) kinds[code] = UNDERSCORE
 
 /**
- * Whether a long number may stand there that is neither encoded nor escaped: whether twelve digits without a letter between
- * them stand anywhere but in an id of this service, which is 24 hexadecimal digits and often has as many decimal ones in a
- * row. Between letters it looks at one character in twelve: every log line is looked at, and regular expressions take many
+ * Whether the text may contain a long number that is neither encoded nor escaped: twelve digits without a letter
+ * between them, outside ids of this service, which are 24 hexadecimal digits and often contain as many decimal ones.
+ * Inside words it looks at one character in twelve, because it looks at each log line and regular expressions take many
  * times as long.
  */
 export function hasLongNumber(text: string): boolean {
@@ -53,7 +56,7 @@ export function hasLongNumber(text: string): boolean {
   return false
 }
 
-/** Whether there are twelve digits between two places, without an id among them. */
+/** Whether there are twelve digits between two places, outside ids. */
 function hasManyDigits(text: string, start: number, end: number): boolean {
   let all = 0
   for (let at = start; at < end; at++) if (isOf(DIGIT, text, at)) all += 1
@@ -69,7 +72,7 @@ function hasManyDigits(text: string, start: number, end: number): boolean {
   return false
 }
 
-/** Undefined where no id is around this place. */
+/** The end of the id around a place. Undefined when there is none. */
 function findEndOfId(text: string, at: number): number | undefined {
   const start = startOf(DIGIT | HEX_LETTER, text, at)
   const end = endOf(DIGIT | HEX_LETTER, text, at)
@@ -77,7 +80,7 @@ function findEndOfId(text: string, at: number): number | undefined {
   return isAlone && end - start === ID_LENGTH ? end : undefined
 }
 
-/** Where the characters of a kind around a place begin; no further away than an id is long. */
+/** Where the characters of a kind around a place begin, at most the length of an id away. */
 function startOf(kind: number, text: string, at: number): number {
   let start = at
   while (at - start < ID_LENGTH && isOf(kind, text, start - 1)) start -= 1

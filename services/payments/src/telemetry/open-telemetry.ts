@@ -5,7 +5,7 @@ import type { PaymentsConfig } from '../config.ts'
 import { VERSION } from '../version.ts'
 import { scrub } from './scrub.ts'
 
-/** How the process is watched, besides its log. */
+/** The metrics and traces of a process. */
 export interface Telemetry {
   readonly metrics: Metrics
   readonly tracing: Tracing

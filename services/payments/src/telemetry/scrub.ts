@@ -4,8 +4,8 @@ import { checkDigitsIn } from '../cards/check-digit.ts'
 import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
 
 /**
- * The last look at what leaves for a log or a trace: masks card numbers, what follows the word of their field, bank accounts
- * and e-mail addresses, wherever they stand (reference: Security). Lines stay JSON.
+ * Masks card numbers, values after the name of their field, bank accounts and email addresses, in any text that leaves
+ * for a log or a trace (reference: Security). Lines stay valid JSON.
  */
 export function scrub(text: string): string {
   let clean = text
@@ -16,7 +16,7 @@ export function scrub(text: string): string {
 }
 
 interface Rule {
-  /** A cheap look: most lines hold nothing of the kind. */
+  /** A cheap test, because most lines contain nothing of the kind. */
   readonly worthLooking: (text: string) => boolean
   readonly pattern: RegExp
   readonly mask: (match: string, ...rest: readonly (string | number)[]) => string
@@ -48,15 +48,18 @@ const rules: readonly Rule[] = [
 /** No card number is shorter, and none is longer. */
 const DIGITS_MIN = 12
 const DIGITS_MAX = 19
-/** Digits in one run, or in groups as they stand on cards. */
+/** Digits in one run, or grouped as on cards. */
 const USUAL = /^(?:\d+|\d{4,6}(?:[ -]\d{4,6}){2,4}(?:[ -]\d{1,3})?)$/
 
-/** Nines for each digit of the cards in a long number: a number in JSON is one still, and a run of nines has no right check digit. */
+/**
+ * Replaces each digit of the cards in a long number by 9. So a number in JSON stays a number, and a run of nines never
+ * has a correct check digit.
+ */
 function maskCards(match: string): string {
   const pieces = match.match(/%(?:25){0,4}[0-9a-f]{2}|\\u[0-9a-f]{4}|./gis) ?? []
   const places = pieces.flatMap((piece, at) => (digitOf(piece) === undefined ? [] : [at]))
   const digits = places.map((at) => digitOf(pieces[at] ?? '')).join('')
-  // Cards begin and end where groups of digits do.
+  // A card begins and ends where a group of digits does.
   const isEdge = (place: number) => (places[place - 1] ?? -2) + 1 !== places[place]
   const hasCheckDigit = checkDigitsIn(digits)
   const isCard = (from: number, to: number) =>
@@ -78,7 +81,7 @@ function digitOf(piece: string): string | undefined {
   return last >= '0' && last <= '9' && (piece.length === 1 || /^%(?:25)*3\d$/.test(piece)) ? last : undefined
 }
 
-/** Times and addresses have right check digits by chance; few begin as cards do. */
+/** Some times and addresses have a correct check digit by chance, but few begin like a card. */
 function isOfNetwork(digits: string): boolean {
   return digits.length > DIGITS_MIN && schemeOf(digits, { test: false }).verdict !== 'unknown'
 }

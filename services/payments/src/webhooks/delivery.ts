@@ -12,7 +12,9 @@ export interface DeliveryJob {
 
 const DAY_SECONDS = 86_400
 
-/** Twelve more attempts after the first, from a minute or two to a day apart (reference: Deliveries). */
+/**
+ * At most twelve more attempts after the first. The delay grows from a minute or two to a day (reference: Deliveries).
+ */
 export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   retryLimit: 12,
   firstDelaySeconds: 60,

@@ -11,23 +11,23 @@ import { viewTransaction } from '../transactions/transaction-view.ts'
 import type { EventType } from './event.ts'
 import { viewWebhook } from './webhook-view.ts'
 
-/** What an event is about, and what happened to it: `dispute.won` is `dispute` and `won`. */
+/** The part of an event type before the point, such as `dispute` in `dispute.won`. */
 type Noun = EventType extends `${infer Before}.${string}` ? Before : never
 
-/** How the object of an event is found, as JSON, and shown as it was then. */
+/** How a query selects the object of an event as JSON, and how that becomes the object as it was then. */
 interface EventObject {
-  /** Of the event `r`. */
+  /** An expression over the event `r`. */
   readonly select: RawBuilder<unknown>
   readonly view: (json: unknown, what: string) => object
 }
 
-/** A row below a merchant that never changes, but for what the event itself tells. */
+/** Selects a row below the merchant. Such rows change only in ways that the type of the event tells. */
 const rowOf = <Json>(table: string) => sql<Json>`(
   SELECT to_jsonb(o) FROM ${sql.table(table)} o WHERE o.merchant_id = r.merchant_id AND o.id = r.object_id
 )`
 
 const objects: Readonly<Record<Noun, EventObject>> = {
-  // With the amounts of the event, and the trail as long as it was.
+  // The amounts are those of the event, and the trail is as long as it was then.
   transaction: eventObject(
     sql<TransactionJson>`(
       SELECT to_jsonb(o) FROM (
@@ -99,7 +99,7 @@ const objects: Readonly<Record<Noun, EventObject>> = {
       created: new Date(created),
     }),
   ),
-  // Without a hint of its key, which may be another by now. A name never changes.
+  // Without the key hint, which may have changed since. A name never changes.
   app: eventObject(
     sql<AppJson>`(SELECT to_jsonb(o) FROM ${sql.table('apps')} o WHERE o.id = r.object_id)`,
     ({ id, name, created }) => viewAppMember({ id, name, keyHint: null, created: new Date(created) }),
@@ -112,7 +112,7 @@ const objects: Readonly<Record<Noun, EventObject>> = {
   ),
 }
 
-/** Ties what a query selects to the view that takes it. */
+/** Makes the compiler check that `view` takes what `select` selects. */
 function eventObject<Json>(select: RawBuilder<Json>, view: (json: Json, what: string) => object): EventObject {
   return { select, view: (json, what) => view(json as Json, what) }
 }
@@ -123,13 +123,13 @@ export const objectColumn = sql`CASE split_part(r.type, '.', 1) ${sql.join(
   sql` `,
 )} END AS object`
 
-/** The `data` of an event: its object under its noun. */
+/** The `data` of an event: its object under its noun, such as `{ app: {…} }`. */
 export function viewObject(type: EventType, json: unknown): Readonly<Record<string, object>> {
   const [noun, what] = type.split('.') as [Noun, string]
   return { [noun]: objects[noun].view(json, what) }
 }
 
-/** A row as PostgreSQL writes it as JSON: instants are texts, and amounts, which are below 2^53, numbers. */
+/** A row as PostgreSQL writes it as JSON. Instants are texts. Amounts are numbers, because they are below 2^53. */
 type JsonRow<Row> = { readonly [Column in keyof Row]: JsonOf<Row[Column]> }
 type JsonOf<Value> = Value extends { readonly __select__: infer Selected }
   ? JsonOf<Selected>
@@ -147,7 +147,7 @@ export type DisputeJson = JsonRow<DisputesTable>
 export type FraudJson = JsonRow<FraudsTable>
 export type PayoutJson = JsonRow<PayoutsTable>
 
-/** A webhook that was given up. */
+/** A webhook that was disabled. */
 export interface WebhookJson {
   readonly id: string
   readonly url: string

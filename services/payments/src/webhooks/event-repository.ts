@@ -7,7 +7,7 @@ import type { Piece } from '../pagination/pieces.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { objectColumn, viewObject } from './event-objects.ts'
 
-/** What queries select of an event `r`. */
+/** The columns that queries select of an event `r`. */
 export interface EventColumns {
   id: string
   merchant_id: string
@@ -25,7 +25,7 @@ const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
   () => sql`r.created > now() - interval '30 days'`,
 )
 
-/** A page of what happened at a merchant in the last 30 days, or the beginning of it. */
+/** A page of the events of a merchant in the last 30 days, or the first piece of the page. */
 export async function listEvents(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -34,7 +34,7 @@ export async function listEvents(
   return { ...rest, rows: rows.map(toEvent) }
 }
 
-/** A row as an event. */
+/** Makes an event of a row. */
 export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { EVENT_TYPES, type MerchantEvent } from './event.ts'
 
-/** An event on the wire, the same in lists and deliveries (reference: Events). */
+/** The JSON of an event, the same in lists and deliveries (reference: Events). */
 export const EventView = z.object({
   id: z.string(),
   type: z.enum(EVENT_TYPES),
@@ -11,7 +11,7 @@ export const EventView = z.object({
   data: z.record(z.string(), z.unknown()).describe('The object as it was then, under its noun'),
 })
 
-/** Fills the view. */
+/** Makes the JSON of an event. */
 export function viewEvent({ id, type, version, created, merchantId, data }: MerchantEvent): z.infer<typeof EventView> {
   return { id, type, version, created: created.toISOString(), merchantId, data: { ...data } }
 }

@@ -23,19 +23,19 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number]
 
-/** Whether a text names a type of event. */
+/** Whether a text is a type of event. */
 export function isEventType(text: string): text is EventType {
   return EVENT_TYPES.some((type) => type === text)
 }
 
-/** What happened at a merchant. */
+/** A record that something of a merchant has changed. */
 export interface MerchantEvent {
   readonly id: string
   readonly merchantId: string
   readonly type: EventType
-  /** Of the layout of `data`. */
+  /** The version of the layout of `data`. */
   readonly version: number
   readonly created: Date
-  /** The object as it was then, under its noun: `{ app: {…} }`. */
+  /** The object as it was then, under its noun, such as `{ app: {…} }`. */
   readonly data: Readonly<Record<string, object>>
 }

@@ -36,7 +36,7 @@ export async function listWebhooks(
   return { ...judged, webhooks: rows.map(toWebhook) }
 }
 
-/** The webhook as a function has left it, also long ago. */
+/** A verdict beside the columns of the webhook, which are null when nothing was changed. */
 type ChangedRow<Refusal extends string> = { verdict: Verdict | Refusal; identity_id: string | null } & (
   | WebhookColumns
   | { id: null }
@@ -46,13 +46,13 @@ export interface ChangedWebhook extends Judged {
   readonly webhook: Webhook | undefined
 }
 
-/** `webhook` is null when only access is to be checked. */
+/** `webhook` is null when only access is checked. */
 export interface CreateWebhookInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
   readonly secretSealed: Buffer
-  /** Whether a test merchant may have events sent in the clear. */
+  /** Whether events of a test merchant may be sent without TLS. */
   readonly allowHttp: boolean
 }
 
@@ -74,7 +74,7 @@ const createQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
 )
 
-/** Makes a webhook, unless the merchant has as many as it may or its events would travel in the clear. */
+/** Makes a webhook, unless the merchant has the maximum or its events would be sent without TLS. */
 export async function callCreateWebhook(
   lanes: Lanes,
   { caller, webhook, ...input }: CreateWebhookInput,
@@ -85,7 +85,7 @@ export async function callCreateWebhook(
   return { verdict, refusal, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }
 
-/** `secretSealed` is null when only access is to be checked. */
+/** `secretSealed` is null when only access is checked. */
 export interface RotateSecretInput {
   readonly caller: Caller
   readonly merchantId: string
@@ -101,13 +101,13 @@ const rotateQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
 )
 
-/** Gives a webhook a new secret; the one before goes on signing for a day. */
+/** Gives a webhook a new secret. The previous secret signs for one more day. */
 export async function callRotateSecret(lanes: Lanes, { caller, ...input }: RotateSecretInput): Promise<ChangedWebhook> {
   const row = await lanes.write.one(rotateQuery, { ...callerColumns(caller), ...input })
   return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }
 
-/** `webhookId` is null when only access is to be checked. */
+/** `webhookId` is null when only access is checked. */
 export interface DeleteWebhookInput {
   readonly caller: Caller
   readonly merchantId: string
@@ -120,7 +120,7 @@ const deleteQuery = prepare(
     SELECT verdict, identity_id FROM ${sql.table('delete_webhook')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId})`,
 )
 
-/** Deletes a webhook; what waits to be sent to it is dropped. */
+/** Deletes a webhook. Its waiting deliveries are dropped. */
 export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookInput): Promise<Judged> {
   const { verdict, identity_id } = await lanes.write.one(deleteQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id }
@@ -132,7 +132,7 @@ function toWebhook(row: WebhookColumns): Webhook {
   return { id, merchantId: merchant_id, url, events, secrets, disabled, created }
 }
 
-/** What is sent, where, and under which secrets. */
+/** An event to send, its target, and the secrets that sign it. */
 export interface Delivery {
   readonly event: MerchantEvent
   readonly url: string
@@ -155,7 +155,7 @@ const findQuery = prepare(
     WHERE w.merchant_id = ${p.merchantId} AND w.id = ${p.webhookId} AND w.disabled IS NULL`,
 )
 
-/** Undefined when the webhook is deleted or given up, or the event too old. */
+/** Finds what a job delivers. Undefined when the webhook is deleted or disabled, or the event is too old. */
 export async function findDelivery(lanes: Lanes, job: DeliveryJob): Promise<Delivery | undefined> {
   const row = await lanes.read.first(findQuery, job)
   if (!row) return undefined
@@ -169,12 +169,12 @@ const disableQuery = prepare(
   (p: Omit<DeliveryJob, 'eventId'>) => sql`SELECT ${sql.table('disable_webhook')}(${p.merchantId}, ${p.webhookId})`,
 )
 
-/** Gives a webhook up, and tells it as an event. */
+/** Disables a webhook, and writes an event about it. */
 export async function callDisableWebhook(lanes: Lanes, job: DeliveryJob): Promise<void> {
   await lanes.write.one(disableQuery, job)
 }
 
-/** `after`: less than the ids of the events that are sent. */
+/** `after`: only events with a greater id are sent. */
 export interface ReplayInput {
   readonly merchantId: string
   readonly webhookId: string
@@ -187,7 +187,7 @@ const replayQuery = prepare(
     SELECT ${sql.table('replay_webhook')}(${p.merchantId}, ${p.webhookId}, ${p.after}) AS events`,
 )
 
-/** Has events sent again; answers how many, undefined when there is no such webhook. */
+/** Queues events to be sent again, and answers how many. Undefined when there is no such webhook. */
 export async function callReplayWebhook(lanes: Lanes, input: ReplayInput): Promise<number | undefined> {
   const { events } = await lanes.write.one(replayQuery, input)
   return events === null ? undefined : Number(events)

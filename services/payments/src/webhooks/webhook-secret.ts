@@ -1,24 +1,24 @@
 import { type SealingKeys, seal, UnsealError, unseal } from '../vault/seal.ts'
 import { deriveKey, type VaultKey } from '../vault/vault-keys.ts'
 
-/** Seals the secrets that sign webhooks, each for its merchant. */
+/** Seals secrets of webhooks, each for its merchant. */
 export interface WebhookSecrets {
   seal(secret: string, merchantId: string): Buffer
-  /** @throws UnsealError when it was altered, belongs to another merchant, or its key is gone */
+  /** @throws UnsealError when the text was altered, belongs to another merchant, or its key is gone */
   open(sealed: Buffer, merchantId: string): string
-  /** Whether the key that seals now has sealed it. */
+  /** Whether the newest key has sealed it. */
   isCurrent(sealed: Buffer, merchantId: string): boolean
 }
 
 export interface WebhookSecretKeys {
-  /** The first seals, all of them open. */
+  /** The first key seals. All keys open. */
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
-  /** Opens secrets from before the keys of the vault sealed them. */
+  /** Opens secrets that the pepper sealed before the vault had keys. */
   readonly pepper: Buffer
 }
 
 const SECRET_BYTES = 32
-/** The id in what the pepper has sealed; a key of the vault may have it too. */
+/** The key id of secrets that the pepper sealed. A key of the vault may have the same id. */
 const PEPPER_ID = 0
 
 export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { EVENT_TYPES } from './event.ts'
 import type { Webhook } from './webhook.ts'
 
-/** A webhook on the wire. */
+/** The JSON of a webhook. */
 export const WebhookView = z.object({
   id: z.string(),
   url: z.string(),
@@ -11,7 +11,7 @@ export const WebhookView = z.object({
   created: z.iso.datetime(),
 })
 
-/** A webhook with its new secret, once: no other answer ever carries it. */
+/** A webhook with its new secret. No other answer contains the secret. */
 export const WebhookSecretView = z.object({
   id: z.string(),
   url: z.string(),
@@ -22,7 +22,7 @@ export const WebhookSecretView = z.object({
 
 type ShownWebhook = Omit<Webhook, 'merchantId' | 'secrets'>
 
-/** Fills the view of a webhook. */
+/** Makes the JSON of a webhook. */
 export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook): z.infer<typeof WebhookView> {
   return {
     id,
@@ -33,7 +33,7 @@ export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook
   }
 }
 
-/** Fills the view of a webhook whose secret is shown. */
+/** Makes the JSON of a webhook with its secret. */
 export function viewWebhookSecret(
   { id, url, events, created }: Webhook,
   secret: string,

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { EventType } from './event.ts'
 
-/** Where a merchant wants its events sent. */
+/** An address to which the events of a merchant are sent. */
 export interface Webhook {
   readonly id: string
   readonly merchantId: string
@@ -9,12 +9,12 @@ export interface Webhook {
   /** The types that are sent; empty: all. */
   readonly events: readonly EventType[]
   readonly secrets: SealedSecrets
-  /** When sending was given up; null while it goes on. */
+  /** When the webhook was disabled. Null while events are sent. */
   readonly disabled: Date | null
   readonly created: Date
 }
 
-/** The secrets that sign, as they are kept. Until `previousUntil` the one before signs too. */
+/** The sealed secrets that sign deliveries. The previous one signs too until `previousUntil`. */
 export interface SealedSecrets {
   readonly current: Buffer
   readonly previous: Buffer | null
@@ -24,7 +24,7 @@ export interface SealedSecrets {
 const TLS_PORTS: ReadonlySet<string> = new Set(['', '443', '8443'])
 const UNPRIVILEGED = 1_024
 
-/** Whether events may be sent to a URL as far as its text tells: http or https, a fit port, no credentials. */
+/** Whether the text of a URL allows deliveries: http or https, a permitted port, no credentials. */
 export function isWebhookUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
@@ -33,8 +33,8 @@ export function isWebhookUrl(text: string): boolean {
 }
 
 /**
- * The header `X-Signature` of a delivery: `t=<unix seconds>,v1=<hex>[,v1=<hex>]`, one HMAC-SHA-256 a secret over the time, a
- * point and the body. The time lets a consumer refuse old deliveries that somebody sends again.
+ * The header `X-Signature` of a delivery: `t=<unix seconds>,v1=<hex>[,v1=<hex>]`. Each secret makes one HMAC-SHA-256
+ * over the time, a point and the body. A receiver can refuse old deliveries by the time.
  */
 export function signDelivery(secrets: readonly string[], unixSeconds: number, body: string): string {
   const signatures = secrets.map((secret) =>
