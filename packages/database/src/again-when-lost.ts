@@ -1,9 +1,11 @@
 import { isLostConflict } from './unavailable.ts'
 
-/** How often work is done again. */
+/** How often work is repeated. */
 const TIMES_MAX = 5
 
-/** Does work that lost against others (serialization, deadlock) again: it has done nothing, and its client need not know. */
+/**
+ * Repeats work that lost a conflict (serialization failure, deadlock). It has written nothing, and its client need not know.
+ */
 export async function againWhenLost<T>(work: () => Promise<T>, times = TIMES_MAX): Promise<T> {
   try {
     return await work()

@@ -48,7 +48,7 @@ const readOne = (signal?: AbortSignal) =>
   database.readLagging(async (db) => (await sql`SELECT 1 AS one`.execute(db)).rows, signal)
 
 describe('readLagging', () => {
-  it('ends its statement when the signal is aborted, and keeps the connection', async () => {
+  it('cancels its statement when the signal is aborted, and keeps the connection', async () => {
     const leaving = new AbortController()
     const read = readForever(leaving.signal)
     await expectWaiting()
@@ -59,7 +59,7 @@ describe('readLagging', () => {
     expect(database.laggingConnections()).toEqual({ idle: 1, used: 0, waiting: 0 })
   })
 
-  it('sends nothing for whoever has left before a connection was free', async () => {
+  it('sends no statement when the client has left before a connection is free', async () => {
     const [first, second] = [new AbortController(), new AbortController()]
     const reads = [readForever(first.signal), readForever(second.signal)]
     await expectWaiting()
@@ -72,7 +72,7 @@ describe('readLagging', () => {
     ])
   })
 
-  it('takes no connection of the write pool', async () => {
+  it('uses no connection of the write pool', async () => {
     const leaving = new AbortController()
     const read = readForever(leaving.signal)
     await expectWaiting()
@@ -85,7 +85,7 @@ describe('readLagging', () => {
 
 const waitQuery = prepare('wait', (_: object) => sql`SELECT pg_advisory_xact_lock_shared(1)`)
 
-it('checks the database while requests hold and await every other connection', async () => {
+it('checks the database while requests use every other connection and wait for more', async () => {
   const { write, read } = database.lanes
   const requests = [write, write, read, read, read].map((lane) => lane.all(waitQuery, {}))
   const waiting = `SELECT count(*)::int AS count FROM pg_stat_activity

@@ -20,52 +20,53 @@ export interface DatabaseConfig {
   readonly applicationName: string
   /** Connections of the write pool. */
   readonly poolSize: number
-  /** The role that the service works as (`SET ROLE` at connection); undefined: that of the URL. */
+  /** The role that the service takes on connecting (`SET ROLE`). Undefined: the user of the URL. */
   readonly role?: string | undefined
-  /** Ends a statement of either lane; 0 lets it take any time. */
+  /** Longest time of a statement on any lane. 0: no limit. */
   readonly statementTimeoutMs: number
-  /** Ends a statement of the write pool instead, where it may wait for locks longer than others may take. */
+  /** Longest time of a statement on the write pool, which may wait for locks. By default `statementTimeoutMs`. */
   readonly writeTimeoutMs?: number
-  /** Connections for `readLagging`, on each server; 4 by default. They are opened when they are needed. */
+  /** Connections for `readLagging` and `readLong`, on each server. They open when they are needed. By default 4. */
   readonly laggingConnections?: number
-  /** Connections of the read lane; 2 by default, 0 where nobody uses it. */
+  /** Connections of the read lane. By default 2; 0 for a process that does not use it. */
   readonly readConnections?: number
-  /** Ends the wait for a lock (55P03); below the statement timeout, so that it speaks first. */
+  /** Longest wait for a lock (55P03). Keep it below the statement timeout, so that the error names the lock. */
   readonly lockTimeoutMs: number
   /**
-   * False where a pooler in transaction mode stands between, so that nothing may be left in a session: prepared queries lose
-   * their name, role and limits go with each transaction.
+   * False behind a pooler in transaction mode, where nothing may stay in a session: prepared queries lose their names, and role
+   * and limits go with each transaction.
    */
   readonly prepared: boolean
-  /** What a timestamptz becomes: a Date (the default), or RFC 3339 text that keeps its microseconds. */
+  /** Type of timestamptz values: a Date (the default), or RFC 3339 text, which keeps microseconds. */
   readonly timestamps?: 'date' | 'rfc3339'
-  /** A copy of the database for reads that may lag behind; undefined: they are the primary's too. */
+  /** A standby for reads that may lag behind. Undefined: the primary serves these reads too. */
   readonly standby?: StandbyConfig | undefined
-  /** Undefined where nothing is traced. */
+  /** Undefined where requests are not traced. */
   readonly spans?: QuerySpans | undefined
-  /** Told of every lost or refused connection; requests get their own error. */
+  /** Called for every lost or refused connection. Requests get their own errors. */
   readonly onConnectionError: (error: Error) => void
 }
 
-/** The open database of a service. */
+/** An open database of a service. */
 export interface Database<Tables> {
-  /** For queries that are not hot, and for transactions. Plain table names; schema and prefix are added. */
+  /** For queries that are not hot, and for transactions. Table names are plain: schema and prefix are added. */
   readonly db: Kysely<Tables>
   /** For prepared queries. */
   readonly lanes: Lanes
-  /** Over a connection of its own, so that what it asks waits behind no request. */
+  /** Uses a connection of its own, so that health checks do not wait behind requests. */
   readonly checks: Kysely<Tables>
   readonly names: Names
-  /** Runs work with `db`; its statements are cancelled, and none is sent any more, once the signal is aborted. */
+  /** Runs work with `db`. When the signal is aborted, its statement is cancelled and no further one is sent. */
   until<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>
   /**
-   * Runs a read that may lag behind, on the standby where one keeps up. It may be run again on the primary. It has connections
-   * of its own, so that reads which take long keep nobody from writing, and is cancelled when the signal is aborted.
+   * Runs a read that may lag behind, on the standby if it keeps up, otherwise on the primary. When the standby fails, the read
+   * runs again on the primary. These reads have connections of their own, so that long reads delay no write. They are cancelled
+   * when the signal is aborted.
    */
   readLagging<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
-  /** The same on the primary alone, for what must be found as soon as it is written. */
+  /** As `readLagging`, but always on the primary: for data that must be visible as soon as it is written. */
   readLong<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
-  /** What is known of the standby, with the connections of its pool; undefined where none is set. */
+  /** State of the standby and of its pool. Undefined where no standby is set. */
   standby(): (StandbyState & { readonly connections: Connections }) | undefined
   /** Connections of the write pool. */
   connections(): Connections
@@ -76,21 +77,21 @@ export interface Database<Tables> {
   close(): Promise<void>
 }
 
-/** Beyond the server's own limit: a connection that says nothing for so long is taken for dead. */
+/** How long after the server's own time limit a silent connection counts as dead. */
 const SILENCE_MS = 2_000
 const LAGGING_CONNECTIONS = 4
 
 /**
- * The read lane takes prepared queries alone, which find rows by key: one plan serves all values. PostgreSQL would plan
- * some of them anew each time, which took a quarter of its time in a read. Nor must that plan be one for tables that were
- * small when it was made.
+ * The read lane runs only prepared queries that find rows by key, so one plan fits all values. PostgreSQL would plan some of
+ * them again for each call, which took a quarter of the time of a read. A plan that was made while tables were small must not
+ * read them whole.
  */
 const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } as const
 
-/** Opens the pool and the read lane. Connections are made in the background: use `waitForDatabase` first at start. */
+/** Opens the pools and the read lane. Connections open in the background: call `waitForDatabase` first at the start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   const primary = openServer<Tables>(config, config.url)
-  // Its loss fails no request, and is told by `onChange` once instead of at every attempt.
+  // The loss of the standby fails no request. `onChange` reports it once, not at every attempt to connect.
   const quiet = { ...config, onConnectionError: () => {} }
   const standby = config.standby && openServer<Tables>(quiet, config.standby.url)
   const choice = config.standby && standby && watchStandby(config.standby, primary.readers.query, standby.readers.query)
@@ -143,7 +144,7 @@ interface Server<Tables> {
   readonly lagging: LaggingReads<Tables>
 }
 
-/** Reads that may lag behind, over connections of their own. */
+/** Reads that may lag behind, with connections of their own. */
 interface LaggingReads<Tables> {
   readonly pool: pg.Pool
   run<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
@@ -198,7 +199,7 @@ async function closeServer<Tables>({ db, pool, readers, lagging }: Server<Tables
 
 async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
   await db.destroy()
-  // Kysely ends the pool only where it has used it; the write lane uses it too.
+  // Kysely ends the pool only if it has used it. The write lane uses the pool without Kysely.
   if (!pool.ending) await pool.end()
 }
 

@@ -35,8 +35,8 @@ const pidOf = async (db: Pick<typeof database, 'db'>['db']) =>
   (await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(db)).rows[0]?.pid ?? 0
 
 // ASVS 16.5.2
-describe('a connection of the pool that is lost', () => {
-  it('while it is held fails its next statement, not the process', async () => {
+describe('a lost connection of the pool', () => {
+  it('fails its next statement, not the process, while it is in use', async () => {
     const lost = database.db.connection().execute(async (held) => {
       await terminate(await pidOf(held))
       await expect.poll(() => pidOf(held).catch(() => 'gone')).toBe('gone')
@@ -46,7 +46,7 @@ describe('a connection of the pool that is lost', () => {
     expect(await pidOf(database.db)).toBeGreaterThan(0)
   })
 
-  it('while it is idle is told of, without the client and all that it knows', async () => {
+  it('is reported without the client and its secrets while it is idle', async () => {
     errors.length = 0
     await terminate(await pidOf(database.db))
     await expect.poll(() => errors.length).toBe(1)

@@ -1,14 +1,17 @@
 import pg from 'pg'
 
-/** The row that tells which database it is, whatever address leads there: the cluster's own identifier, and the database's. */
+/** Identifies a database whatever address leads to it: the identifier of the cluster, and the oid of the database. */
 const IDENTITY_QUERY = `
   SELECT format('%s/%s', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS identity
   FROM pg_control_system()`
 
-/** Where an operator of PostgreSQL keeps the identifier from everybody: nothing can be compared. */
+/** Errors where the administrator of PostgreSQL hides the identifier: databases cannot be compared then. */
 const HIDDEN = /^(42501|42883)$/
 
-/** Whether two addresses lead to one database, as far as that can be told. */
+/**
+ * Whether two addresses lead to one database. True also where PostgreSQL hides its identifier.
+ * @throws Error when one of them does not answer
+ */
 export async function isSameDatabase(url: string, other: string): Promise<boolean> {
   const [one, two] = await Promise.all([readIdentity(url), readIdentity(other)])
   return one === undefined || two === undefined || one === two

@@ -116,7 +116,7 @@ afterAll(async () => {
 })
 
 describe('migrations', () => {
-  it('runs once when three processes start together, tells its status and goes back', async () => {
+  it('runs once when three processes start together, reports its status, and can be taken back', async () => {
     expect((await migrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
     const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
     expect(runs.flatMap(({ migrations }) => migrations)).toEqual(['0001-create-notes', '0002-create-ledger'])
@@ -125,7 +125,7 @@ describe('migrations', () => {
     expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
   })
 
-  it('does nothing at a start after a complete run, and everything when something has changed since', async () => {
+  it('runs again at a start only if something has changed since a complete run', async () => {
     let runs = 0
     const start = (changed: Partial<MigrateOptions> = {}) =>
       migrateAtStart({
@@ -153,7 +153,7 @@ describe('migrations', () => {
     expect(runs).toBe(1)
   })
 
-  it('holds its lock in a transaction, so that a pooler gives the connection to nobody else', async () => {
+  it('holds its lock in a transaction, so that a pooler lends the connection to nobody else', async () => {
     const holders: string[] = []
     const look = async (db: Kysely<unknown>) => {
       const { rows } = await sql<{ state: string }>`
@@ -165,7 +165,7 @@ describe('migrations', () => {
     expect(holders).toEqual(['idle in transaction'])
   })
 
-  it('names the migration that failed and leaves nothing of it', async () => {
+  it('names the migration that failed, and rolls it back', async () => {
     const failing: MigrationSources = { ...sources, '0003-broken': broken }
     await expect(migrateUp({ ...options, sources: failing })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
     expect(await migrationStatus({ ...options, sources: failing })).toHaveLength(3)
@@ -176,7 +176,7 @@ describe('migrations', () => {
 
 describe('lanes', () => {
   // ASVS 1.2.4
-  it('runs prepared queries by name on both lanes, with schema and prefix put in', async () => {
+  it('runs prepared queries by name on both lanes, with the schema and the prefix', async () => {
     const root = await database.lanes.write.one(insertNote, { title: 'root', parentId: null })
     await database.lanes.write.one(insertNote, { title: 'leaf', parentId: root.id })
     const found = await Promise.all(
@@ -190,7 +190,7 @@ describe('lanes', () => {
     expect(await database.lanes.read.one(countNotes, {})).toEqual({ count: 2n })
   })
 
-  it('runs the form of a query that is for the input', async () => {
+  it('runs the form of a query that the input chooses', async () => {
     const few = prepare(
       'title_of_few',
       (p: { size: number }) => sql<{ text: string }>`SELECT 'few ' || ${p.size}::int AS text`,
@@ -209,7 +209,7 @@ describe('lanes', () => {
     expect(rows.map(({ text }) => text)).toEqual(['few 2', 'many 3', 'few 1'])
   })
 
-  it('ends its connections, also where the write lane alone has used the pool', async () => {
+  it('closes its connections, even if only the write lane has used the pool', async () => {
     const used = openDatabase<Tables>({
       ...{ url: empty.url, names, applicationName: 'test', poolSize: 1, role: undefined },
       ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 2_000, prepared, onConnectionError: () => {} },
@@ -220,19 +220,19 @@ describe('lanes', () => {
     expect(used.connections()).toEqual({ idle: 0, used: 0, waiting: 0 })
   })
 
-  it('ends a statement by the limit of its lane', async () => {
+  it('ends a statement at the time limit of its lane', async () => {
     const { read, write } = database.lanes
     const limits = [await read.one(statementTimeout, {}), await write.one(statementTimeout, {})]
     expect(limits).toEqual([{ limit: '5s' }, { limit: '9s' }])
   })
 
-  it('tells the violated constraint by the name that the migration gave it', async () => {
+  it('reports a violated constraint by its name in the migration', async () => {
     const error = await database.lanes.write.one(insertNote, { title: 'root', parentId: null }).catch((e) => e)
     expect(violatedConstraint(error, names)).toBe('notes_title_key')
     expect(isDatabaseUnavailable(error)).toBe(false)
   })
 
-  it('keeps a connection whose statement was refused, but none that was lost', async () => {
+  it('keeps a connection after a refused statement, and drops a lost one', async () => {
     const pid = () => database.lanes.write.one(backendPid, {})
     const before = await pid()
     await expect(database.lanes.write.one(insertNote, { title: 'root', parentId: null })).rejects.toThrow('duplicate')
@@ -242,7 +242,7 @@ describe('lanes', () => {
     expect(await pid()).not.toEqual(before)
   })
 
-  it('sends a statement again that lost against others, five times', async () => {
+  it('repeats a statement that lost a conflict, five times', async () => {
     await sql`CREATE SEQUENCE example.tries`.execute(database.db)
     await sql`CREATE FUNCTION example.lose(times int) RETURNS int LANGUAGE plpgsql AS $$
       DECLARE tries int := nextval('example.tries');
@@ -258,7 +258,7 @@ describe('lanes', () => {
     expect(await lost.catch(isRefusedStatement)).toBe(false)
   })
 
-  it('fails the transaction whose connection is lost, and nothing else', async () => {
+  it('fails only the transaction whose connection is lost', async () => {
     const uncaught: unknown[] = []
     const note = (error: unknown) => void uncaught.push(error)
     process.on('uncaughtException', note)
@@ -272,7 +272,7 @@ describe('lanes', () => {
     expect(uncaught).toEqual([])
   })
 
-  it('comes back by itself after the server ended every connection, and tells the loss as an outage', async () => {
+  it('reconnects after the server has closed every connection, and reports the loss as an outage', async () => {
     const others = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()`
     await others.execute(database.db)
@@ -293,7 +293,7 @@ describe('lanes', () => {
 
 describe('the restricted role', () => {
   // ASVS 13.2.2
-  it('reads and writes, but changes no ledger and makes no table', async () => {
+  it('may read and write, but not change a ledger or create a table', async () => {
     const restricted = openDatabase<Tables>({
       url: empty.url,
       names,
@@ -322,7 +322,7 @@ describe('the restricted role', () => {
     await restricted.close()
   })
 
-  it('may be taken on by the user that the service connects as', async () => {
+  it("may be taken by the user of the service's connection", async () => {
     const login = `login_${new URL(empty.url).pathname.slice(1)}`
     await sql`CREATE ROLE ${sql.id(login)} LOGIN PASSWORD 'pass'`.execute(database.db)
     const url = new URL(empty.url)
@@ -339,7 +339,7 @@ describe('the restricted role', () => {
     await sql`DROP ROLE ${sql.id(login)}`.execute(database.db)
   })
 
-  it('may be made beforehand, for an owner who cannot pass it on; an owner who may not take it on is refused', async () => {
+  it('may exist already, for an owner who cannot grant it; an owner who may not take it is refused', async () => {
     const [owner, role] = ['owner', 'made'].map((name) => `${name}_${new URL(empty.url).pathname.slice(1)}`) as [
       string,
       string,

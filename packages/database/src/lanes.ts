@@ -9,18 +9,20 @@ import type { QuerySpans } from './query-spans.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {
-  /** The single row; throws when there is none. */
+  /** The single row. @throws Error when there is none */
   one<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row>
   /** The first row, or undefined. */
   first<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row | undefined>
   all<Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]>
 }
 
-/** `read`: pipelined, for statements that take no lock and open no transaction. `write`: a pool, for all others. */
+/**
+ * `read` is pipelined, for statements that take no lock and open no transaction. `write` is a pool, for all other statements.
+ */
 export interface Lanes {
   readonly read: Lane
   readonly write: Lane
-  /** As `read`, for what may lag behind; it is `read` itself where no standby is set. */
+  /** As `read`, for reads that may lag behind. Without a standby it is `read` itself. */
   readonly lagging: Lane
 }
 
@@ -29,14 +31,14 @@ interface LanesOptions {
   readonly db: Kysely<any>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
-  /** How a read that may lag behind is run; undefined: as any other. */
+  /** Runs a read that may lag behind. Undefined: such reads run on the read lane. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
   readonly spans: QuerySpans | undefined
   readonly parserOf: ParserOf
 }
 
-/** Makes both lanes over open connections. Each query is compiled at its first use. */
+/** Makes the lanes over open connections. A query is compiled when it is first used. */
 export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, parserOf }: LanesOptions): Lanes {
   // biome-ignore lint/suspicious/noExplicitAny: each entry has the input type of its key
   const compiled = new Map<object, CompiledPreparedQuery<any>>()
@@ -48,11 +50,11 @@ export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, 
     return fresh
   }
   const lane = (run: (statement: Statement) => Promise<Rows>): Lane => {
-    // No await on the way down: each would cost every hot request a turn of the microtask queue.
+    // No await on this path: each would cost every hot request a turn of the microtask queue.
     const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
       const { name, text, values } = compile(query.choose?.(input) ?? query)
       const statement = { name: prepared ? name : '', text, values: values(input) }
-      // The row type is the query's own claim about its text.
+      // The query states the type of its rows. Nothing checks it.
       const ask = () => run(statement) as Promise<Row[]>
       return spans ? spans.within(name, ask) : ask()
     }
@@ -78,10 +80,10 @@ export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, 
 
 type Run = (client: pg.PoolClient) => Promise<Rows>
 
-/** Errors of a statement that say nothing against its connection: data, constraints, conflicts, locks, raised by functions. */
+/** Errors after which a connection can be used again: data, constraints, conflicts, locks, and errors raised by functions. */
 const OF_THE_STATEMENT = /^(22|23|40|55|P0|57014$)/
 
-/** `pool.query` closes the connection at any error; each duplicate of a key would cost a new one. */
+/** `pool.query` closes the connection after any error: each duplicate key would cost a new connection. */
 function queryOfPool(pool: pg.Pool, run: Run): Promise<Rows> {
   return new Promise((resolve, reject) => {
     pool.connect((refusal, client, release) => {

@@ -5,9 +5,9 @@ import { sql } from 'kysely'
 export const NAMESPACE_PATTERN = /^[a-z_][a-z0-9_]{0,30}$/
 
 /**
- * Identifiers of a service.
- * @param schema the service's schema, for example `auth`
- * @param namespace the setting DB_NAMESPACE; `_` is added where it does not end in one
+ * Makes the identifiers of a service.
+ * @param schema the schema of the service, for example `auth`
+ * @param namespace the setting DB_NAMESPACE. `_` is added if it does not end in one
  */
 export function createNames(schema: string, namespace = ''): Names {
   const prefix = namespace === '' || namespace.endsWith('_') ? namespace : `${namespace}_`

@@ -1,16 +1,16 @@
 import type { Compilable, Kysely, RawBuilder } from 'kysely'
 
-/** A query that is built and compiled once, then run by name with other values. */
+/** A query that is built and compiled once, and then runs by name with any values. */
 export interface PreparedQuery<Input, Row> {
   /** Name of the prepared statement, unique in the service. */
   readonly name: string
   // biome-ignore lint/suspicious/noExplicitAny: the tables differ from service to service; the builder states its own
   readonly build: (input: Input, db: Kysely<any>) => Compilable<Row> | RawBuilder<Row>
-  /** Another form of it for some inputs, under a name of its own; undefined: itself. */
+  /** Another form of the query for some inputs, with its own name. Undefined: this query. */
   readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
 }
 
-/** The text of a prepared query and the way from an input to its values. */
+/** The text of a prepared query, and how an input becomes its values. */
 export interface CompiledPreparedQuery<Input> {
   readonly name: string
   readonly text: string
@@ -18,8 +18,8 @@ export interface CompiledPreparedQuery<Input> {
 }
 
 /**
- * Declares a query that is hot. `build` runs once, with a stand-in for each member of the input: use the members only as
- * values (`where('id', '=', p.id)`, `${p.amount}`), never in conditions: `choose` is for those.
+ * Declares a hot query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
+ * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `choose` is for conditions.
  */
 export function prepare<Input extends object, Row, Tables = unknown>(
   name: string,
@@ -45,7 +45,7 @@ export function compilePrepared<Input extends object, Row>(
   }
 }
 
-/** Takes the place of a member of the input while the query is compiled; or, of a member that holds rows, of one of their columns. */
+/** Stands for a member of the input while the query is compiled, or for one column of a member that holds rows. */
 class StandIn {
   readonly #member: PropertyKey
   readonly #column: string | undefined
@@ -69,7 +69,7 @@ function standIns<Input extends object>(): Input {
   return new Proxy({} as Input, { get: (_target, key) => new StandIn(key) })
 }
 
-/** The parameter for one column of rows: their values, or while a query is compiled what stands for them. */
+/** The parameter for one column of rows: the values, or a stand-in while a query is compiled. */
 export function columnOf(rows: readonly object[], column: string): unknown {
   return rows instanceof StandIn ? rows.ofColumn(column) : valuesOf(rows, column)
 }

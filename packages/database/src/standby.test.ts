@@ -56,14 +56,14 @@ function open(config: DatabaseConfig) {
 }
 
 describe('reads that may lag behind', () => {
-  it('are the primary’s where no standby is set', async () => {
+  it('run on the primary without a standby', async () => {
     const { lanes, byQuery, standby: state } = open(configOf(primary.url))
     expect(lanes.lagging).toBe(lanes.read)
     expect(await byQuery()).toEqual(PRIMARY)
     expect(state()).toBeUndefined()
   })
 
-  it('are the standby’s once it is known to keep up; all others stay the primary’s', async () => {
+  it('run on the standby as soon as it keeps up; other reads stay on the primary', async () => {
     const changes: boolean[] = []
     const onChange = (isAsked: boolean) => changes.push(isAsked)
     const { lanes, byLane, byQuery, standby: state } = open(configOf(primary.url, { url: standby.url, onChange }))
@@ -76,7 +76,7 @@ describe('reads that may lag behind', () => {
     expect(state()?.connections).toEqual({ idle: 1, used: 0, waiting: 0 })
   })
 
-  it('are the primary’s where the standby is away, and nobody waits for it', async () => {
+  it('run on the primary at once while the standby is away', async () => {
     const changes: boolean[] = []
     const url = 'postgres://nobody@127.0.0.1:1/none'
     const onChange = (isAsked: boolean) => changes.push(isAsked)
@@ -87,7 +87,7 @@ describe('reads that may lag behind', () => {
     expect(state()).toMatchObject({ lagMs: undefined, reads: { standby: 0, primary: 2 } })
   })
 
-  it('come back to the primary in the middle of a request when the standby is lost', async () => {
+  it('move to the primary within a request when the standby is lost', async () => {
     const lost = await withOwner('standby')
     const { byLane, byQuery } = open(configOf(primary.url, { url: lost.url }))
     await expect.poll(byLane).toEqual(STANDBY)
@@ -97,7 +97,7 @@ describe('reads that may lag behind', () => {
     expect(await byQuery()).toEqual(PRIMARY)
   })
 
-  it('are asked again of the primary where the standby lacks what a migration has added', async () => {
+  it('run again on the primary when the standby lacks a new column', async () => {
     const { byLane, readLagging } = open(configOf(primary.url, { url: standby.url }))
     await expect.poll(byLane).toEqual(STANDBY)
     const admin = openDatabase<Tables>(configOf(primary.url))
@@ -108,7 +108,7 @@ describe('reads that may lag behind', () => {
 })
 
 describe('watchStandby', () => {
-  it('asks no server of another cluster, however far it is', async () => {
+  it('does not use a server of another cluster, whatever its position', async () => {
     const { promise: first, resolve: onChange } = Promise.withResolvers<boolean>()
     const place = (system: bigint) => async (): Promise<Rows> => [{ position: 100n, system }]
     const choice = watchStandby({ url: '', lagMaxMs: 2_000, onChange }, place(1n), place(2n))
@@ -117,7 +117,7 @@ describe('watchStandby', () => {
     expect(choice.state().lagMs).toBeUndefined()
   })
 
-  it('asks no standby that is too far behind', async () => {
+  it('does not use a standby that is too far behind', async () => {
     const changes: boolean[] = []
     const config = { url: '', lagMaxMs: 2_000, onChange: (isAsked: boolean) => changes.push(isAsked) }
     let position = 0n

@@ -15,8 +15,8 @@ import {
 } from 'kysely'
 
 /**
- * Puts the schema and the prefix before every table and function name of a query, so that code says `users`.
- * Names of common table expressions, aliases in FROM, and `excluded` are left alone.
+ * Adds the schema and the prefix to every table and function name of a query, so that code says `users`. It leaves out names of
+ * common table expressions, aliases in FROM, and `excluded`.
  */
 export class TablePrefixPlugin implements KyselyPlugin {
   readonly #names: Names
@@ -56,7 +56,7 @@ class TablePrefixTransformer extends OperationNodeTransformer {
   }
 }
 
-/** Names that mean something inside the query only. An alias of a selected column is none: it may equal a table's name. */
+/** Names that exist only inside the query. The alias of a selected column is not one: it may equal the name of a table. */
 function collectLocalNames(node: OperationNode, into: Set<string>): void {
   for (const [key, value] of Object.entries(node)) {
     for (const child of Array.isArray(value) ? value : [value]) {

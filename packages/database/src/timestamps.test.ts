@@ -37,11 +37,11 @@ describe('toDate', () => {
     expect(toDate(text).toISOString()).toBe(expected)
   })
 
-  it('keeps what has no end', () => {
+  it('keeps infinity', () => {
     expect([toDate('infinity'), toDate('-infinity')]).toEqual([Infinity, -Infinity])
   })
 
-  it("gives what pg's own parser gives", () => {
+  it("returns what pg's own parser returns", () => {
     const instant = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T00:00:00Z'),

@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** The read lane has no open connection at this moment. */
+/** The read lane has no open connection. */
 export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }
@@ -16,13 +16,13 @@ const NETWORK_CODES: ReadonlySet<string> = new Set([
   'ENETUNREACH',
   'ENOENT',
 ])
-// pg reports these as plain errors, by text alone.
+// pg reports these as plain errors, without a code.
 const CONNECTION_TEXTS =
   /connection terminated|connection error|timeout exceeded when trying to connect|connection ended|client was closed|query read timeout|pool after calling end/i
-// Class 08 (connection), 53 (resources), 57 (shutdown, and 57014: a statement that ran into its timeout), 40 (retries used up).
+// Class 08 (connection), 53 (resources), 57 (shutdown, and 57014: a statement timeout), 40 (all repeats are used up).
 const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
-/** Whether an error says that the database is away, overloaded or restarting, so that the same request may work later. */
+/** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof NoConnectionError) return true
   if (error instanceof pg.DatabaseError) return SERVER_CLASSES.test(error.code ?? '')
@@ -32,37 +32,37 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return CONNECTION_TEXTS.test(error.message)
 }
 
-/** Whether a lock was not had within `lock_timeout` (55P03). */
+/** Whether a lock was not available within `lock_timeout` (55P03). */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03'
 }
 
-/** Whether two transactions waited for each other, and this one was ended (40P01): tried again, it may go through. */
+/** Whether a transaction was ended because of a deadlock (40P01). It may succeed when it is repeated. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01'
 }
 
-/** Whether the server refused a statement, and so did nothing of it: only then may the same be tried in another way. */
+/** Whether the server refused a statement and so wrote nothing. Only then may the work be tried in another way. */
 export function isRefusedStatement(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !isDatabaseUnavailable(error)
 }
 
-/** Whether a statement lost against others (serialization, deadlock) and may be had by sending it again. */
+/** Whether a statement lost a conflict (serialization failure, deadlock) and may succeed when it is repeated. */
 export function isLostConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
-/** Whether the server ended a statement, for whatever reason: of one that is about other rows nothing is known yet. */
+/** Whether the server ended a statement, for any reason. Nothing follows from this for statements about other rows. */
 export function isEndedStatement(error: unknown): error is Error {
   return error instanceof pg.DatabaseError
 }
 
-/** Whether a value or a constraint was against a statement (classes 22 and 23): with the same values it never goes through. */
+/** Whether a value or a constraint made a statement fail (classes 22 and 23). With the same values it never succeeds. */
 export function isRefusedValue(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
-/** Whether a statement was ended because it took too long (57014). */
+/** Whether a statement took too long (57014). */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '57014'
 }

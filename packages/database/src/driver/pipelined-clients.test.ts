@@ -52,7 +52,7 @@ afterAll(async () => {
 const double = async (n: number) =>
   (await clients.query({ name: prepared ? 'd' : '', text: 'SELECT 2 * $1::int AS d', values: [n] }))[0]?.d
 
-it('gives each of many statements in flight its own answer, failures between them included', async () => {
+it('returns to each of many statements its own answer or error', async () => {
   const answers = await Promise.all(
     Array.from({ length: 200 }, (_, n) =>
       n % 10 === 0
@@ -63,7 +63,7 @@ it('gives each of many statements in flight its own answer, failures between the
   expect(answers).toEqual(answers.map((_, n) => (n % 10 === 0 ? 'division by zero' : 2 * n)))
 })
 
-it('asks one connection as long as it owes nothing, and another meanwhile', async () => {
+it('uses the first connection while it owes no answer, otherwise another one', async () => {
   await Promise.all([double(0), double(1)])
   asked.clear()
   for (const n of [2, 3, 4]) await double(n)
@@ -77,7 +77,7 @@ it('asks one connection as long as it owes nothing, and another meanwhile', asyn
   await expect.poll(askTogether).toBe(2)
 })
 
-it('drops connections that owe answers and have fallen silent, refuses meanwhile, and comes back', async () => {
+it('drops silent connections that owe answers, refuses statements meanwhile, and reconnects', async () => {
   isSilent = true
   const owed = await Promise.allSettled([double(1), double(2), double(3)])
   expect(owed.map((result) => result.status === 'rejected' && result.reason)).toEqual(

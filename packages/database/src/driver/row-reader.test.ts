@@ -7,7 +7,7 @@ const parserOf = (oid: number) => (oid === INT8 ? BigInt : pg.types.getTypeParse
 const column = (name: string, dataTypeID: number) => ({ name, dataTypeID })
 
 describe('rowReader', () => {
-  it('parses by type, and no null', () => {
+  it('parses values by type, and leaves null alone', () => {
     const read = rowReader([column('t', TEXT), column('n', INT4), column('b', INT8)], parserOf)
     expect(read(['1', '2', '3'])).toEqual({ t: '1', n: 2, b: 3n })
     expect(read([null, null, null])).toEqual({ t: null, n: null, b: null })
@@ -15,7 +15,7 @@ describe('rowReader', () => {
   })
 
   // ASVS 1.3.2
-  it.each(['a "b" \\\' \n `', '', 'constructor', '__proto__', '\u2028', '0'])('takes the name %j', (name) => {
+  it.each(['a "b" \\\' \n `', '', 'constructor', '__proto__', '\u2028', '0'])('accepts a column with the name %j', (name) => {
     const row = rowReader([column(name, TEXT), column('next', TEXT)], parserOf)(['x', 'y'])
     expect(Object.entries(row).toSorted()).toEqual(
       [
@@ -26,12 +26,12 @@ describe('rowReader', () => {
     expect(Object.getPrototypeOf(row)).toBe(Object.prototype)
   })
 
-  it('has no member for no column, and the last of two of one name', () => {
+  it('makes an empty row of no columns, and keeps the last of two columns of one name', () => {
     expect(rowReader([], parserOf)([])).toEqual({})
     expect(rowReader([column('a', TEXT), column('a', TEXT)], parserOf)(['x', null])).toEqual({ a: null })
   })
 
-  it('is compiled once for columns and parsers', () => {
+  it('compiles once for the same columns and parsers', () => {
     const read = rowReader([column('a', INT4)], parserOf)
     expect(rowReader([column('a', INT4)], parserOf)).toBe(read)
     expect(rowReader([column('a', INT8)], parserOf)).not.toBe(read)

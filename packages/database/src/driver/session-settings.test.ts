@@ -23,13 +23,13 @@ function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
   return query.call(client, SHOW)
 }
 
-it('hands settings over with the connection, where its session is its own', () => {
+it('sends settings with the connection when it has a session to itself', () => {
   expect(underSettings({ role: 'a', lock_timeout: 5 }, true)).toEqual({ options: '-c role=a -c lock_timeout=5' })
   expect(underSettings({}, true)).toEqual({})
   expect(underSettings({}, false)).toEqual({})
 })
 
-describe('where a pooler lends sessions', () => {
+describe('behind a pooler that lends sessions', () => {
   let client: pg.Client
   beforeAll(async () => {
     client = await connect(false)
@@ -40,12 +40,12 @@ describe('where a pooler lends sessions', () => {
     ['a text', { text: SHOW }],
     ['a statement with values', { text: `${SHOW} WHERE $1::int = 1`, values: [1] }],
     ['a statement with a name', { name: 'show', text: `${SHOW} WHERE $1::int = 1`, values: [1] }],
-  ])('%s runs under the settings and leaves none behind', async (_name, query) => {
+  ])('%s runs under the settings, and leaves none in the session', async (_name, query) => {
     for (let time = 0; time < 2; time += 1) expect((await client.query(query)).rows).toEqual([UNDER])
     expect((await withoutSettings(client)).rows).not.toEqual([UNDER])
   })
 
-  it('sets them once a transaction, of whatever level', async () => {
+  it('sets them once for each transaction, at any isolation level', async () => {
     await client.query('START TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
     await client.query(`SET LOCAL lock_timeout = '7s'`)
     expect((await client.query(SHOW)).rows).toEqual([{ ...UNDER, lock: '7s' }])
@@ -56,7 +56,7 @@ describe('where a pooler lends sessions', () => {
     expect((await withoutSettings(client)).rows).not.toEqual([UNDER])
   })
 
-  it('sets them for a text that is a transaction itself', async () => {
+  it('sets them for a query text that is a transaction itself', async () => {
     const results = (await client.query(`BEGIN; ${SHOW}; COMMIT`)) as unknown as readonly pg.QueryResult[]
     expect(results.map(({ command, rows }) => [command, rows])).toEqual([
       ['BEGIN', []],
@@ -65,7 +65,7 @@ describe('where a pooler lends sessions', () => {
     ])
   })
 
-  it('goes on after errors, in and outside of transactions', async () => {
+  it('works after errors, inside and outside of transactions', async () => {
     await expect(client.query('SELECT 1 / $1::int', [0])).rejects.toThrow('division by zero')
     await expect(client.query('SELECT 1 / 0')).rejects.toThrow('division by zero')
     await client.query('BEGIN')
@@ -74,7 +74,7 @@ describe('where a pooler lends sessions', () => {
     expect((await client.query(SHOW)).rows).toEqual([UNDER])
   })
 
-  it('answers callbacks, and statements that are submitted', async () => {
+  it('answers callbacks and submitted queries', async () => {
     const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResult>()
     client.query(SHOW, (error: Error, result: pg.QueryResult) => (error ? reject(error) : resolve(result)))
     expect((await promise).rows).toEqual([UNDER])
@@ -85,7 +85,7 @@ describe('where a pooler lends sessions', () => {
     expect(rows).toEqual([UNDER])
   })
 
-  it('runs nothing where it may not have a setting', async () => {
+  it('runs no statement when a setting is refused', async () => {
     const stranger = await connect(false, { role: 'nobody_of_this_name' })
     await expect(stranger.query('CREATE TABLE made ()')).rejects.toThrow('does not exist')
     await expect(stranger.query('SELECT $1::int', [1])).rejects.toThrow('does not exist')

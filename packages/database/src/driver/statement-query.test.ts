@@ -43,24 +43,24 @@ describe('runStatement', () => {
     expect(sent).toEqual(['B', 'E', 'S'])
   })
 
-  it('answers each of those that are sent together', async () => {
+  it('answers each of several statements that are sent together', async () => {
     const all = await Promise.all(['x', 'y', 'z'].map((v) => run('together', text, [v])))
     expect(all.map(([row]) => row?.v)).toEqual(['x', 'y', 'z'])
   })
 
-  it('keeps nothing of a statement without a name', async () => {
+  it('keeps no state of an unnamed statement', async () => {
     expect(await run('', 'SELECT $1::int AS one', [1])).toEqual([{ one: 1 }])
     expect(await run('', 'SELECT $1::text AS other', ['2'])).toEqual([{ other: '2' }])
     expect(sent).toEqual(['P', 'B', 'D', 'E', 'S'])
     expect(await run('', 'SELECT 3 AS three')).toEqual([{ three: 3 }])
   })
 
-  it('has no rows where the statement returns none', async () => {
+  it('returns an empty list for a statement without rows', async () => {
     expect(await run('nothing', 'SELECT 1 AS one WHERE $1::bool', [false])).toEqual([])
     expect(await run('table', 'CREATE TABLE things (id int)')).toEqual([])
   })
 
-  it('fails with the error of the server or of a parser, and leaves the connection as it was', async () => {
+  it('fails with the error of the server or of a parser, and keeps the connection usable', async () => {
     const divide = 'SELECT 1 / $1::int AS quotient'
     await expect(run('divide', divide, [0])).rejects.toThrow('division by zero')
     expect(await run('divide', divide, [1])).toEqual([{ quotient: 1 }])
@@ -71,7 +71,7 @@ describe('runStatement', () => {
     expect(await run('divide', divide, [1])).toEqual([{ quotient: 1 }])
   })
 
-  it('notices that a table has other columns now', async () => {
+  it('notices that the columns of a table have changed', async () => {
     await run('', 'CREATE TABLE changing (id int)')
     await run('', 'INSERT INTO changing VALUES (1)')
     expect(await run('changing', 'SELECT id FROM changing')).toEqual([{ id: 1 }])

@@ -80,7 +80,7 @@ const functionNames = () =>
   call(`(SELECT json_agg(proname ORDER BY proname) FROM pg_proc WHERE pronamespace = 'example'::regnamespace)`)
 
 describe('migrateUp', () => {
-  it('installs functions that call each other after the migrations, and notes their release', async () => {
+  it('installs functions that call each other after the migrations, and records their release', async () => {
     expect(await migrateUp(releaseOf({}))).toEqual({
       migrations: ['0001-create-notes'],
       functions: ['count_notes', 'double'],
@@ -95,7 +95,7 @@ describe('migrateUp', () => {
     expect(await isUpToDate(releaseOf({ texts: { ...texts, double: double(3) } }))).toBe(false)
   })
 
-  it('replaces a function whose text has changed, and no other', async () => {
+  it('replaces only functions whose text has changed', async () => {
     await migrateUp(releaseOf({}))
     const versions = () => call(`(SELECT json_object_agg(proname, xmin::text) FROM pg_proc WHERE proname ~ '^app_')`)
     const before = await versions()
@@ -127,7 +127,7 @@ describe('migrateUp', () => {
     expect(await call('example.app_double(5)')).toBe(10)
   })
 
-  it('drops a function whose file is gone, unless something of a neighbour depends on it', async () => {
+  it('drops a function whose file is gone, unless an object of another namespace depends on it', async () => {
     const tripled = { ...texts, triple: double(3).replace('double', 'triple') }
     await migrateUp(releaseOf({ texts: tripled }))
     await client.query('CREATE SCHEMA neighbour CREATE VIEW six AS SELECT example.app_triple(2) AS n')
@@ -143,7 +143,7 @@ describe('migrateUp', () => {
     ['another parameter', 'n int', 'n int, more int DEFAULT 0', 'example.app_double(5, 1)'],
     ['another name of a parameter', 'n int', 'm int', 'example.app_double(m => 5)'],
     ['another result', 'RETURNS int', 'RETURNS bigint', 'example.app_double(5)::int'],
-  ])('takes %s while the release is developed, and no longer afterwards', async (_what, from, to, expression) => {
+  ])('accepts %s within a release, and refuses it after the release', async (_what, from, to, expression) => {
     const changed = texts.double.replace(from, to).replace('n * 2', '10')
     await migrateUp(releaseOf({}))
     await expect(migrateUp(releaseOf({ texts: { ...texts, double: changed }, release: '1.3.0' }))).rejects.toThrow(
@@ -181,7 +181,7 @@ describe('a file for the function of a trigger', () => {
       (error) => error.message,
     )
 
-  it('replaces it, and gives it back the text of its migration after a roll-back', async () => {
+  it('replaces the function, and restores the text of its migration after a roll-back', async () => {
     await migrateUp(before)
     expect(await verdict()).toBe('made')
     await migrateUp(later)
@@ -191,7 +191,7 @@ describe('a file for the function of a trigger', () => {
     expect((await findDrift(before)).differences).toEqual([])
   })
 
-  it('gives it back the text of its migration when a migration is taken back', async () => {
+  it('restores the text of its migration when a migration is taken back', async () => {
     await migrateUp(later)
     await migrateDown(later)
     expect(await verdict()).toBe('made')
@@ -221,7 +221,7 @@ describe('migrateAtStart', () => {
     expect(await call('example.app_double(5)')).toBe(expected)
   })
 
-  it('changes nothing, rights among them, when a replica of release 1.2 restarts among those of 1.3', async () => {
+  it('changes nothing, not even rights, when a replica of release 1.2 restarts beside replicas of 1.3', async () => {
     const later = { ...texts, double: double(3), triple: double(3).replace('double', 'triple') }
     await migrateUp(releaseOf({}))
     await migrateUp({ ...releaseOf({ texts: later, release: '1.3.0', invoker: [] }) })
@@ -235,14 +235,14 @@ describe('migrateAtStart', () => {
     expect(await withDatabase(database, (db) => isMigrated(db, { names, sources, files: filesOf(texts) }))).toBe(true)
   })
 
-  it('installs once when three start together', async () => {
+  it('installs once when three processes start together', async () => {
     const runs = await Promise.all([1, 2, 3].map(() => migrateAtStart(releaseOf({}))))
     expect(runs.map(({ functions }) => functions.length).sort()).toEqual([0, 0, 2])
   })
 })
 
 describe('reinstallFunctions', () => {
-  it('installs the functions of the release before, after a roll-back', async () => {
+  it('installs the functions of an earlier release after a roll-back', async () => {
     const later = { ...texts, double: double(3), triple: double(3).replace('double', 'triple') }
     await migrateUp(releaseOf({}))
     const addTags: MigrationSources = {
@@ -266,7 +266,7 @@ describe('reinstallFunctions', () => {
     expect(await call('example.app_double(5)')).toBe(15)
   })
 
-  it('mends a function that somebody has changed by hand', async () => {
+  it('restores a function that somebody has changed by hand', async () => {
     await migrateUp(releaseOf({}))
     await client.query(`CREATE OR REPLACE FUNCTION example.app_double(n int) RETURNS int LANGUAGE sql AS 'SELECT 0'`)
     expect((await findDrift(releaseOf({}))).differences).toMatchObject([{ object: 'function app_double(n integer)' }])
@@ -274,7 +274,7 @@ describe('reinstallFunctions', () => {
     expect((await findDrift(releaseOf({}))).differences).toEqual([])
   })
 
-  it('is what an earlier release asks for where no functions are installed', async () => {
+  it('is what an earlier release asks for when no functions are installed', async () => {
     const nothing = () => ({ up: async () => {}, down: async () => {} })
     const later = releaseOf({
       release: '1.3.0',
@@ -295,7 +295,7 @@ describe('reinstallFunctions', () => {
 })
 
 describe('migrateDown', () => {
-  it('drops all functions first; the service is not ready before they are installed again', async () => {
+  it('drops all functions first; the service is not ready until they are installed again', async () => {
     const more: MigrationSources = {
       ...sources,
       '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),
@@ -315,7 +315,7 @@ describe('migrateDown', () => {
     ])
   })
 
-  it('drops nothing when it cannot take the last migration back, which is one of a later release', async () => {
+  it('drops nothing when the last migration belongs to a later release', async () => {
     const more: MigrationSources = {
       ...sources,
       '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),
@@ -329,7 +329,7 @@ describe('migrateDown', () => {
 })
 
 describe('functionStatus', () => {
-  it('tells what a release would create, replace and drop', async () => {
+  it('lists what a release would create, replace and drop', async () => {
     const none = { installed: undefined, isLater: false, creates: ['count_notes', 'double'], replaces: [], drops: [] }
     expect(await functionStatus(releaseOf({}))).toEqual(none)
     await migrateUp(releaseOf({}))
@@ -352,7 +352,7 @@ describe('findDrift', () => {
     )
   })
 
-  it('has no functions to miss after they were dropped', async () => {
+  it('reports no missing functions after they were dropped', async () => {
     const more: MigrationSources = {
       ...sources,
       '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),

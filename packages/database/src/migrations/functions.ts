@@ -6,25 +6,25 @@ import { columns } from '../batches/columns.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
 import { migratorTable } from './migrator-tables.ts'
 
-/** The SQL functions of a service, each in a file, and the release that they belong to. */
+/** The SQL functions of a service, one in each file, and their release. */
 export interface ServiceFunctions {
   readonly files: FunctionFiles
   /** The version of the service: `1.4.0`. */
   readonly release: string
-  /** Whether a start replaces functions of this very release: in development, where their files change. */
+  /** Whether a start also replaces functions of its own release. True in development, where their files change. */
   readonly replacesOwnRelease: boolean
   /**
-   * Functions that write with the rights of the caller, and that the service calls. Where this is set, nobody but the owner may
-   * call any other function that writes, unless it is SECURITY DEFINER: the service's role may call those.
+   * Functions that write with the rights of the caller, and that the service calls. If this is set, only the owner may call the
+   * other functions that write, except SECURITY DEFINER functions: the role of the service may call these.
    */
   readonly invoker?: readonly string[] | undefined
 }
 
-/** What differs between the functions of a release and those that are installed, by name. */
+/** How the functions of a release differ from those that are installed, by name. */
 export interface FunctionChanges {
-  /** The release whose functions are installed; undefined where there are none. */
+  /** The release whose functions are installed. Undefined: none are installed. */
   readonly installed: string | undefined
-  /** Whether that release is a later one. */
+  /** Whether the installed release is later than this one. */
   readonly isLater: boolean
   readonly creates: readonly string[]
   readonly replaces: readonly string[]
@@ -38,10 +38,12 @@ interface InstalledFunction {
   readonly isLater: boolean
 }
 
-/** cannot change the return type, or the name or default of a parameter; cannot drop what others depend on. */
+/**
+ * PostgreSQL cannot change a return type, or the name or default of a parameter; it cannot drop what other objects depend on.
+ */
 const [OTHER_SIGNATURE, DEPENDED_ON] = ['42P13', '2BP01']
 
-/** Compares the files of a release with what `trestle_functions` says is installed. */
+/** Compares the files of a release with the functions that `trestle_functions` lists as installed. */
 export async function compareFunctions(
   db: Kysely<unknown>,
   names: Names,
@@ -63,17 +65,18 @@ export function hasChanges({ creates, replaces, drops }: FunctionChanges): boole
   return creates.length + replaces.length + drops.length > 0
 }
 
-/** Whether every function of a release is installed, of whatever release its text is. */
+/** Whether every function of a release is installed, whichever release its text is from. */
 export async function areInstalled(db: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<boolean> {
   const installed = new Set(await listInstalledNames(db, names))
   return (await files()).every(({ name }) => installed.has(name))
 }
 
 /**
- * Installs functions of a release, drops those whose file is gone, and validates all of them, in the transaction of the caller.
- * Functions may call each other, so none is checked before all are there.
+ * Installs functions of a release, drops those without a file, and validates all of them, in the transaction of the caller.
+ * Functions may call each other, so all are created before any is validated.
  * @param which those that have changed, or all: somebody may have changed one by hand
- * @returns the names of those that were installed or dropped, and of those that a trigger or something of a neighbour's needs
+ * @returns the names of the functions that were installed or dropped, and of those that were kept because a trigger or an
+ * object of another namespace needs them
  * @throws Error if a function does not validate, or has another signature than in an earlier release
  */
 export async function installFunctions(
@@ -95,7 +98,7 @@ export async function installFunctions(
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** Creates functions where there are none, or replaces those that are there, without a look at their bodies. */
+/** Creates or replaces functions, without validating their bodies. */
 export async function createAll(
   trx: Kysely<unknown>,
   names: Names,
@@ -109,7 +112,7 @@ export async function createAll(
   }
 }
 
-/** Drops every function that is installed. @returns the names of those that a trigger or something of a neighbour's needs */
+/** Drops every installed function. @returns the names of those that were kept because another object needs them */
 export async function dropFunctions(trx: Kysely<unknown>, names: Names): Promise<readonly string[]> {
   const kept = await dropAll(trx, names, await listInstalledNames(trx, names))
   await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
@@ -123,8 +126,8 @@ async function dropAll(trx: Kysely<unknown>, names: Names, functions: readonly s
 }
 
 /**
- * PostgreSQL replaces a function of the same signature alone. With another one, the function of an earlier release would go on
- * beside it or stand in its way, and the processes of that release still call it.
+ * PostgreSQL replaces a function only if the signature is the same. With another signature, the function of an earlier release
+ * would stay beside the new one or block it, and processes of that release still call it.
  */
 async function create(
   trx: Kysely<unknown>,
@@ -142,7 +145,7 @@ async function create(
   if (isRefused) await sql.raw(withNames(file.text, names)).execute(trx)
 }
 
-/** @returns whether nothing needs the function, so that it is gone */
+/** @returns whether the function is gone: no other object needs it */
 async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): Promise<boolean> {
   let isGone = true
   for (const signature of await findFunctions(trx, names, name)) {
@@ -151,7 +154,7 @@ async function dropFunction(trx: Kysely<unknown>, names: Names, name: string): P
   return isGone
 }
 
-/** Runs a statement in a savepoint. @returns whether it was refused with the given SQLSTATE; else it has run */
+/** Runs a statement in a savepoint. @returns whether it was refused with the given SQLSTATE. Otherwise it has run */
 async function isRefusedWith(code: string, trx: Kysely<unknown>, statement: string): Promise<boolean> {
   await sql`SAVEPOINT function`.execute(trx)
   try {
@@ -165,7 +168,7 @@ async function isRefusedWith(code: string, trx: Kysely<unknown>, statement: stri
   }
 }
 
-/** `"auth"."app_refresh_session"(uuid, text)`: every function of a name. */
+/** Every function of a name, as `"auth"."app_refresh_session"(uuid, text)`. */
 async function findFunctions(db: Kysely<unknown>, { schema, prefix }: Names, name: string): Promise<string[]> {
   const { rows } = await sql<{ signature: string }>`
     SELECT format('%I.%I(%s)', ${schema}::text, proname, pg_get_function_identity_arguments(oid)) AS signature FROM pg_proc
@@ -173,7 +176,7 @@ async function findFunctions(db: Kysely<unknown>, { schema, prefix }: Names, nam
   return rows.map(({ signature }) => signature)
 }
 
-/** Has PostgreSQL read the bodies, now that everything that they name is there. */
+/** Makes PostgreSQL check the bodies, once everything that they name exists. */
 async function validate(
   trx: Kysely<unknown>,
   { schema, prefix }: Names,
@@ -210,7 +213,7 @@ async function record(trx: Kysely<unknown>, names: Names, { files, release }: Se
   )
 }
 
-/** What is installed; empty before the first release has been. */
+/** The installed functions. Empty in a database where none was ever installed. */
 async function listInstalled(
   db: Kysely<unknown>,
   names: Names,
@@ -236,7 +239,7 @@ async function hasTable(db: Kysely<unknown>, names: Names): Promise<boolean> {
   return rows[0]?.exists === true
 }
 
-/** `{1,4,0}` of `1.4.0` and of `1.4.0-rc.1`. */
+/** `{1,4,0}` for `1.4.0` and for `1.4.0-rc.1`. */
 function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
 }

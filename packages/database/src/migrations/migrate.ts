@@ -20,49 +20,50 @@ import { refuseOldChain } from './old-chain.ts'
 export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
-  /** Steps after the migrations, under the same lock, for what has a schema of its own: the job queue. */
+  /** Steps that run after the migrations, under the same lock, such as those for the schema of the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
-  /** The rights of the role that the service works as, given last; undefined where it works as its own user. */
+  /** The rights of the service's role, granted last. Undefined: the service works as its own user. */
   readonly grants?: Grants | undefined
-  /** What the steps afterwards are made from, as JSON without secrets: when it changes, a start runs them again. */
+  /** What the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
   readonly settings?: unknown
 }
 
-/** What a run did. */
+/** What a run has done. */
 export interface MigrateResult {
   /** The names of the migrations that it applied or took back, in order. */
   readonly migrations: readonly string[]
   /** The names of the functions that it installed or dropped. */
   readonly functions: readonly string[]
-  /** The release whose functions it kept although this release has others; undefined if it kept none. */
+  /** The release whose functions it kept although this release has others. Undefined: it kept none. */
   readonly keptRelease: string | undefined
 }
 
 export interface MigrationStatus {
   readonly name: string
-  /** Undefined while pending. */
+  /** Undefined while the migration is pending. */
   readonly executedAt: Date | undefined
-  /** False for one of a later release. */
+  /** False for a migration of a later release. */
   readonly isKnown: boolean
 }
 
 /**
- * Runs all pending migrations, then installs the functions that have changed, then the steps afterwards. Processes that start
- * together wait for each other. A database that a later release has migrated is left as it is, as long as it has all that
- * this release needs.
+ * Runs all pending migrations, installs the functions that have changed, then runs the later steps. Processes that start
+ * together wait for each other. If a later release has migrated the database, and it has all that this release needs, nothing
+ * changes.
+ * @throws Error if migrations are pending in a database of a later release, or if a migration fails
  */
 export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
   return bringUp(options, 'functions of this release too')
 }
 
-/** Whether a complete run of the same migrations, functions and settings was the last: one statement, and no lock. */
+/** Whether the last run was complete, with the same migrations, functions and settings. One statement, no lock. */
 export function isUpToDate(options: MigrateOptions): Promise<boolean> {
   return withDatabase(options, (db) => isMarkedComplete(db, options))
 }
 
 /**
- * As `migrateUp`, unless the database is up to date; but functions of the same release are replaced in development alone:
- * processes of two builds of one release would replace each other's.
+ * As `migrateUp`, unless the database is up to date. It replaces functions of its own release only in development: processes of
+ * two builds of a release would replace each other's functions.
  */
 export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
   if (await isUpToDate(options)) return { migrations: [], functions: [], keptRelease: undefined }
@@ -88,7 +89,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     if (isOfLaterRelease && changes !== undefined && changes.installed === undefined) {
       throw new Error('no functions are installed: run migrate up --functions')
     }
-    // An earlier release beside a later one, or in its place again: the database has what it needs.
+    // An earlier release runs beside a later one, or was rolled back to. The database has what it needs.
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await inTurn(db, names, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
@@ -103,7 +104,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
 }
 
 /**
- * Installs all functions of this release, also where those of a later one are installed: for the time after a roll-back.
+ * Installs all functions of this release, even where a later release has installed its own. Use it after a roll-back.
  * @throws Error if migrations are pending: the functions need their tables
  */
 export function reinstallFunctions(options: MigrateOptions): Promise<MigrateResult> {
@@ -131,8 +132,8 @@ async function install(
 }
 
 /**
- * A function of a trigger cannot be dropped with its file. It gets the text back that its migration gives it, which the release
- * without the file has.
+ * The function of a trigger cannot be dropped when its file is gone. It gets the text of its migration back, which is what the
+ * release without the file has.
  */
 async function restoreTexts(db: Kysely<unknown>, options: MigrateOptions, kept: readonly string[]): Promise<void> {
   if (kept.length === 0) return
@@ -150,8 +151,8 @@ async function grant(trx: Kysely<unknown>, { names, functions, grants }: Migrate
 }
 
 /**
- * Takes the last migration back, and all functions before it: those that stay may need what it takes away.
- * @throws Error if the database has migrations of a later release, which alone can take them back: nothing changes then
+ * Takes the last migration back. It drops all functions first, since they may need what the migration removes.
+ * @throws Error if the database has migrations of a later release, which only that release can take back. Nothing changes then
  */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
@@ -168,7 +169,7 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   })
 }
 
-/** Every migration of this version, then those of a newer one, with the time of its run. Changes nothing. */
+/** Lists every migration of this release, then those of a later one, with the time of their run. Changes nothing. */
 export async function migrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
   const executed = await withDatabase(target, async (db) => {
     await refuseOldChain(db, names)
@@ -182,12 +183,12 @@ export async function migrationStatus({ names, sources, ...target }: MigrateOpti
   return [...known, ...unknown]
 }
 
-/** What differs between the functions of this release and those installed. Changes nothing. */
+/** How the functions of this release differ from the installed ones. Changes nothing. */
 export async function functionStatus({ names, functions, url }: MigrateOptions): Promise<FunctionChanges | undefined> {
   return functions && withDatabase({ url }, (db) => compareFunctions(db, names, functions))
 }
 
-/** Whether every known migration has run and every function is there, seen through a connection of the service. */
+/** Whether every known migration has run and every function is installed, seen through a connection of the service. */
 export async function isMigrated(
   // biome-ignore lint/suspicious/noExplicitAny: only the migrator's own tables are read, whatever the service's are
   db: Kysely<any>,

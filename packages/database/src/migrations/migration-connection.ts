@@ -11,14 +11,14 @@ export interface MigrationTarget {
   readonly names: Names
 }
 
-/** Opens a database for as long as it is used. */
+/** Opens a database for one piece of work. */
 export async function withDatabase<T>(
   { url }: Pick<MigrationTarget, 'url'>,
   use: (db: Kysely<unknown>) => Promise<T>,
 ): Promise<T> {
   const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5_000 })
   pool.on('error', () => {})
-  // A connection that is lost while a migration holds it: its statement fails; the event must not end the process.
+  // If a connection is lost during a migration, its statement fails. The error event must not end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<unknown>({ dialect: migrationDialect(pool) })
   try {
@@ -29,8 +29,9 @@ export async function withDatabase<T>(
 }
 
 /**
- * Holds one advisory lock of the service's schema for the whole run: grants and the queue's own set-up collide otherwise.
- * The lock belongs to a transaction: behind a pooler, one of a session would stay with a connection that others get.
+ * Holds one advisory lock of the service's schema for the whole run. Without it, grants and the set-up of the queue would
+ * collide. The lock belongs to a transaction: behind a pooler, a lock of a session would stay with a connection that others
+ * get.
  */
 export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   return withDatabase(target, async (db) => {

@@ -10,26 +10,26 @@ export interface MarkedRun {
   readonly names: Names
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
-  /** What the steps after the migrations are made from: roles, queues, versions. JSON. */
+  /** What the steps after the migrations depend on, as JSON: roles, queues, versions. */
   readonly settings?: unknown
 }
 
 /**
- * Notes on the table of migrations that everything is done, so that the next start need not look. The note holds the
- * rights of the schemas too: a restore without them, or a queue that was dropped, is no complete run.
+ * Marks the database as up to date, in a comment on the table of migrations, so that the next start skips the run. The mark
+ * contains the rights of the schemas: a database that was restored without them, or that has lost its queue, is not up to date.
  */
 export async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await state(run).execute(db)
   await comment(db, run.names, sql.lit(await mark(run, rows[0]?.rights)))
 }
 
-/** Takes the note back, before anything changes. */
+/** Removes the mark, before anything changes. */
 export async function unmark(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await state(run).execute(db)
   if (typeof rows[0]?.note === 'string') await comment(db, run.names, sql.lit(null))
 }
 
-/** Whether the last complete run was one of the same migrations, functions and settings. One statement. */
+/** Whether the last complete run had the same migrations, functions and settings. One statement. */
 export async function isMarkedComplete(db: Kysely<unknown>, run: MarkedRun): Promise<boolean> {
   const { rows } = await state(run).execute(db)
   return rows[0]?.note === (await mark(run, rows[0]?.rights))

@@ -1,9 +1,9 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 
-/** The end of the names of all tables of migrations, whatever the prefix before it. */
+/** How the names of all tables of migrations end, whatever their prefix. */
 export const MIGRATIONS = 'trestle_migrations'
 
-/** The migrator's own tables: they are no part of the service's schema as its migrations make it. */
+/** The migrator's own tables. They do not belong to the schema that the migrations make. */
 export const migratorTables = [MIGRATIONS, `${MIGRATIONS}_lock`, 'trestle_functions'] as const
 
 /** The name of one of the migrator's tables, with the prefix of DB_NAMESPACE. */

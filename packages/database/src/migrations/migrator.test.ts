@@ -51,27 +51,27 @@ afterEach(async () => {
 })
 
 describe('migrateUp', () => {
-  it('makes a new database whole or not at all', async () => {
+  it('migrates an empty database completely or not at all', async () => {
     await expect(ranBy({ ...notes, '0003-fail': fail })).rejects.toThrow('0003-fail failed: division by zero')
     const { rows } = await client.query("SELECT to_regclass('example.notes') AS notes")
     expect(rows).toEqual([{ notes: null }])
   })
 
-  it('keeps what has run of an upgrade that fails, and goes on there', async () => {
+  it('keeps the finished migrations of an upgrade that fails, and resumes there', async () => {
     await ranBy(notes)
     await expect(ranBy({ ...notes, '0003-tags': createTable('tags'), '0004-fail': fail })).rejects.toThrow('0004-fail')
     const mended = { ...notes, '0003-tags': createTable('tags'), '0004-fail': widen }
     expect(await ranBy(mended)).toEqual(['0004-fail'])
   })
 
-  it('runs one whose number is below one that has run, and takes back what ran last', async () => {
+  it('runs a migration with a lower number than one that has run, and takes back the one that ran last', async () => {
     await ranBy(notes)
     const both = { '0001-tags': createTable('tags'), ...notes }
     expect(await ranBy(both)).toEqual(['0001-tags'])
     expect(await migrateDown(options(both))).toEqual({ migrations: ['0001-tags'], functions: [] })
   })
 
-  it('leaves a database of a later release as it is, unless it lacks something', async () => {
+  it('does not change a database of a later release, and refuses one that lacks a migration', async () => {
     await ranBy({ ...notes, '0003-tags': createTable('tags') })
     expect(await migrateAtStart(options(notes))).toEqual({ migrations: [], functions: [] })
     expect(await migrationStatus(options(notes))).toEqual([
@@ -82,7 +82,7 @@ describe('migrateUp', () => {
     await expect(migrateAtStart(options(other))).rejects.toThrow('migrations of another release: 0003-tags')
   })
 
-  it('gives way to those who wait behind its lock, and gets it in the end', async () => {
+  it('gives way to requests behind its lock, and gets the lock in the end', async () => {
     await ranBy(notes)
     await client.query('BEGIN')
     await client.query('SELECT FROM example.notes')
@@ -99,7 +99,7 @@ describe('migrateUp', () => {
     expect(await migrating).toEqual(['0003-widen'])
   })
 
-  it('tries again when it was chosen to give way in a deadlock', async () => {
+  it('tries again after PostgreSQL has ended it because of a deadlock', async () => {
     const tags = { ...notes, '0003-tags': createTable('tags') }
     await ranBy(tags)
     const widenBoth: MigrationSource = ({ id }) => ({

@@ -11,23 +11,23 @@ export interface Migrations {
   readonly sources: MigrationSources
 }
 
-/** A migration that has run, whether this version knows it or not. */
+/** A migration that has run, even if this release does not know it. */
 export interface ExecutedMigration {
   readonly name: string
   readonly executedAt: Date
 }
 
 /**
- * A migration that waits for a lock holds up everybody who comes behind it. It gives way after a while, and tries again:
- * whoever waited behind it gets through meanwhile.
+ * A migration that waits for a lock blocks every request behind it. So it gives up after a while and tries again. Requests that
+ * waited behind it run meanwhile.
  */
 const LOCK_WAIT = '3s'
 const LOCK_TRIES = 20
 const LOCK_PAUSE_MS = 1_000
-/** lock_not_available; deadlock_detected: PostgreSQL has chosen the migration to give way. */
+/** 55P03: the lock was not available. 40P01: PostgreSQL ended the migration because of a deadlock. */
 const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
 
-/** What has run in this database, in the order of its run. */
+/** Lists the migrations that have run, in the order of their run. */
 export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<readonly ExecutedMigration[]> {
   const table = sql.id(names.schema, migratorTable(names, MIGRATIONS))
   const text = `"${names.schema}"."${migratorTable(names, MIGRATIONS)}"`
@@ -38,7 +38,7 @@ export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<r
   return executed.rows.map(({ name, timestamp }) => ({ name, executedAt: new Date(timestamp) }))
 }
 
-/** What has not run in this database, and what has run there that this version does not know, by name. */
+/** Names of the migrations that have not run, and of those that have run and that this release does not know. */
 export async function compareMigrations(
   db: Kysely<unknown>,
   { names, sources }: Migrations,
@@ -51,9 +51,9 @@ export async function compareMigrations(
 }
 
 /**
- * Runs what is pending. A database that has nothing yet gets all or nothing; else each migration commits for itself, so
- * that none holds its locks for the time of those behind it.
- * @returns the names of what ran, in order
+ * Runs the pending migrations. An empty database gets all of them or none. Otherwise each migration has a transaction of its
+ * own, so that none holds its locks during the next.
+ * @returns the names of those that ran, in order
  */
 export async function runPending(
   db: Kysely<unknown>,
@@ -68,14 +68,14 @@ export async function runPending(
   return ran
 }
 
-/** Takes back what ran last. @returns its name; none where nothing has run */
+/** Takes back the migration that ran last. @returns its name; empty if none has run */
 export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promise<readonly string[]> {
   return run(db, migrations, (migrator) => migrator.migrateDown())
 }
 
 /**
- * A transaction that begins when no other one of the same service's migrations runs: that of a process which was killed may
- * be at its last statement, or at its commit.
+ * Runs a transaction when no other migration of this service runs. The last statement or the commit of a killed process may
+ * still be under way.
  */
 export function inTurn<T>(
   db: Kysely<unknown>,
@@ -90,7 +90,7 @@ export function inTurn<T>(
   })
 }
 
-/** The dialect of a migrator that runs within a transaction of `inTurn`: the library's own lock would outlive it. */
+/** The dialect of a migrator inside a transaction of `inTurn`. The lock of Kysely would outlive the transaction. */
 export function migrationDialect(pool: pg.Pool): PostgresDialect {
   return new UnlockedDialect({ pool })
 }
@@ -108,7 +108,7 @@ class UnlockedAdapter extends PostgresAdapter {
 
 type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 
-/** Runs a step of the migrator, again and again where it gave way to others. */
+/** Runs a step of the migrator, again if it gave way to other transactions. */
 async function run(db: Kysely<unknown>, migrations: Migrations, step: Step): Promise<readonly string[]> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -3,9 +3,9 @@ import { type RawBuilder, sql } from 'kysely'
 import { MIGRATIONS } from './migrator-tables.ts'
 
 /**
- * Whether an object of a schema belongs to a namespace, by its name: other namespaces in the schema have a table of migrations
- * of their own, and their prefix may begin with this one.
- * @param name with its table, where it is a column that pg_class has too: the condition looks into pg_class
+ * Whether an object of a schema belongs to a namespace, by its name. Other namespaces in the schema have their own tables of
+ * migrations, and their prefix may begin with this prefix.
+ * @param name a column; with the name of its table if pg_class has such a column too, since the condition reads pg_class
  */
 export function isOwn(
   name: RawBuilder<unknown>,

@@ -1,17 +1,19 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 
-/** The table of the chain that the baseline replaces. One of supabase/auth has the same name and another column. */
+/**
+ * The table of migrations of the chain that the baseline replaces. supabase/auth has a table of this name with other columns.
+ */
 export const OLD_CHAIN = 'schema_migrations'
 
-/** @throws Error if the database is one of the old chain */
+/** @throws Error if the database was made by the old chain */
 export async function refuseOldChain(db: Kysely<unknown>, names: Names): Promise<void> {
   if (await hasOldChain(db, names)) {
     throw new Error('the migrations of this database were replaced by a baseline: run migrate rebase')
   }
 }
 
-/** Whether the database has the tables of the old chain. */
+/** Whether the database was made by the old chain. */
 export async function hasOldChain(db: Kysely<unknown>, { schema, prefix }: Names): Promise<boolean> {
   const { rows } = await sql`
     SELECT FROM information_schema.columns

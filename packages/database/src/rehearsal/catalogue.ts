@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { migratorTable, migratorTables } from '../migrations/migrator-tables.ts'
 import { isOwn } from '../migrations/namespace.ts'
 
-/** Every object of a service in its database, `column users.email` for example, and its definition. */
+/** Definitions of the objects of a service by kind and name, such as `column users.email`. */
 export type Catalogue = ReadonlyMap<string, string>
 
 interface CatalogueRow {
@@ -13,13 +13,13 @@ interface CatalogueRow {
 }
 
 /**
- * Reads what the catalogue knows of the objects of a service. Definitions are PostgreSQL's own, with every name in full.
- * Those that it makes up for itself (of NOT NULL, since version 18) are left out; the migrator's tables are not the service's.
+ * Reads the definitions of a service's objects from the system catalogues, with every name in full. It leaves out the
+ * constraints that PostgreSQL makes for NOT NULL since version 18, and the tables of the migrator.
  */
 export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'schema' | 'prefix'>): Promise<Catalogue> {
   const { schema } = place
   const own = migratorTables.map((table) => migratorTable(place, table))
-  // Names in full, whatever the user's own path is.
+  // Makes PostgreSQL write names in full, whatever the search path of the user is.
   await sql`SELECT set_config('search_path', '', true)`.execute(trx)
   const { rows } = await sql<CatalogueRow>`
     WITH place AS (
@@ -93,7 +93,7 @@ const comments = sql`
   SELECT 'comment', f.oid::regprocedure::text, d.description
   FROM function f JOIN pg_description d ON d.classoid = 'pg_proc'::regclass AND d.objoid = f.oid`
 
-/** Rights of everybody but the owner, who has them all. */
+/** Rights of everybody except the owner, who has all rights. */
 const rights = sql`
   SELECT 'right', g.name || ' to ' || coalesce(grantee.rolname, 'PUBLIC'),
     string_agg(x.privilege_type || CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END, ', ' ORDER BY x.privilege_type)

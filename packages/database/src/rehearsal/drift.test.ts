@@ -50,7 +50,7 @@ afterEach(async () => {
 })
 
 describe('findDrift', () => {
-  it('finds none after the migrations, and leaves nothing behind', async () => {
+  it('finds no drift after the migrations, and leaves no schema behind', async () => {
     const schemas = 'SELECT nspname FROM pg_namespace ORDER BY nspname'
     const before = (await client.query(schemas)).rows
     expect(await findDrift(options)).toEqual({ objects: expect.any(Number), differences: [] })
@@ -87,7 +87,7 @@ describe('findDrift', () => {
     expect((await findDifferences()).map(({ object }) => object)).toEqual(objects)
   })
 
-  it('tells how it is made, and how it is', async () => {
+  it('returns both definitions of a differing object', async () => {
     await client.query('ALTER TABLE example.app_notes ALTER COLUMN title SET DEFAULT 1')
     const made = `text COLLATE "C" NOT NULL 'none'::text`
     expect(await findDifferences()).toEqual([
@@ -95,7 +95,7 @@ describe('findDrift', () => {
     ])
   })
 
-  it('leaves objects of other namespaces in the schema alone', async () => {
+  it('ignores objects of other namespaces in the schema', async () => {
     for (const namespace of ['', 'app_two', 'other']) {
       await migrateUp({
         ...options,

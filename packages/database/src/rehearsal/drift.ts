@@ -9,17 +9,17 @@ import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 import { buildStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 
-/** An object that is not as the migrations make it. */
+/** An object that differs from what the migrations make. */
 export interface Difference {
   /** `column users.email` */
   readonly object: string
-  /** Its definition as the migrations make it; undefined: they make none. */
+  /** Its definition as the migrations make it. Undefined: they make no such object. */
   readonly made: string | undefined
-  /** Its definition in the database; undefined: it is not there. */
+  /** Its definition in the database. Undefined: it does not exist. */
   readonly found: string | undefined
 }
 
-/** What was compared, and what differs. */
+/** The number of objects that were compared, and those that differ. */
 export interface Drift {
   readonly objects: number
   readonly differences: readonly Difference[]
@@ -32,8 +32,9 @@ export interface DriftOptions extends MigrationTarget {
 }
 
 /**
- * Compares the objects of a service with those that the same migrations make in an empty schema of their own, within a
- * transaction that is taken back: nothing remains, and no second database is needed.
+ * Compares the objects of a service with those that the same migrations make in an empty schema. It runs in a transaction that
+ * is rolled back: nothing remains, and no second database is needed.
+ * @throws Error if another release has run a migration or installed the functions
  */
 export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
@@ -62,7 +63,7 @@ async function executedRelease(
   throw new Error(`the database has the functions of release ${installed}: use that release`)
 }
 
-/** What those migrations that have run make, of which this release knows the source, without functions that have files. */
+/** What the executed migrations that this release knows make, without the functions that have files. */
 export async function rehearseExecuted(
   db: Kysely<unknown>,
   { names, sources }: Pick<DriftOptions, 'names' | 'sources'>,
@@ -77,7 +78,7 @@ export async function rehearseExecuted(
   }
 }
 
-/** What migrations and functions make in an empty schema, as if it were the service's own. */
+/** What migrations and functions make in an empty schema, with the names of the service's own schema. */
 export async function rehearse(
   trx: Kysely<unknown>,
   { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,
@@ -102,7 +103,7 @@ export function compareCatalogues(made: Catalogue, found: Catalogue): readonly D
     .filter((difference) => difference.made !== difference.found)
 }
 
-/** Several namespaces may share a schema: the role of another one must get in too. */
+/** Several namespaces may share a schema, which the role of each of them may use. */
 function isOfNeighbour({ object, made, found }: Difference): boolean {
   return object.startsWith('right the schema ') && made === undefined && found === 'USAGE'
 }

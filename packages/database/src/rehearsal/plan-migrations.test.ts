@@ -53,7 +53,7 @@ async function query(text: string): Promise<readonly unknown[]> {
 const schemas = () => query("SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY nspname")
 
 describe('planMigrations', () => {
-  it('tells the statements of a new database, where nobody is held up, and leaves nothing behind', async () => {
+  it('lists the statements for a new database, which block nobody, and leaves no schema behind', async () => {
     const before = await schemas()
     expect(await planMigrations(options(first))).toEqual([
       {
@@ -67,7 +67,7 @@ describe('planMigrations', () => {
     expect(await schemas()).toEqual(before)
   })
 
-  it('tells the locks of each statement on tables that are there, also those that only PostgreSQL can know', async () => {
+  it('lists the locks of each statement on existing tables, including those that only PostgreSQL knows', async () => {
     await migrateUp(options(first))
     const before = await schemas()
     const planned = await planMigrations(options({ ...first, ...then }))
@@ -103,13 +103,13 @@ describe('planMigrations', () => {
     expect(await query('SELECT count(*)::int AS count FROM example.app_trestle_migrations')).toEqual([{ count: 1 }])
   })
 
-  it('removes what a planner that was killed left behind', async () => {
+  it('removes the schema that a killed plan left behind', async () => {
     await query('CREATE SCHEMA app_example_rehearsal CREATE TABLE app_notes (id int)')
     expect(await planMigrations(options({ ...first, ...then }))).toHaveLength(2)
     expect(await query("SELECT FROM pg_namespace WHERE nspname = 'app_example_rehearsal'")).toEqual([])
   })
 
-  it('has nothing to tell of what has run', async () => {
+  it('lists no migration that has run', async () => {
     expect(await planMigrations(options(first))).toEqual([])
   })
 })

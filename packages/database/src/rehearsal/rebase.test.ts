@@ -90,7 +90,7 @@ describe('rebase', () => {
     await expect(migrateUp(options)).rejects.toThrow('run migrate rebase')
   })
 
-  it('leaves a table of supabase/auth of the same name alone', async () => {
+  it('does not touch the table of supabase/auth with the same name', async () => {
     await client.query(`
       DROP SCHEMA example CASCADE;
       CREATE SCHEMA example CREATE TABLE app_schema_migrations (version varchar(14) NOT NULL)`)

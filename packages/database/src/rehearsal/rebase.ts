@@ -8,13 +8,13 @@ import { hasOldChain, OLD_CHAIN } from '../migrations/old-chain.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
 import { compareCatalogues, type DriftOptions, rehearse } from './drift.ts'
 
-/** How many differing objects a message names. */
+/** Most differing objects that a message names. */
 const NAMED_MAX = 5
 
 /**
- * Marks a database of the old chain as one of the baseline, where both make the same objects. The order of columns may differ,
- * and so may comments and white space in functions: those of the baseline replace them.
- * @throws Error if there is no old chain, or the objects differ
+ * Marks a database of the old chain as one of the baseline, if both make the same objects. The order of columns may differ, and
+ * comments and white space in functions too: the functions of the baseline replace them.
+ * @throws Error if there is no old chain, or if the objects differ
  */
 export function rebase(options: DriftOptions): Promise<void> {
   const { names, sources } = options
@@ -38,7 +38,7 @@ export function rebase(options: DriftOptions): Promise<void> {
   })
 }
 
-/** The old chain added checks without a look at the rows that were there. The baseline's hold for all rows. */
+/** The old chain added some checks without validating the rows. The checks of the baseline hold for all rows. */
 async function validateChecks(trx: Kysely<unknown>, names: Names): Promise<void> {
   const { rows } = await sql<{ table: string; name: string }>`
     SELECT conrelid::regclass::text AS "table", conname AS name FROM pg_constraint
@@ -50,7 +50,7 @@ async function validateChecks(trx: Kysely<unknown>, names: Names): Promise<void>
   }
 }
 
-/** The objects that differ, and the functions of the baseline that are written in another way. */
+/** The objects that differ, and the functions that the baseline writes in another way. */
 async function compare(db: Kysely<unknown>, options: DriftOptions) {
   const trx = await db.startTransaction().execute()
   try {
@@ -74,7 +74,7 @@ async function describeDifferences(db: Kysely<unknown>, { schema, jobSchema }: N
   return `not as the baseline makes them: ${named}; put them right, or, if the data may go, drop schema ${schemas} cascade and run migrate up`
 }
 
-/** Without the tables of the old chain, and without what does not matter in functions. */
+/** The catalogue without the tables of the old chain, and without comments and white space in functions. */
 function plain(catalogue: Catalogue): Catalogue {
   const objects = [...catalogue].filter(([object]) => !object.includes(OLD_CHAIN))
   return new Map(

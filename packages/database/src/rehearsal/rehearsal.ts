@@ -3,12 +3,12 @@ import { type Kysely, sql } from 'kysely'
 import { listExecuted } from '../migrations/migrator.ts'
 import { createNames } from '../names.ts'
 
-/** Where migrations are tried out: a schema of its own, which nobody uses, beside that of the service. */
+/** A schema in which migrations are tried out, beside the schema of the service. Nobody else uses it. */
 export function rehearsalNames({ schema, prefix }: Names): Names {
   return createNames(`${prefix}${schema}_rehearsal`, prefix)
 }
 
-/** Text that speaks of the rehearsal's schema, as it would speak of the service's. */
+/** Replaces the name of the rehearsal's schema in a text by that of the service. */
 export function translate(text: string, stage: Names, names: Names): string {
   return text.replaceAll(stage.schema, names.schema)
 }
@@ -29,7 +29,7 @@ export async function executedSources(
   return Object.fromEntries(executed)
 }
 
-/** Makes the schema and in it, empty, what migrations make of the service's own. */
+/** Makes the schema, with the empty tables of the migrations. */
 export async function buildStage(trx: Kysely<unknown>, stage: Names, sources: MigrationSources): Promise<void> {
   await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
   for (const source of Object.values(sources)) {
@@ -38,7 +38,7 @@ export async function buildStage(trx: Kysely<unknown>, stage: Names, sources: Mi
   }
 }
 
-/** Removes the schema, also one that somebody who was killed left behind. */
+/** Drops the schema, even if a killed process left it behind. */
 export async function dropStage(db: Kysely<unknown>, stage: Names): Promise<void> {
   await sql`DROP SCHEMA IF EXISTS ${sql.id(stage.schema)} CASCADE`.execute(db)
 }

@@ -86,11 +86,11 @@ describe('functions that run with the rights of their owner', () => {
     expect(await asRole('SELECT bank.app_tell_time()')).toBeInstanceOf(Date)
   })
 
-  it('leave a column to the role where it is named', async () => {
+  it('leave a named column to the role', async () => {
     expect(await asRole("UPDATE bank.app_accounts SET note = 'x' RETURNING note")).toBe('x')
   })
 
-  it('find nothing that the role puts in the way', async () => {
+  it('are not misled by objects that the role creates', async () => {
     await client.query(`SET ROLE ${role}`)
     await client.query('CREATE TEMP TABLE app_accounts (name text, balance int, note text)')
     await client.query("CREATE FUNCTION pg_temp.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'forged' $$")
@@ -100,7 +100,7 @@ describe('functions that run with the rights of their owner', () => {
     expect(await asRole('SELECT bank.app_total()')).toBe('11')
   })
 
-  it('stay so after their text is replaced, and drift nowhere', async () => {
+  it('keep their rights when their text is replaced, without drift', async () => {
     const replaced = { ...options, functions: functionsOf({ ...texts, deposit: deposit(7) }) }
     expect(await migrateUp(replaced)).toEqual({ migrations: [], functions: ['deposit'] })
     expect(await asRole('SELECT bank.app_deposit()')).toBe('done')

@@ -6,20 +6,23 @@ interface FunctionRow {
   /** With the types of its arguments. */
   readonly signature: string
   readonly name: string
-  /** Whether it is declared to do no more than read. */
+  /** Whether it is declared to only read (STABLE or IMMUTABLE). */
   readonly isReading: boolean
-  /** Whether it runs with the rights of its owner. */
+  /** Whether it runs with the rights of its owner (SECURITY DEFINER). */
   readonly isDefiner: boolean
 }
 
-/** Closes functions that may write to PUBLIC, but for those named. */
+/** Takes the right to call functions that may write from PUBLIC, except for the named ones. */
 export async function closeFunctions(db: Kysely<unknown>, names: Names, invoker: readonly string[]): Promise<void> {
   const open = prefixed(names, invoker)
   const closed = (await listFunctions(db, names)).filter(({ name, isReading }) => !isReading && !open.has(name))
   if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM PUBLIC`.execute(db)
 }
 
-/** Lets a role call those that run with the rights of their owner and those named, and no others that may write. */
+/**
+ * Lets a role call the functions that run with the rights of their owner and the named ones, and no other function that may
+ * write.
+ */
 export async function grantFunctions(
   db: Kysely<unknown>,
   { names, role, invoker }: { readonly names: Names; readonly role: string; readonly invoker: readonly string[] },

@@ -1,13 +1,13 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * What a service may do with the tables of its queue. pg-boss runs the text of `bam` with the rights of whoever installs it:
- * the owner.
+ * What a service may do with the tables of its queue. pg-boss runs statements from the table `bam` with the rights of the user
+ * who installs it: the owner.
  */
 export const queueRights = {
-  /** Statements that an install runs: the role has no right to them at all. */
+  /** Statements that an install runs. The role has no right on them. */
   closed: ['bam'],
-  /** The role may read these, and change their rows but for the columns that an install alone sets. */
+  /** The role may read these tables, and change their rows except for these columns, which only an install sets. */
   installed: {
     version: ['version'],
     queue: [

@@ -8,21 +8,21 @@ import { queueRights, workersColumns } from './queue-rights.ts'
 /** A role name that needs no quoting anywhere. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
 
-/** The rights that a service's role has. */
+/** The rights of a service's role. */
 export interface Grants {
-  /** The role that the service works as. Made when it is missing. */
+  /** The role that the service works as. It is made if it does not exist. */
   readonly role: string
-  /** The URL that the service connects by: its user may take on the role from then on. */
+  /** The URL that the service connects by. Its user is allowed to take the role. */
   readonly serviceUrl?: string | undefined
   /** Tables that the role may read and add to, but never change: ledgers. */
   readonly appendOnly: readonly string[]
-  /** Tables that the role may read alone: functions of the owner write them. */
+  /** Tables that the role may only read. Functions of the owner write them. */
   readonly readOnly?: readonly string[]
-  /** Columns of such tables that the role may change all the same, by table. */
+  /** Columns of append-only or read-only tables that the role may change, by table. */
   readonly columns?: Readonly<Record<string, readonly string[]>>
   /**
-   * The functions that the role may call besides those that only read and those that run with the rights of their owner;
-   * undefined: all of them.
+   * The functions that the role may call, besides those that only read and those that run with the rights of their owner.
+   * Undefined: all of them.
    */
   readonly invoker?: readonly string[] | undefined
 }
@@ -31,7 +31,7 @@ export interface GrantOptions extends Grants {
   readonly names: Names
 }
 
-/** Makes the service's role, lets the service take it on, and gives it what it needs of the service's objects. */
+/** Makes the role of a service, lets the user of the service take it, and grants it the rights. */
 export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
   const { role, serviceUrl } = options
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is no role name`)
@@ -42,8 +42,8 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
 }
 
 /**
- * Gives a role what it needs of the service's own objects and nothing else: no DDL, no change of ledgers. Objects of
- * another namespace in the same schema are left alone: they may belong to another role.
+ * Grants a role its rights on the objects of the service: no DDL, and no change of ledgers. It leaves out objects of other
+ * namespaces in the schema, which may belong to another role.
  */
 export async function grantOnObjects(
   db: Kysely<unknown>,
@@ -64,11 +64,11 @@ export async function grantOnObjects(
       columns: await workersColumns(db, names.jobSchema),
     })
   }
-  // Functions are open to PUBLIC from their creation, but for those that were closed; the schema is what guards the others.
+  // PUBLIC may call new functions, except those that were closed. The schema guards the others.
   if (invoker) await grantFunctions(db, { names, role, invoker })
 }
 
-/** Tables of a schema by what a role may do with them, without their prefix; with all others everything but DDL. */
+/** Tables of a schema by the rights of a role, without their prefix. On all others the role has every right but DDL. */
 interface TableRights extends Pick<Names, 'schema' | 'prefix'>, Required<Pick<Grants, 'columns'>> {
   readonly closed: readonly string[]
   readonly readOnly: readonly string[]
@@ -125,7 +125,7 @@ async function listRelations(
 
 async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
   const { rows } = await sql`SELECT 1 FROM pg_roles WHERE rolname = ${role}`.execute(db)
-  // Another service's migration may make the same role at the same moment.
+  // A migration of another service may make the same role at the same moment.
   if (rows.length === 0) {
     await sql`DO $$ BEGIN CREATE ROLE ${sql.id(role)} NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$`.execute(
       db,
@@ -139,8 +139,8 @@ export function loginOf(url: string): string {
 }
 
 /**
- * Lets a login take on the role, unless it may already: an administrator who made the role need not let the owner pass it on.
- * From PostgreSQL 16 on who has made a role is a member of it, but may not take it on.
+ * Lets a user take the role, unless it may already: an administrator who made the role need not let the owner pass it on. Since
+ * PostgreSQL 16, a user that makes a role is a member of it but may not take it.
  */
 async function admitLogin(db: Kysely<unknown>, role: string, login: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql<{ rolname: string }>`
