@@ -5,13 +5,13 @@ import { ConfigError } from './config-error.ts'
 export interface EnvironmentOptions {
   /** The process environment. */
   readonly env: NodeJS.ProcessEnv
-  /** Another file than `.env` in the working directory; one that is named must exist. */
+  /** Another file than `.env` in the working directory. If it is set, the file must exist. */
   readonly file?: string | undefined
 }
 
 /**
- * The variables of the environment and, under them, of an env file; empty ones are left out. So is what Kubernetes says of
- * the port of a Service (`AUTH_PORT=tcp://10.0.0.1:8081` for one that is called auth), which would hide the own setting.
+ * Reads the variables of the environment and, with lower priority, of an env file. It leaves out empty variables, and the ports
+ * that Kubernetes sets for a Service (`AUTH_PORT=tcp://10.0.0.1:8081` for a Service called auth), which would hide the setting.
  * @throws ConfigError when the file cannot be read
  */
 export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Record<string, string>> {

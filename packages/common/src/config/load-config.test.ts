@@ -52,7 +52,7 @@ function problemsOf(env: NodeJS.ProcessEnv, rules: readonly Rule<SettingValues<t
 }
 
 describe('loadConfig', () => {
-  it('reads settings by prefix, aliases after it, defaults last, and takes an empty string for unset', () => {
+  it('reads settings by prefix, then aliases, then defaults, and takes an empty string as unset', () => {
     expect(load({ X_SITE_URL: 'https://a.example', PORT: '1', X_EXP: '', X_LIST: ' a, ,b ' })).toEqual({
       SITE_URL: 'https://a.example',
       PORT: 1,
@@ -64,7 +64,7 @@ describe('loadConfig', () => {
     expect(load({ X_SITE_URL: 'https://a', X_API_PORT: '2', PORT: '1' }).PORT).toBe(2)
   })
 
-  it('says so when there is a .env that cannot be read, and nothing when there is none', () => {
+  it('refuses a .env that cannot be read, and accepts that there is none', () => {
     const cwd = newFolder()
     const program = `import { loadConfig } from ${JSON.stringify(import.meta.resolve('./load-config.ts'))}
 loadConfig({}, { prefix: 'X_', env: {} })`
@@ -74,7 +74,7 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     expect(run()).toMatchObject({ status: 1, stderr: expect.stringContaining('config: .env cannot be read (EISDIR') })
   })
 
-  it('puts the environment above the file', () => {
+  it('prefers the environment to the file', () => {
     const file = join(newFolder(), 'settings.env')
     writeFileSync(file, `# comment\nexport X_SITE_URL='https://file'\nX_EXP=60\nX_PASSWORD="a\\nb"\n`)
     expect(load({ X_EXP: '61', X_SITE_URL: '' }, file)).toMatchObject({
@@ -106,7 +106,7 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     ])
   })
 
-  it('asks every rule over several settings but those that need one which is wrong', () => {
+  it('runs every rule over several settings, except rules that read an invalid setting', () => {
     const rules: Rule<SettingValues<typeof settings>>[] = [
       ({ PASSWORD, KEY }) =>
         PASSWORD === undefined && KEY === undefined ? 'X_PASSWORD or X_KEY is required' : undefined,
@@ -126,12 +126,12 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     expect(problems({ X_SITE_URL: 'http://a', X_KEY: 'c2VjcmV0' })).toEqual([])
   })
 
-  it('takes what Kubernetes says of a Service of the same name for no port', () => {
+  it('ignores the port that Kubernetes sets for a Service of the same name', () => {
     const env = { X_SITE_URL: 'https://a', X_PORT: 'tcp://10.0.0.1:80' }
     expect([load(env).PORT, load({ ...env, PORT: '7' }).PORT]).toEqual([8081, 7])
   })
 
-  it('refuses names that no setting reads beside the other problems, where that is asked for', () => {
+  it('reports names that no setting reads together with the other problems, if that is asked for', () => {
     const options = { prefix: 'X_', env: { X_SITE_ULR: 'hidden' } }
     const misspelt = 'X_SITE_ULR is not a setting of this service; the nearest name is X_SITE_URL'
     expect(() => loadConfig(settings, options)).toThrow(new ConfigError(['X_SITE_URL is required']))
@@ -140,7 +140,7 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     )
   })
 
-  it('lets through what a rule throws', () => {
+  it('passes on what a rule throws', () => {
     const broken = () => {
       throw new Error('broken')
     }
@@ -163,13 +163,13 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     expect(parseDuration(value)).toBe(ms)
   })
 
-  it.each(['true', '1', 't', 'YES', 'y'])('takes %j for true', (value) => {
+  it.each(['true', '1', 't', 'YES', 'y'])('reads %j as true', (value) => {
     expect(load({ X_SITE_URL: 'http://a', X_ON: value }).ON).toBe(true)
   })
 })
 
 describe('trustedProxies', () => {
-  it('reads a count or a list, and says what else it wanted', () => {
+  it('reads a count or a list, and says what it expects otherwise', () => {
     const read = (value: string) => trustedProxies().safeParse(value)
     expect([read('2').data, read('10.0.0.7, fd00::/8').data]).toEqual([2, ['10.0.0.7/32', 'fd00::/8']])
     expect(read('true').error?.issues[0]?.message).toMatch(/^must be a number of proxies up to 99, or addresses/)

@@ -13,18 +13,18 @@ export interface LoadConfigOptions<S extends Settings> extends EnvironmentOption
   readonly rules?: readonly Rule<SettingValues<S>>[]
   /** Whether names with the prefix that no setting reads are problems too. */
   readonly refusesUnknown?: boolean
-  /** Problems name the setting without its value. By default they show values that are no secrets. */
+  /** Problems do not show the value of the setting. By default they show values that are not secret. */
   readonly hidesValues?: boolean
 }
 
 /**
- * A rule over several settings. One that reads a setting which is wrong by itself is not asked.
+ * A rule over several settings. A rule that reads an invalid setting is skipped.
  * @returns the problem as `AUTH_X is required when …`, if there is one
  */
 export type Rule<Values> = (values: Values) => string | undefined
 
 /**
- * Reads settings from the environment and, under it, from an env file. An empty string counts as unset.
+ * Reads settings from the environment and, with lower priority, from an env file. An empty string counts as unset.
  * @throws ConfigError with all problems at once
  */
 export function loadConfig<S extends Settings>(settings: S, options: LoadConfigOptions<S>): SettingValues<S> {
@@ -44,7 +44,7 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
   return Object.freeze(values as SettingValues<S>)
 }
 
-/** Thrown where a rule reads a setting that could not be read. */
+/** Thrown when a rule reads an invalid setting. */
 class WrongSetting extends Error {}
 
 function brokenRules<Values extends object>(rules: readonly Rule<Values>[], values: Partial<Values>): string[] {

@@ -4,11 +4,10 @@ import { hostOf } from '../outbound/outbound.ts'
 const FORGED_KEYS = 'replace the keys, and sign tokens for anybody'
 
 /**
- * A warning where something that must stay secret or whole is fetched or sent without TLS from or to another machine; by default
- * the keys that tokens are verified with. It is no problem that stops a start: inside the network of a cluster or of containers,
- * plain HTTP is common.
+ * Warns when something that must stay secret or unchanged travels to or from another machine without TLS; by default the keys
+ * that verify tokens. It does not stop a start: plain HTTP is common inside the network of a cluster.
  * @param setting the full name of the setting
- * @param risk what whoever is between can do
+ * @param risk what somebody on the way can do
  */
 export function plainHttpWarnings(setting: string, url: string | undefined, risk = FORGED_KEYS): readonly string[] {
   if (url === undefined || !/^http:/i.test(url) || namesLoopback(hostOf(url))) return []

@@ -4,7 +4,7 @@ import { duration, flag, integer, secret, text, url } from './setting.ts'
 import { family, group, metaOf } from './setting-description.ts'
 
 describe('metaOf', () => {
-  it('is what a setting says of itself and of what it wraps, the outermost first', () => {
+  it('merges the metadata of a setting with those of the wrapped setting; the outer ones win', () => {
     const seconds = integer(1, 600, 'seconds').prefault('60').describe('How long a code lives.')
     expect(metaOf(seconds)).toEqual({ form: 'seconds', allowed: '1 to 600', description: 'How long a code lives.' })
     const positive = duration()
@@ -17,13 +17,13 @@ describe('metaOf', () => {
     })
   })
 
-  it('is nothing for what is no setting', () => {
+  it('is empty for a value that is not a setting', () => {
     expect([metaOf(undefined), metaOf(8080), metaOf({ meta: { form: 'text' } })]).toEqual([{}, {}, {}])
   })
 })
 
 describe('group', () => {
-  it('puts settings under a heading, and leaves the rest as it was', () => {
+  it('puts settings under a heading, and keeps their other metadata', () => {
     const { PORT } = group('Address', { PORT: integer().prefault('8080').describe('Port of the API.') })
     const inner = { form: 'whole number', allowed: '' }
     expect(metaOf(PORT)).toEqual({ ...inner, description: 'Port of the API.', group: { title: 'Address' } })
@@ -51,7 +51,7 @@ describe('family', () => {
     })
   })
 
-  it('tells the pattern and the words', () => {
+  it('keeps the pattern and the words', () => {
     expect(metaOf(settings.HOOK_SEND_EMAIL_URI)).toEqual({ form: 'URL', family: { pattern: 'HOOK_<HOOK>_URI', words } })
     expect(metaOf(family(['A', 'B'], { '<KIND>_PATH': text() }).A_PATH)).toEqual({
       form: 'text',

@@ -4,41 +4,41 @@ import type { Setting, Settings } from './setting.ts'
 /** Settings of one subject, under one heading in the documents. */
 interface SettingGroup {
   readonly title: string
-  /** What holds for all of them. */
+  /** What holds for all settings of the group. */
   readonly about?: string
 }
 
 /** Settings that exist once for each of several words. */
 interface SettingFamily {
-  /** The name with the place of the word: `HOOK_<NAME>_URI`. */
+  /** The name, with a placeholder for the word: `HOOK_<NAME>_URI`. */
   readonly pattern: string
-  /** The words, and what each stands for where it does not say so itself. */
+  /** The words, each with its meaning; empty where the word says it. */
   readonly words: Readonly<Record<string, string>>
 }
 
 declare module 'zod' {
-  /** What a setting carries beside its rule; its meaning is zod's own `description`. */
+  /** What a setting has besides its rule and its description. */
   interface GlobalMeta {
     form?: string | undefined
     allowed?: string | undefined
     secret?: boolean | undefined
-    /** Full names that are read after the one with the prefix. */
+    /** Full names that are read if the name with the prefix is unset. */
     aliases?: readonly string[] | undefined
-    /** A rule over several settings asks for it at times; the description says when. */
+    /** Whether a rule over several settings may require it. The description says when. */
     required?: boolean | undefined
     group?: SettingGroup | undefined
     family?: SettingFamily | undefined
   }
 }
 
-/** What a setting carries. A wrapper, such as `optional`, is asked before what it wraps. */
+/** The metadata of a setting. Those of a wrapper, such as `optional`, win over those of the wrapped setting. */
 export function metaOf(setting: unknown): z.GlobalMeta {
   if (!(setting instanceof z.ZodType)) return {}
   const { innerType, in: input } = setting.def as { readonly innerType?: unknown; readonly in?: unknown }
   return { ...metaOf(input), ...metaOf(innerType), ...setting.meta() }
 }
 
-/** The settings under a heading of the documents. */
+/** Puts settings under a heading of the documents. */
 export function group<S extends Settings>(title: string | SettingGroup, settings: S): S {
   const heading = typeof title === 'string' ? { title } : title
   return withMeta(settings, () => ({ group: heading }))
@@ -52,7 +52,7 @@ type FamilyOf<S extends Settings, Word extends string> = {
   readonly [Pattern in keyof S & string as Named<Pattern, Word>]: S[Pattern]
 }
 
-/** Each setting once for every word: `{ 'HOOK_<NAME>_URI': url() }` and `SEND_SMS` make `HOOK_SEND_SMS_URI`. */
+/** Makes each setting once for every word: `{ 'HOOK_<NAME>_URI': url() }` and `SEND_SMS` make `HOOK_SEND_SMS_URI`. */
 export function family<const Word extends string, S extends Settings>(
   words: readonly Word[] | Readonly<Record<Word, string>>,
   settings: S,
@@ -62,7 +62,7 @@ export function family<const Word extends string, S extends Settings>(
   const named = Object.keys(texts).flatMap((word) =>
     patterns.map(([pattern, setting]) => [pattern.replace(/<\w+>/, word), setting] as const),
   )
-  // The names are those of the type.
+  // The type has the same names.
   return Object.fromEntries(named) as FamilyOf<S, Word>
 }
 
@@ -71,6 +71,6 @@ function withMeta<S extends Settings>(settings: S, metaFor: (name: string) => z.
     name,
     setting.meta({ ...setting.meta(), ...metaFor(name) }),
   ])
-  // Each setting is what it was.
+  // Each setting keeps its type.
   return Object.fromEntries(entries) as S
 }

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { parseTrustedProxies, type TrustedProxies } from '../server/trusted-proxies.ts'
 
 /**
- * A setting: reads text, undefined when unset. Messages say what the value must be; the loader adds name and value. A default is
- * given by `prefault`, as an operator would write it, and the meaning by `describe`.
+ * A setting. It parses text, or undefined when unset. Its messages say what the value must be; the loader adds name and value.
+ * `prefault` gives a default as an operator would write it, and `describe` the meaning.
  */
 export type Setting<T = unknown> = z.ZodType<T, unknown>
 
@@ -12,11 +12,11 @@ export type Settings = Readonly<Record<string, Setting>>
 
 /** How the text of a setting is written. */
 interface Form {
-  /** In a word or two, for the documents: `duration`. */
+  /** A word or two for the documents: `duration`. */
   readonly form: string
-  /** Which values are taken, where the form does not say so. */
+  /** The accepted values, if the form does not say so. */
   readonly allowed?: string
-  /** No message shows the value. */
+  /** Whether messages leave out the value. */
   readonly secret?: boolean
   /** The problem with any other text: `must be a port between 0 and 65535`. */
   readonly problem: string
@@ -34,7 +34,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 }
 const DURATION = /^(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)/
 
-/** What `read` makes of the text; undefined is a problem. */
+/** A setting whose value is what `read` returns. Undefined is a problem. */
 export function parsed<T>({ problem, ...meta }: Form, read: (value: string) => T | undefined): z.ZodType<T, string> {
   return z
     .string()
@@ -52,7 +52,7 @@ export function text(): z.ZodType<string, string> {
   return z.string().meta({ form: 'text' })
 }
 
-/** Text that matches a pattern; `wanted` completes the sentence "must be …". */
+/** Text that matches a pattern. `wanted` completes the sentence "must be …". */
 export function matching(pattern: RegExp, wanted: string): z.ZodType<string, string> {
   return parsed({ form: wanted, problem: `must be ${wanted}` }, (value) => (pattern.test(value) ? value : undefined))
 }
@@ -72,7 +72,7 @@ export function secretBytes(bytes: number): z.ZodType<Buffer, string> {
   })
 }
 
-/** An integer between bounds, both allowed. The form names its unit where it has one, such as seconds. */
+/** An integer between two bounds, which are allowed. `form` names the unit if there is one, such as seconds. */
 export function integer(min = 0, max = Number.MAX_SAFE_INTEGER, form = 'whole number'): z.ZodType<number, string> {
   const isOpen = max === Number.MAX_SAFE_INTEGER
   const range = isOpen ? `of at least ${min}` : `between ${min} and ${max}`
@@ -101,7 +101,7 @@ export function flag(): z.ZodType<boolean, string> {
   })
 }
 
-/** The proxies in front: how many, or a comma list of their addresses and networks. */
+/** The proxies in front: their number, or a comma-separated list of their addresses and networks. */
 export function trustedProxies(): z.ZodType<TrustedProxies, string> {
   const problem = 'must be a number of proxies up to 99, or addresses and networks such as 10.0.0.0/8, joined by commas'
   return parsed({ form: 'number up to 99, or list of addresses and networks', problem }, parseTrustedProxies)
@@ -126,7 +126,7 @@ export function databaseUrl(): z.ZodType<string, string> {
   )
 }
 
-/** One of the given words, in any case, as listed. */
+/** One of the given words, in any case. The value is spelled as in the list. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): z.ZodType<Word, string> {
   const allowed = words.join(', ')
   return parsed({ form: 'one of', allowed, problem: `must be one of ${allowed}` }, (value) =>
@@ -139,7 +139,7 @@ export function commaList(): z.ZodType<readonly string[], string> {
   return z.string().meta({ form: 'list' }).transform(splitList)
 }
 
-/** The words of a comma list. */
+/** The words of a comma-separated list. */
 function splitList(value: string): readonly string[] {
   return value
     .split(',')
@@ -153,7 +153,7 @@ export function duration(): z.ZodType<number, string> {
   return parsed({ form: 'duration', problem }, parseDuration)
 }
 
-/** Milliseconds of a duration, or undefined when it is none. */
+/** Milliseconds of a duration. Undefined when the text is not a duration. */
 export function parseDuration(value: string): number | undefined {
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000
   let rest = value
@@ -168,7 +168,7 @@ export function parseDuration(value: string): number | undefined {
   return value === '' ? undefined : ms
 }
 
-/** How far a standby may be behind and still be asked: a duration of at least 2 s, since it is looked at once a second. */
+/** How far a standby may be behind and still serve reads: a duration of at least 2 s, since it is checked once a second. */
 export function lagMax(): z.ZodType<number, string> {
   return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
     const ms = parseDuration(value)

@@ -21,7 +21,7 @@ describe('findUnknownSettings', () => {
     ['SHOP_EXTERNAL_GITHUB_ENABLE', 'SHOP_EXTERNAL_GITHUB_ENABLED'],
     // Kubernetes gives numbers of ports alone; a Service of this name gives others too.
     ['SHOP_PORT_TCP', 'SHOP_PORT'],
-  ])('tells %s, and that %s exists, without the value', (name, nearest) => {
+  ])('reports %s with the nearest name %s, without the value', (name, nearest) => {
     expect(find({ [name]: 'hidden' })).toEqual([
       `${name} is not a setting of this service; the nearest name is ${nearest}`,
     ])
@@ -53,7 +53,7 @@ describe('findUnknownSettings', () => {
     expect(find(env)).toEqual([])
   })
 
-  it('judges the env file too, and orders the names', () => {
+  it('checks the env file too, and sorts the names', () => {
     const folder = mkdtempSync(join(tmpdir(), 'trestle-unknown-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const file = join(folder, 'shop.env')

@@ -3,13 +3,13 @@ import type { Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
 
 interface KnownNames extends EnvironmentOptions {
-  /** `AUTH_`: names without it are not judged. */
+  /** `AUTH_`: names without this prefix are ignored. */
   readonly prefix: string
 }
 
 /**
- * The names with the service's prefix that no setting reads: most are misspelt, and their owner believes them to be in
- * force. Returns a line for each, in order of the names, with the nearest name that exists and without the value.
+ * Finds names with the service's prefix that no setting reads. Most are misspelt, and the operator believes that they apply.
+ * @returns a line for each, in the order of the names, with the nearest known name and without the value
  * @throws ConfigError when the env file cannot be read
  */
 export function findUnknownSettings(settings: Settings, options: KnownNames): readonly string[] {
@@ -25,7 +25,7 @@ export function findUnknownSettings(settings: Settings, options: KnownNames): re
     .map((name) => `${name} is not a setting of this service; the nearest name is ${nearestTo(name, [...known])}`)
 }
 
-/** What Kubernetes puts into the environment for a Service whose name begins like the prefix. */
+/** Variables that Kubernetes sets for a Service whose name begins like the prefix. */
 const KUBERNETES = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 
 function nearestTo(name: string, candidates: readonly string[]): string {
@@ -33,7 +33,7 @@ function nearestTo(name: string, candidates: readonly string[]): string {
   return distances.sort((a, b) => a.distance - b.distance)[0]?.candidate ?? ''
 }
 
-/** How many characters must be added, removed or replaced to make one text of the other (Levenshtein). */
+/** The number of characters to add, remove or replace to turn one text into the other (Levenshtein distance). */
 export function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (const [line, character] of [...from].entries()) {

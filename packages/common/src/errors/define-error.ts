@@ -1,15 +1,15 @@
-/** What a thrown error may carry beside its code. */
+/** Options of an error that is thrown. */
 export interface HttpErrorOptions {
-  /** Takes the place of the catalogue's text. For clients: no internals. */
+  /** Replaces the message of the catalogue. Clients read it: no internals. */
   readonly message?: string
-  /** Further members of the body, for the service's envelope to place. */
+  /** Further members of the body. The service's envelope places them. */
   readonly details?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
   /** For the log only. */
   readonly cause?: unknown
 }
 
-/** An error that a client sees: status, stable code, text. Only the error-handler plugin writes it into a body. */
+/** An error that a client sees: status, stable code, message. Only the error handler writes it into a body. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly status: number
@@ -26,7 +26,7 @@ export class HttpError extends Error {
   }
 }
 
-/** Makes one error of a catalogue; its own members say what the API document needs. */
+/** Makes an error of a catalogue. Its own members are for the API document. */
 export interface ErrorFactory {
   (options?: HttpErrorOptions): HttpError
   readonly status: number

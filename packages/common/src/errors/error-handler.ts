@@ -6,11 +6,11 @@ import type { ErrorVocabulary, InvalidInput } from './error-vocabulary.ts'
 
 export interface ErrorHandlerOptions {
   readonly vocabulary: ErrorVocabulary
-  /** False where a plugin answers the URLs that no route takes. */
+  /** False when a plugin answers URLs without a route. */
   readonly notFound?: boolean
 }
 
-/** Turns any thrown value into the service's envelope, and logs what a client must not see. */
+/** Turns any thrown value into the service's envelope, and logs what clients must not see. */
 export const errorHandler = fp<ErrorHandlerOptions>(
   async (app, { vocabulary, notFound = true }) => {
     const toUnknownRoute = ({ url }: FastifyRequest) => {
@@ -18,7 +18,7 @@ export const errorHandler = fp<ErrorHandlerOptions>(
       return (allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined) ?? vocabulary.notFound()
     }
     app.setErrorHandler((thrown, request, reply) => {
-      // Fastify refuses QUERY without a media type before it says that no route takes it: none does.
+      // Fastify refuses QUERY without a media type before it looks for a route. No route takes QUERY.
       const isUnknown = notFound && codeOf(thrown) === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'
       return sendError(
         vocabulary,
@@ -48,12 +48,12 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
   return fromFastify(vocabulary, thrown, request) ?? vocabulary.unexpected(thrown)
 }
 
-/** Notes an error on its request. Also the only place that logs a defect. */
+/** Notes an error on its request. Defects are logged only here. */
 export function noteError(error: HttpError, request: FastifyRequest): void {
-  // 501 is the client's doing: a verb that no service knows.
+  // 501 is a fault of the client: a method that no service knows.
   if (error.status >= 500 && error.status !== 501) {
     const isOutage = error.status === 503
-    // A service that refuses by itself, because it is busy, has no fault to show: its stack would only name the refusal.
+    // A service that refuses because it is busy has no defect: its stack would only show the refusal.
     const isExpected = isOutage && error.cause === undefined
     request.log[isOutage ? 'warn' : 'error'](
       { ...(isExpected ? {} : { err: error.cause ?? error }), error_code: error.code },
@@ -63,7 +63,7 @@ export function noteError(error: HttpError, request: FastifyRequest): void {
   request.errorCode = error.code
 }
 
-/** Notes a thrown value on its request, where the answer is no plain error body. @returns the error that it means to a client */
+/** Notes a thrown value on its request, for answers that are not plain error bodies. @returns the error that the client gets */
 export function noteThrown(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
   const error = toHttpError(vocabulary, thrown, request)
   noteError(error, request)
@@ -75,7 +75,7 @@ export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: 
   noteError(error, reply.request)
   const { request } = reply
   reply.code(error.status).headers(error.headers)
-  // Where a service lays out answers itself, Fastify gives those at unknown paths no type. A page has one of its own.
+  // Where a service writes bodies itself, Fastify sets no type for answers at unknown paths. A page sets its own.
   if (!reply.hasHeader('content-type')) reply.type('application/json; charset=utf-8')
   return reply.send(vocabulary.envelope(error, request))
 }
@@ -108,13 +108,13 @@ function codeOf(thrown: unknown): unknown {
   return thrown instanceof Error && 'code' in thrown ? thrown.code : undefined
 }
 
-/** Fastify gives its own complaints about a request a status below 500. */
+/** The errors of Fastify about a request have a status below 500. */
 function isClientFault(thrown: unknown): boolean {
   if (!(thrown instanceof Error) || !('statusCode' in thrown)) return false
   return typeof thrown.statusCode === 'number' && thrown.statusCode >= 400 && thrown.statusCode < 500
 }
 
-/** Registers what the handler notes on a request. */
+/** Declares the member that the error handler sets on a request. */
 export function decorateErrors(app: FastifyInstance): void {
   app.decorateRequest('errorCode')
 }

@@ -64,7 +64,7 @@ describe('createAddressRules', () => {
     expect(rule(address, data)).toBe(expected)
   })
 
-  it('lets an operator name loopback, and nobody else', () => {
+  it('allows loopback only if the operator names it', () => {
     expect(rule('127.0.0.1', { host: '127.0.0.1', origin: 'operator' })).toBe(true)
     expect(rule('::1', { host: 'localhost', origin: 'operator' })).toBe(true)
     expect(rule('127.0.0.1', { host: 'localhost', origin: 'data' })).toBe(false)
@@ -72,7 +72,7 @@ describe('createAddressRules', () => {
     expect(rule('169.254.169.254', { host: 'localhost', origin: 'operator' })).toBe(false)
   })
 
-  it('lets listed hosts and ranges pass, but never metadata', () => {
+  it('allows listed hosts and networks, but never metadata services', () => {
     const listed = createAddressRules(['gateway.example.com', '10.1.0.0/16', 'fd12::1', '169.254.169.254'])
     expect(listed('192.168.0.1', operator)).toBe(true)
     expect(listed('10.1.2.3', { host: 'x', origin: 'operator' })).toBe(true)
@@ -94,7 +94,7 @@ describe('createAddressRules', () => {
     'fe80::1',
     '0.0.0.0',
     '::',
-  ])('lets %s pass never, though every host and range is listed', (address) => {
+  ])('never allows %s, even if every host and network is listed', (address) => {
     const listed = createAddressRules(['gateway.example.com', '0.0.0.0/0', '::/0'])
     expect(listed('10.2.0.1', operator)).toBe(true)
     expect(listed(address, operator)).toBe(false)

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** The host that a URL names, and who wrote that URL. */
+/** The host that a URL names, and whether the operator wrote the URL. */
 export interface OwnHost {
   readonly host: string
   readonly origin: 'operator' | 'data'
@@ -13,8 +13,9 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Network = [Address, number]
 
 /**
- * Link-local, metadata, multicast, unspecified and broadcast addresses are never called; loopback and private ones only
- * where the operator's own setting names a loopback literal or `localhost`, or the allow-list has the host or the range.
+ * Link-local, metadata, multicast, unspecified and broadcast addresses are never called. Loopback addresses are called only if
+ * a setting of the operator names a loopback address or `localhost`. Private addresses, and other loopback addresses, are
+ * called only if the list of allowed hosts has the host or its network.
  */
 export function createAddressRules(allowedHosts: readonly string[]): AddressRule {
   const names = new Set(allowedHosts.map((entry) => entry.toLowerCase()))
@@ -30,8 +31,8 @@ export function createAddressRules(allowedHosts: readonly string[]): AddressRule
 
 const NEVER_RANGES: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'unspecified', 'broadcast'])
 /**
- * Where machines of a cloud learn who they are, beyond the link-local 169.254.169.254: in AWS, Google Cloud, Oracle (new and
- * classic), Alibaba, and in Azure, whose address lies among public ones.
+ * Metadata services of clouds besides the link-local 169.254.169.254: AWS, Google Cloud, Oracle (new and classic), Alibaba, and
+ * Azure, whose address lies among public ones.
  */
 const METADATA: readonly Network[] = [
   [ipaddr.parse('fd00:ec2::254'), 128],
@@ -41,7 +42,7 @@ const METADATA: readonly Network[] = [
   [ipaddr.parse('100.100.100.200'), 32],
   [ipaddr.parse('168.63.129.16'), 32],
 ]
-/** All that is routed in IPv6. What else has no range of its own, `::127.0.0.1` for one, is not public. */
+/** The routed part of IPv6. Other addresses without a range of their own, such as `::127.0.0.1`, are not public. */
 const GLOBAL_IPV6: Network = [ipaddr.parse('2000::'), 3]
 const NAT64: Network = [ipaddr.parse('64:ff9b::'), 96]
 
@@ -53,7 +54,7 @@ function isPublic(address: Address): boolean {
   return address.range() === 'unicast' && (address.kind() === 'ipv4' || contains(GLOBAL_IPV6, address))
 }
 
-/** The address that a packet ends at: an IPv4 address inside an IPv6 one (mapped, NAT64) is that IPv4 address. */
+/** The address that receives a packet: an IPv4 address inside an IPv6 address (mapped, NAT64) counts as IPv4. */
 function parseAddress(text: string): Address | undefined {
   if (!ipaddr.isValid(text)) return undefined
   const address = ipaddr.process(text)

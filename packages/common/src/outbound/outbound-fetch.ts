@@ -1,20 +1,20 @@
 import type { Outbound, OutboundRequest } from './outbound.ts'
 
-/** What libraries give to a function of the shape of `fetch`. */
+/** The options that libraries pass to `fetch`. */
 interface FetchOptions {
   readonly method: string
   readonly headers: Headers | Record<string, string>
-  /** Of calls that have one: a form. */
+  /** A form, for calls that have a body. */
   readonly body?: unknown
 }
 
 const TIMEOUT_MS = 10_000
-/** Some APIs refuse callers without a name. */
+/** Some APIs refuse callers without a User-Agent. */
 const USER_AGENT = 'Trestle'
 
 /**
- * A `fetch` for libraries that goes through the guarded client: checked addresses, no redirects, bounds.
- * @param timeoutMs of a whole call
+ * Makes a `fetch` for libraries that uses the guarded client: checked addresses, no redirects, bounded answers.
+ * @param timeoutMs for a whole call
  */
 export function outboundFetch(outbound: Outbound, origin: OutboundRequest['origin'], timeoutMs = TIMEOUT_MS) {
   return async (url: string, { method, headers, body }: FetchOptions): Promise<Response> => {
@@ -26,7 +26,7 @@ export function outboundFetch(outbound: Outbound, origin: OutboundRequest['origi
       timeoutMs,
       origin,
     })
-    // Providers send JSON under other names too; what is no JSON shows when it is parsed.
+    // Some providers send JSON under other media types. Parsing finds what is not JSON.
     return new Response(answer.body === '' ? null : answer.body, {
       status: answer.status,
       headers: { 'content-type': 'application/json' },

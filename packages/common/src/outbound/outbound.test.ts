@@ -32,7 +32,7 @@ describe('send', () => {
     expect((await get('/moved')).status).toBe(302)
   })
 
-  it('bounds what it reads and how long it waits', async () => {
+  it('limits the size of an answer and the time of a call', async () => {
     await expect(get('/big', { bytesMax: 1_000 })).rejects.toThrow('more than 1000 bytes')
     const cut = await get('/big', { bytesMax: 1_000, beyondMax: 'cut' })
     expect(cut).toMatchObject({ status: 200, body: 'x'.repeat(1_000) })
@@ -40,7 +40,7 @@ describe('send', () => {
   })
 
   // ASVS 1.3.6
-  it('connects to no other address of a name than those that pass', async () => {
+  it('connects only to allowed addresses of a name', async () => {
     const mixed = createOutbound(['127.0.0.1'], (_name, _options, callback) =>
       callback(
         null,
@@ -51,14 +51,14 @@ describe('send', () => {
     expect((await mixed.send({ method: 'GET', url, timeoutMs: 2_000, origin: 'data' })).status).toBe(201)
   })
 
-  it('lends nobody a connection that was made under other rules', async () => {
+  it('uses no connection that was checked for another origin', async () => {
     const url = peer.url.replace('127.0.0.1', 'localhost')
     const send = (origin: 'operator' | 'data') => outbound.send({ method: 'GET', url, timeoutMs: 2_000, origin })
     expect((await send('operator')).status).toBe(201)
     await expect(send('data')).rejects.toThrow('is not one that this service may call')
   })
 
-  it('tells from the URL alone what would be refused', () => {
+  it('knows from the URL alone that a call would be refused', () => {
     const may = (url: string) => outbound.mayCall({ url, origin: 'data' })
     expect(['https://example.com/', 'http://93.184.216.34/', 'http://localhost/'].map(may)).toEqual([true, true, true])
     expect(['http://127.0.0.1/', 'https://[::1]/', 'http://0x7f000001/', 'file:///x'].map(may)).toEqual([
@@ -69,7 +69,7 @@ describe('send', () => {
     ])
   })
 
-  it('refuses loopback that no operator has named', async () => {
+  it('refuses a loopback address that the operator has not named', async () => {
     await expect(get('/', { origin: 'data' })).rejects.toThrow('is not one that this service may call')
     await expect(
       outbound.send({ method: 'GET', url: 'http://localhost:1/', timeoutMs: 500, origin: 'data' }),

@@ -10,24 +10,27 @@ export interface OutboundRequest {
   readonly body?: string
   readonly timeoutMs: number
   readonly bytesMax?: number
-  /** What happens to a longer answer: it is refused (the default), or its status and beginning are taken. */
+  /** How a longer answer is handled: it is refused (the default), or cut after this many bytes. */
   readonly beyondMax?: 'refuse' | 'cut'
-  /** `operator`: the address is a setting's own, and may name loopback literally. `data`: it came from elsewhere. */
+  /** `operator`: the URL is a setting, and may name a loopback address. `data`: the URL comes from elsewhere. */
   readonly origin: 'operator' | 'data'
 }
 
 export interface OutboundAnswer {
   readonly status: number
   readonly body: string
-  /** The header, empty where there is none. */
+  /** The header. Empty when it is missing. */
   readonly contentType: string
 }
 
-/** Calls to other servers, which never reach what is inside the own network. */
+/** Calls to other servers, which never reach the internal network. */
 export interface Outbound {
-  /** False when the URL itself tells that a call would be refused: its scheme, or an address in the place of a name. */
+  /** False when the URL alone shows that a call would be refused, by its scheme or by an address in it. */
   mayCall(request: Pick<OutboundRequest, 'url' | 'origin'>): boolean
-  /** Redirects are not followed. @throws Error when the target is refused, silent, or answers too much */
+  /**
+   * Calls a server. It follows no redirects.
+   * @throws AddressRefused when the address is not allowed; Error when the server does not answer in time, or answers too much
+   */
   send(request: OutboundRequest): Promise<OutboundAnswer>
 }
 
@@ -43,24 +46,24 @@ export interface ResolvedAddress {
   readonly family: number
 }
 
-/** The target is one that is never called: to try again is of no use. */
+/** The address is not allowed. A repeat of the call would fail too. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
 }
 
 const BYTES_MAX = 1_048_576
 
-/** @param allowedHosts host names, addresses and CIDRs inside the own network that the operator permits */
+/** @param allowedHosts host names, addresses and networks (CIDR) of the internal network that the operator allows */
 export function createOutbound(allowedHosts: readonly string[], resolve: Resolve = lookUp): Outbound {
   const isAllowed = createAddressRules(allowedHosts)
-  // A connection that is kept was judged for one origin: the other must not find it.
+  // A connection that is kept open was checked for one origin. Calls of the other origin must not use it.
   const agents = new Map<OwnHost['origin'], Promise<Dispatcher>>()
   const agentFor = (origin: OwnHost['origin']): Promise<Dispatcher> => {
     const agent = agents.get(origin) ?? openAgent(checkedLookup(isAllowed, resolve, origin))
     agents.set(origin, agent)
     return agent
   }
-  // Nothing is looked up for an address that stands in the URL itself.
+  // A URL with an address needs no lookup.
   const mayCall: Outbound['mayCall'] = ({ url, origin }) => {
     const host = hostOf(url)
     return /^https?:/i.test(url) && (isIP(host) === 0 || isAllowed(host, { host, origin }))
@@ -74,12 +77,12 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
   }
 }
 
-/** The host that a URL names, of IPv6 without brackets, as the list of allowed hosts has it. */
+/** The host of a URL. An IPv6 address has no brackets, as in the list of allowed hosts. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Resolves a name and hands over only addresses that were checked, so the connection goes to what was judged. */
+/** Resolves a name and returns only allowed addresses, so the connection goes to an address that was checked. */
 function checkedLookup(
   isAllowed: ReturnType<typeof createAddressRules>,
   resolve: Resolve,
@@ -100,7 +103,7 @@ function refused(host: string): Error {
   return new AddressRefused(`the address of ${host} is not one that this service may call`)
 }
 
-/** With the first call: no start waits for the library. */
+/** Loaded with the first call, so that no start waits for the library. */
 async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
   const { Agent } = await import('undici')
   return new Agent({ connect: { lookup } })

@@ -11,7 +11,7 @@ interface RemoteKeysSource extends Pick<OutboundRequest, 'url' | 'origin'> {
   readonly outbound: Outbound
 }
 
-/** The public keys (JWKS) of an issuer, fetched through the guarded client when they are first needed. */
+/** The public keys (JWKS) of an issuer. The guarded client fetches them when they are first needed. */
 export function openRemoteKeys(
   { outbound, url, origin }: RemoteKeysSource,
   { timeoutMs, ...cache }: RemoteKeysOptions,
@@ -23,7 +23,7 @@ export function openRemoteKeys(
   })
 }
 
-/** The same of a URL that a setting names. Its own host may be inside the own network, but never a metadata service. */
+/** The public keys at a URL that a setting names. The host may be in the internal network, but never a metadata service. */
 export function openConfiguredKeys(url: string, options: RemoteKeysOptions) {
   return openRemoteKeys({ outbound: createOutbound([hostOf(url)]), url, origin: 'operator' }, options)
 }

@@ -2,19 +2,19 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
 /**
- * What an address is counted under: of IPv6 its network of 64 bits, within which one customer has every address and may take a
- * new one for each request (RFC 6177); an IPv4 address, and what is none, itself.
+ * The key under which limits count an address. IPv6 addresses count as their network of 64 bits: a customer has all its
+ * addresses and could use a new one for each request (RFC 6177). Other texts count as they are.
  */
 export function addressKey(text: string): string {
   return networkOf(text, 4)
 }
 
-/** As `addressKey`, but of IPv6 the network of 48 bits: the most that one site gets, with 65,536 networks of 64 bits. */
+/** As `addressKey`, but with the IPv6 network of 48 bits, the largest that one site gets. It has 65,536 networks of 64 bits. */
 export function siteKey(text: string): string {
   return networkOf(text, 3)
 }
 
-/** @param parts how many of the eight parts of an IPv6 address, of 16 bits each, name its network */
+/** @param parts how many of the eight 16-bit parts of an IPv6 address name its network */
 function networkOf(text: string, parts: number): string {
   const address = toAddress(text)
   if (address === undefined) return text
@@ -24,9 +24,9 @@ function networkOf(text: string, parts: number): string {
 }
 
 /**
- * The one form of an address in limits, logs and the database, or undefined when the text is none. IPv4 inside IPv6 is
- * IPv4. Left out are a port, which some proxies add, and the zone of a link-local address (`%eth0`), which means something
- * on one machine alone and which PostgreSQL's inet refuses.
+ * The form of an address in limits, logs and the database. Undefined when the text is not an address. IPv4 inside IPv6 becomes
+ * IPv4. It leaves out a port, which some proxies add, and the zone of a link-local address (`%eth0`), which has a meaning on
+ * one machine only and which PostgreSQL's inet refuses.
  */
 export function toAddress(text: string | undefined): string | undefined {
   if (text === undefined) return undefined

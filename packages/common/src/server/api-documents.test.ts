@@ -28,7 +28,7 @@ it('describes the routes', async () => {
   })
 })
 
-it('200: serves what the module makes in another process, with no setting of this one', async () => {
+it('200: serves the document that a module makes in another process, without the settings of this process', async () => {
   const source = `
     setInterval(() => {}, 1_000)
     const settings = Object.keys(process.env).filter((name) => name !== 'NODE_COMPILE_CACHE')
@@ -40,13 +40,13 @@ it('200: serves what the module makes in another process, with no setting of thi
   expect(answer.json().process).not.toBe(process.pid)
 })
 
-it('500: when the module makes no document', async () => {
+it('500: the module makes no document', async () => {
   await using app = await startApp(moduleOf('export const other = 1'))
   expect((await app.inject('/openapi.json')).statusCode).toBe(500)
 })
 
 // ASVS 13.4.5
-it('404: describes the routes to nobody where the documents are switched off', async () => {
+it('404: does not describe the routes when the documents are off', async () => {
   await using app = await startApp(undefined)
   for (const url of ['/openapi.json', '/docs', '/docs/', '/docs/js/scalar.js']) {
     expect([url, (await app.inject(url)).statusCode]).toEqual([url, 404])

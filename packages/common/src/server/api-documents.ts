@@ -13,9 +13,9 @@ export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string
   readonly description: string
-  /** The module whose `buildOpenApi` describes the routes to clients; undefined where clients may not read the documents. */
+  /** The module whose `buildOpenApi` describes the routes to clients. Undefined: clients may not read the documents. */
   readonly module: URL | undefined
-  /** How callers authenticate, by name. Every route needs one of them unless its schema says `security: []`. */
+  /** How callers authenticate, by name. Every route needs one of these schemes unless its schema says `security: []`. */
   readonly securitySchemes?: SecuritySchemes
 }
 
@@ -27,8 +27,8 @@ type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
 /**
- * Collects all routes that follow, and serves `/openapi.json` and `/docs`. Register before any route. `describeApi` loads the
- * library that makes the document, with its kin of 90 files, when it is called: a process that serves never does.
+ * Collects all routes that are registered after it, and serves `/openapi.json` and `/docs`. `describeApi` loads the library
+ * that makes the document, about 90 files, when it is called. A process that serves requests never calls it.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
   async (app, { securitySchemes = {}, module, ...info }) => {
@@ -44,7 +44,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
   { name: 'api-documents' },
 )
 
-/** Puts the routes, without what they do, into a server of their own, which the library describes. */
+/** Registers the schemas of the routes on a server of their own, which the library describes. */
 async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi) {
   const { default: swagger } = await import('@fastify/swagger')
   const app = fastify({ exposeHeadRoutes: false })
@@ -60,7 +60,7 @@ async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi)
   return app.swagger()
 }
 
-/** Named schemas come twice, as they are sent and as they are read: those that no route leads to are taken out. */
+/** The library lists each named schema twice, for input and output. Removes those that no route uses. */
 function withoutUnused(document: Documented): Documented {
   const schemas: Record<string, unknown> = ('components' in document && document.components?.schemas) || {}
   const used = new Set<string>()

@@ -77,7 +77,7 @@ async function takeAllPlaces(): Promise<readonly Socket[]> {
 }
 
 describe('requests with large bodies', () => {
-  it('wait unread while others have all places, and begin when one is answered', async () => {
+  it('wait unread while all places are taken, and begin when one is free', async () => {
     const [first] = await takeAllPlaces()
     const next = send('/kept?next')
     expect(await answerTo(send('/kept?small', { bytes: 2 }))).toBe('HTTP/1.1 200 OK')
@@ -86,14 +86,14 @@ describe('requests with large bodies', () => {
     expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
   })
 
-  it('begin when a client leaves that had a place', async () => {
+  it('begin when a client with a place leaves', async () => {
     const [first] = await takeAllPlaces()
     const next = send('/kept?next')
     first?.destroy()
     expect(await answerTo(next)).toBe('HTTP/1.1 200 OK')
   })
 
-  it('begin when those before them have got next to nothing for two seconds, which are late', async () => {
+  it('begin when bodies with a place have hardly arrived for two seconds, and these are answered as late', async () => {
     const slow = await takeAllPlaces()
     const late = Promise.all(slow.map(answerTo))
     const waiting = [send('/kept?next'), send('/kept?next')]
@@ -103,7 +103,7 @@ describe('requests with large bodies', () => {
     expect(await late).toEqual(Array(PLACES).fill('HTTP/1.1 408 Request Timeout'))
   })
 
-  it('do not give way while nobody waits, nor while their bodies arrive, nor after these have come', async () => {
+  it('do not give way while no request waits, while their bodies arrive, or after their bodies have arrived', async () => {
     const lasting = [send('/slow'), send('/kept?lasting', { keptBack: 400_000 })]
     await expect.poll(() => begun.length).toBe(PLACES)
     vi.advanceTimersByTime(10_000)
@@ -119,7 +119,7 @@ describe('requests with large bodies', () => {
     expect(lasting.map(({ destroyed }) => destroyed)).toEqual([false, false])
   })
 
-  it('of one client leave room for those of others', async () => {
+  it('of one client leave room for requests of other clients', async () => {
     const [busy, other] = [nextClient(), nextClient()]
     for (let count = 0; count < 10; count += 1) send('/slow', { from: busy })
     await expect.poll(() => begun).toEqual(['/slow'])
@@ -127,7 +127,7 @@ describe('requests with large bodies', () => {
     expect(begun).toEqual(['/slow', '/kept'])
   })
 
-  it('are refused when more of them wait than the memory bears', async () => {
+  it('are refused when too many of them wait', async () => {
     await takeAllPlaces()
     const waiting = Array.from({ length: 80 }, () => send('/kept?next'))
     const refused: (string | undefined)[] = []
@@ -135,7 +135,7 @@ describe('requests with large bodies', () => {
     await expect.poll(() => refused).toEqual(Array(16).fill('HTTP/1.1 503 Service Unavailable'))
   })
 
-  it('are refused to the client that lets most of them wait, and to nobody else', async () => {
+  it('are refused for the client with the most waiting requests, and for no other client', async () => {
     const busy = nextClient()
     await takeAllPlaces()
     const crowd = Array.from({ length: 64 }, () => send('/kept?crowd', { from: busy }))
@@ -148,7 +148,7 @@ describe('requests with large bodies', () => {
     expect(await other).toBe('HTTP/1.1 200 OK')
   })
 
-  it('are refused when no place came free in time', async () => {
+  it('are refused when no place becomes free in time', async () => {
     await takeAllPlaces()
     const answer = String(await once(send('/kept?next'), 'data'))
     expect(answer).toMatch(/^HTTP\/1.1 503 /)
@@ -157,13 +157,13 @@ describe('requests with large bodies', () => {
     expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toEqual({ status: 503, code: 'busy', message: 'Busy' })
   })
 
-  it('have no place when they are refused for their size', async () => {
+  it('get no place when they are refused for their size', async () => {
     await takeAllPlaces()
     expect(await answerTo(send('/kept', { bytes: BODY_BYTES + 1, keptBack: BODY_BYTES + 1 }))).toMatch(/ 413 /)
     released.resolve()
   })
 
-  it('leave their place when the handler lifts its deadline', async () => {
+  it('give up their place when the handler lifts its deadline', async () => {
     const through = Array.from({ length: PLACES }, () => send('/read-through', { keptBack: 1, type: 'text/csv' }))
     await expect.poll(() => begun.length).toBe(PLACES)
     expect(await answerTo(send('/kept'))).toBe('HTTP/1.1 200 OK')

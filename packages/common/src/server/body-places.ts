@@ -3,23 +3,25 @@ import { defineError } from '../errors/define-error.ts'
 import { FairGate } from './fair-gate.ts'
 
 export interface BodyPlacesOptions {
-  /** Bytes that the bodies of all requests together may have. Those of one client may have half of it, or one body. */
+  /**
+   * Bytes that the bodies of all requests together may have. One client may have half of them, or one body of any allowed size.
+   */
   readonly bytesMax: number
-  /** The most that one body may have. */
+  /** Most bytes of one body. */
   readonly bodyLimit: number
   /** How long a request waits for a place, in milliseconds. */
   readonly patienceMs: number
-  /** Whose request it is. */
+  /** The client of a request. */
   readonly clientOf: (request: IncomingMessage) => string
-  /** Ends the connection of a request that nobody can answer, when it gives way to another one. */
+  /** Cuts the connection of a request that must give way and cannot be answered. */
   readonly cut: (request: IncomingMessage) => void
 }
 
-/** Places for requests with large bodies, which handlers keep in memory until all has arrived. */
+/** Places for requests with large bodies, which handlers keep in memory until the whole body has arrived. */
 export interface BodyPlaces {
-  /** Begins a request at once when its body is small, else as soon as there is a place for the body, or none in time. */
+  /** Begins a request: at once if its body is small, otherwise when its body has a place, or when the wait is over. */
   enter(request: IncomingMessage, response: ServerResponse, begin: () => void): void
-  /** Lets slow requests give way to those that wait. To be called each second. */
+  /** Makes slow requests give way to waiting ones. Call it once a second. */
   sweep(): void
 }
 
@@ -27,21 +29,21 @@ interface Entry {
   readonly request: IncomingMessage
   readonly client: string
   readonly bytes: number
-  /** Ends the wait for a place. */
+  /** Aborted to end the wait for a place. */
   readonly waitsUntil: AbortController
-  /** Bytes that the connection had received at the last look. */
+  /** Bytes that the connection had received at the last check. */
   received: number
-  /** When its body was last seen to arrive fast enough. */
+  /** When the body was last seen to arrive fast enough. */
   fastMs: number
 }
 
-/** Bodies up to this are not counted: five hundred of them are 8 MiB. */
+/** Smaller bodies are not counted: five hundred of them take 8 MiB. */
 const SMALL_BYTES = 16 * 1_024
-/** A body that gets fewer bytes between two looks is slow: the largest ones would not arrive within 30 s. */
+/** A body that gets fewer bytes between two checks is slow: the largest body would not arrive within 30 s. */
 const SLOW_BYTES = 32 * 1_024
-/** No request gives way before its body has been slow for so long. */
+/** A request gives way only after its body has been slow for this time. */
 const GRACE_MS = 2_000
-/** Requests that may wait for a place; each has one chunk of its body in memory already. */
+/** Most requests that wait for a place. Each of them already has one chunk of its body in memory. */
 const WAITING_MAX = 64
 
 const noPlace = defineError(503, 'no_place', 'no place for the body came free')
@@ -50,7 +52,7 @@ const leaves = new WeakMap<IncomingMessage, () => void>()
 const answers = new WeakMap<IncomingMessage, () => void>()
 const refused = new WeakSet<IncomingMessage>()
 
-/** Gives the place of a request free: its handler does not keep the body, or has done with it. */
+/** Gives up the place of a request: its handler does not keep the body, or no longer needs it. */
 export function leaveBodyPlace(request: IncomingMessage): void {
   leaves.get(request)?.()
 }
@@ -60,19 +62,20 @@ export function hasBodyPlace(request: IncomingMessage): boolean {
   return leaves.has(request)
 }
 
-/** Whether there was no place for the body of a request that begins. It is to be refused. */
+/** Whether a request got no place for its body, so that it must be refused. */
 export function hasNoBodyPlace(request: IncomingMessage): boolean {
   return refused.has(request)
 }
 
-/** Says how a request is answered whose body has been slow, when others need its place. */
+/** Sets how a request is answered if its body is slow while others need its place. */
 export function answerSlowBody(request: IncomingMessage, answer: () => void): void {
   answers.set(request, answer)
 }
 
 /**
- * Makes places for so many bytes. A request that finds none waits with its body unread. Clients take turns, and
- * those with most bodies are refused first, so that one with many keeps nobody else out. A request that has a place gives way when its body hardly arrives any more.
+ * Makes places for this number of bytes. A request without a place waits, and its body is not read. Clients take turns, and
+ * when too many requests wait, the client with the most of them is refused first. So a client with many requests does not keep
+ * others out. A request with a place gives way when its body hardly arrives.
  */
 export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
@@ -116,7 +119,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
   return {
     enter: (request, response, begin) => {
       const declared = declaredBytes(request)
-      // A body that says that it is too large is refused, or taken by a handler that keeps none of it.
+      // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
       const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
       if (declared <= SMALL_BYTES || !isKept) return begin()
       const client = clientOf(request)
@@ -136,7 +139,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
   }
 }
 
-/** Bytes that the body may have; a body in chunks may have any number. */
+/** Bytes that the body may have. A chunked body may have any number. */
 function declaredBytes({ headers }: IncomingMessage): number {
   if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY
   return Number(headers['content-length'] ?? 0)
@@ -148,7 +151,7 @@ function lookAt(entry: Entry, nowMs: number): void {
   entry.received = bytesRead
 }
 
-/** The last that waits of the client with most of them; undefined where this one would have as many. */
+/** The last waiting request of the client with the most waiting requests. Undefined if this client would have as many. */
 function findCrowding(waiting: ReadonlySet<Entry>, client: string): Entry | undefined {
   const byClient = Map.groupBy(waiting, (entry) => entry.client)
   const own = byClient.get(client)?.length ?? 0

@@ -25,13 +25,21 @@ export interface BoundedServerOptions {
 }
 
 const HEADER_BYTES = 16_384
-/** Of a body that nobody reads, and of a stream that a client does not take; Node's own 64 KiB are 32 MiB for 500 clients. */
+/**
+ * Buffer for a body that is not read, and for a stream that the client does not read. Node's default of 64 KiB would take 32
+ * MiB for 500 clients.
+ */
 const BUFFERED_BYTES = 16_384
-/** For the next request; longer than proxies keep theirs, so that a proxy never sends one to a closed connection. */
+/**
+ * How long a connection waits for its next request. Proxies wait less, so that no proxy sends a request to a closed connection.
+ */
 const KEEP_ALIVE_MS = 72_000
 const CUT_REPORT_MS = 10_000
 
-/** A server that waits for nobody: every part of a request and of an answer has its time, and every client its share of memory. */
+/**
+ * Makes a server that bounds every client: each part of a request and of an answer has a time limit, and the memory of each
+ * client is limited.
+ */
 export function boundedServer(options: BoundedServerOptions, handler: RequestListener) {
   const bounds = { ...CONNECTION_BOUNDS, bodyLimit: options.bodyLimit, ...options.connections }
   const report = createCutReport(options)
@@ -54,7 +62,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
       requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + bounds.headMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: bounds.lateCheckMs,
-      // Node would answer a missing Host header by itself, without the envelope: a hook does it.
+      // Node would answer a missing Host header itself, without the envelope. A hook does it.
       requireHostHeader: false,
     },
     handle,
@@ -63,7 +71,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
   return server
 }
 
-/** Counts the connections that are cut, and logs how many there were, soon and then every ten seconds at most. */
+/** Counts the connections that are cut, and logs their number soon, then at most every ten seconds. */
 function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutReason) => void {
   const counter = meter?.createCounter('http_server_connections_cut_total', {
     description: 'Connections that were cut because of what their clients did, by the reason',
@@ -86,7 +94,7 @@ function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutR
     counts[reason] = (counts[reason] ?? 0) + 1
     if (isWaiting) return
     isWaiting = true
-    // Many are cut in the same turn.
+    // Many connections are cut in the same turn of the event loop.
     setTimeout(report, 0)
   }
 }

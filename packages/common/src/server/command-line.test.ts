@@ -36,7 +36,7 @@ it.each([
     ['-c', 'file', 'doctor'],
     ['load', 'doctor'],
   ],
-])('loads other commands for them alone: %j', async (words, expected) => {
+])('loads the other commands only when one of them runs: %j', async (words, expected) => {
   const calls: string[] = []
   await runCommandLine(new Command().option('-c <file>'), startedWith(...words).process, {
     serve: async () => void calls.push('serve'),
@@ -51,7 +51,7 @@ it.each([
 it.each([
   ['EPIPE', { exits: [141], reports: [] }],
   ['ENOSPC', { exits: [1], reports: ['write ENOSPC\n'] }],
-])('ends a command when its answers cannot be written: %s', async (code, expected) => {
+])('ends a command when its output cannot be written: %s', async (code, expected) => {
   const { exits, reports, stdout, process } = startedWith('doctor')
   const fail = () => stdout.emit('error', Object.assign(new Error(`write ${code}`), { code }))
   await runCommandLine(new Command(), process, {

@@ -4,28 +4,33 @@ import { printable } from './printable.ts'
 
 const FAILURE = 1
 const USAGE = 2
-/** What a shell reports of a program that a signal has ended: 128 and the signal's number. */
+/** The exit status for a program that a signal has ended, as in a shell: 128 and the number of the signal. */
 const SIGNALLED = { SIGINT: 130, SIGTERM: 143 } as const
-/** The same of SIGPIPE, which Node.js turns into an error of the stream. */
+/** The number of SIGPIPE, which Node.js turns into an error of the stream. */
 const READER_GONE = 141
 
 const SERVE = 'serve'
 
-/** What a service's program does. */
+/** The commands of a service. */
 export interface Commands {
-  /** Runs the service: what most processes are started for, and a program does without a word. */
+  /** Runs the service. This is the default command. */
   readonly serve: () => Promise<void>
-  /** Makes the other commands: a start of the service waits for none of their files. */
+  /**
+   * Makes the other commands. They are loaded only when they are needed, so that a start of the service does not wait for them.
+   */
   readonly loadOthers: () => Promise<readonly Command[]>
 }
 
-/** Runs a service's commands: errors go to stderr in one line each; exit code 1 for a failure, 2 for wrong usage, 141 when nobody reads on. */
+/**
+ * Runs a command of a service. Errors go to stderr, one line each. The exit status is 1 for a failure, 2 for wrong usage and
+ * 141 when the output is no longer read.
+ */
 export async function runCommandLine(
   program: Command,
   process: NodeJS.Process,
   { serve, loadOthers }: Commands,
 ): Promise<void> {
-  // Without a listener the first process of a container would not hear them. A server puts its own in their place.
+  // Without a listener, the first process of a container ignores these signals. A server replaces the listeners with its own.
   for (const [signal, status] of Object.entries(SIGNALLED)) process.once(signal, () => process.exit(status))
   program.command(SERVE, { isDefault: true }).description('run the HTTP service (also without a command)').action(serve)
   const [word = SERVE] = process.argv.slice(2)
@@ -44,14 +49,14 @@ export async function runCommandLine(
   }
 }
 
-/** Ends a command whose answers nobody takes any more: `head` has its lines, or the disk is full. */
+/** Ends a command whose output is no longer read: `head` has its lines, or the disk is full. */
 function exitUnheard(process: NodeJS.Process, error: Error): void {
   if ('code' in error && error.code === 'EPIPE') process.exit(READER_GONE)
   process.stderr.write(`${describeFailure(error)}\n`)
   process.exit(FAILURE)
 }
 
-/** One line a problem, without a stack: a person reads it at start. */
+/** One line for each problem, without a stack, for the operator at the terminal. */
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   if (error instanceof AggregateError && error.errors.length > 0) return describeFailure(error.errors[0])

@@ -89,8 +89,8 @@ function sumOf(numbers: readonly number[]): number {
 
 const ask = (url: string, more = '') => `GET ${url} HTTP/1.1\r\nHost: a\r\n${more}\r\n`
 
-describe('a client that does not take its answer', () => {
-  it('is cut after 30 s without a byte, which is counted and logged once, as the end of a client', async () => {
+describe('a client that does not read its answer', () => {
+  it('is cut after 30 s without a byte, and is counted and logged once, as a client that left', async () => {
     freezeTime()
     const { open, waiting, sockets, logged, cuts } = await startServer()
     open(ask('/large'))
@@ -107,7 +107,7 @@ describe('a client that does not take its answer', () => {
     ])
   })
 
-  it('is cut too when it asks for more meanwhile, which is no sign that it reads', async () => {
+  it('is cut even if it sends further requests, which does not show that it reads', async () => {
     freezeTime()
     const { open, waiting, sockets, cuts } = await startServer()
     const client = open(ask('/large'))
@@ -119,7 +119,7 @@ describe('a client that does not take its answer', () => {
     expect([sockets[0]?.destroyed, cuts]).toEqual([true, ['stalled']])
   })
 
-  it('is cut when it keeps open what was closed after a request that is none', async () => {
+  it('is cut when it keeps a connection open that was closed after a broken request', async () => {
     freezeTime()
     const { open, sockets, cuts } = await startServer()
     const client = open('nonsense\r\n\r\n')
@@ -129,8 +129,8 @@ describe('a client that does not take its answer', () => {
   })
 })
 
-describe('a client that takes its answer', () => {
-  it('is not cut, however slowly it reads: what it takes from the kernel counts', async () => {
+describe('a client that reads its answer', () => {
+  it('is not cut, however slowly it reads: bytes that it reads from the kernel count', async () => {
     freezeTime()
     const { open, waiting, sockets, cuts } = await startServer()
     const client = open(ask('/large'))
@@ -152,7 +152,7 @@ describe('a client that takes its answer', () => {
     expect(longestSame).toBeGreaterThan(30)
   }, 30_000)
 
-  it('is not cut while it is idle, owes nothing and is owed nothing', async () => {
+  it('is not cut while it is idle and nothing waits on either side', async () => {
     freezeTime()
     const { open, cuts } = await startServer()
     const client = open(ask('/small')).resume()
@@ -163,7 +163,7 @@ describe('a client that takes its answer', () => {
     expect(cuts).toEqual([])
   })
 
-  it('gets an answer larger than all that may wait', async () => {
+  it('gets an answer that is larger than all bytes that may wait', async () => {
     const { open, cuts } = await startServer({ waitingBytesMax: MIB })
     const answer = await text(open(ask('/large', 'Connection: close\r\n')).resume())
     expect(answer.length).toBeGreaterThan(LARGE.length)
@@ -181,8 +181,8 @@ async function readSome(client: Socket, bytes: number): Promise<void> {
 }
 
 // ASVS 15.2.2
-describe('clients that together make too much wait', () => {
-  it('are cut, those first that have taken nothing for longest, and the others are answered', async () => {
+describe('clients with too many waiting bytes together', () => {
+  it('are cut, the longest idle first, and the others are answered', async () => {
     freezeTime()
     const waitingBytesMax = 40 * MIB
     const { app, open, waiting, sockets, cuts, logged } = await startServer({ waitingBytesMax })
@@ -202,7 +202,7 @@ describe('clients that together make too much wait', () => {
   })
 })
 
-describe('requests that are sent ahead', () => {
+describe('pipelined requests', () => {
   it('are handled one after the other, in order, and each is answered', async () => {
     const { open, begun, ended } = await startServer()
     const urls = Array.from({ length: 16 }, (_, at) => `/small?${at}`)
@@ -215,7 +215,7 @@ describe('requests that are sent ahead', () => {
     ])
   })
 
-  it('wait until the client has taken the answers before theirs', async () => {
+  it('wait until the client has read the earlier answers', async () => {
     const { open, begun, waiting } = await startServer()
     const client = open(ask('/large').repeat(2))
     await expect.poll(waiting).toBeGreaterThan(0)
@@ -224,7 +224,7 @@ describe('requests that are sent ahead', () => {
     await expect.poll(() => begun).toEqual(['/large', '/large'])
   })
 
-  it('end the connection when there are more of them than anybody needs; none is begun any more', async () => {
+  it('end the connection when there are too many of them, and none begins any more', async () => {
     const { open, begun, cuts } = await startServer()
     await once(open(ask('/large') + ask('/small').repeat(1_000)).resume(), 'close')
     expect([begun, cuts]).toEqual([['/large'], ['pipelined']])
@@ -241,7 +241,7 @@ describe('requests that are sent ahead', () => {
 })
 
 describe('progressOf', () => {
-  it('rises when the kernel takes bytes, not when they are handed over; the kernel tells what it holds', async () => {
+  it('rises when the kernel takes bytes, not when they are handed to a socket', async () => {
     const { open, waiting, sockets } = await startServer()
     const client = open(ask('/large'))
     await expect.poll(waiting).toBeGreaterThan(0)

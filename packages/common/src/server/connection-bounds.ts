@@ -3,29 +3,31 @@ import type { Socket } from 'node:net'
 import { createBodyPlaces } from './body-places.ts'
 import { findCrowding, progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
-/** How much a client may leave in the process, and for how long. */
+/** What a client may occupy in the process, and for how long. */
 export interface ConnectionBounds {
-  /** A connection is cut when its client takes no byte of an answer for so many milliseconds. */
+  /** A connection is cut when its client reads no byte of an answer for this time. */
   readonly stallMs: number
-  /** How often the connections are looked at, in milliseconds. */
+  /** Time between two checks of the connections. */
   readonly sweepMs: number
-  /** Bytes that may wait for all clients together. Beyond them, those for which most waits are cut. */
+  /**
+   * Bytes that may wait for all clients together. Beyond them, connections of the client with the most waiting bytes are cut.
+   */
   readonly waitingBytesMax: number
-  /** Requests that a client may have sent before their turn has come. */
+  /** Requests that a client may send on a connection before earlier ones are answered. */
   readonly pipelinedMax: number
-  /** Bytes that the bodies of all requests may have together; more wait unread, and slow ones give way to them. */
+  /** Bytes that the bodies of all requests may have together. Further bodies wait unread, and slow ones give way to them. */
   readonly bodyBytesMax: number
-  /** Bytes that one body may have. */
+  /** Most bytes of one body. */
   readonly bodyLimit: number
-  /** How long a body waits for its place, in milliseconds. */
+  /** How long a body waits for its place. */
   readonly bodyPatienceMs: number
-  /** Time that the head of a request may take to arrive, in milliseconds. A connection that says nothing is closed after as long. */
+  /** How long the head of a request may take to arrive. A connection without a request is closed after the same time. */
   readonly headMs: number
-  /** How often Node looks for requests that are late, in milliseconds. Its own 30 s would add as much to every limit. */
+  /** How often Node looks for late requests. Its default of 30 s would add up to 30 s to every limit. */
   readonly lateCheckMs: number
 }
 
-/** Why a connection was cut: its client took nothing, the memory was needed, or it sent too much ahead. */
+/** Why a connection was cut: its client did not read, the memory was needed, or it sent too many requests ahead. */
 export const CUT_REASONS = ['stalled', 'crowded', 'pipelined'] as const
 export type CutReason = (typeof CUT_REASONS)[number]
 
@@ -41,7 +43,7 @@ export const CONNECTION_BOUNDS: ConnectionBounds = {
   lateCheckMs: 1_000,
 }
 
-/** What stands behind an answer that waits: the objects of its request, a compressor, a cursor. Bytes, roughly. */
+/** Memory of a waiting answer besides its bytes, roughly: the objects of its request, a compressor, a cursor. */
 const BEHIND_ANSWER_BYTES = 32 * 1_024
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
@@ -49,38 +51,38 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => void
 /** What is known of a connection. */
 interface Connection {
   readonly socket: Socket
-  /** Requests whose turn has not come. */
+  /** Requests that wait for their turn. */
   readonly waiting: (() => void)[]
   isAnswering: boolean
-  /** The last one that began. */
+  /** The request that began last. */
   request: IncomingMessage | undefined
-  /** At the last look. */
+  /** At the last check. */
   progress: number
-  /** What the kernel held then; undefined before it was asked. */
+  /** Bytes that the kernel held at the last check. Undefined before the first check of the kernel. */
   held: number | undefined
-  /** When the client has last taken something, or was last owed nothing. */
+  /** When the client last read something, or when nothing waited for it. */
   sinceMs: number
 }
 
 export interface BoundedHandler {
-  /** Takes the place of the handler. */
+  /** Replaces the handler. */
   readonly handle: Handle
-  /** Watches the connections of the server from the time at which it listens. */
+  /** Watches the connections of the server as soon as it listens. */
   readonly watch: (server: Server) => void
 }
 
 export interface BoundOptions {
   readonly bounds?: ConnectionBounds
-  /** Told of each connection that is cut. */
+  /** Called for each connection that is cut. */
   readonly onCut?: (reason: CutReason) => void
-  /** Whose request it is; by default the peer's. */
+  /** The client of a request. By default the address of the peer. */
   readonly clientOf?: (request: IncomingMessage) => string
 }
 
 /**
- * Bounds what clients can make the process keep. Requests of one connection are handled one after the other, since their
- * answers leave in that order anyway: whoever sends a thousand ahead has one answer in memory. Connections whose clients take
- * nothing are cut, and, when too much waits, those for whom most waits.
+ * Bounds what clients can make the process keep in memory. It handles the requests of a connection one after the other, since
+ * their answers leave in that order anyway: a client that sends a thousand requests has one answer in memory. It cuts
+ * connections whose clients do not read, and, when too many bytes wait, connections of the clients with the most waiting bytes.
  */
 export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedHandler {
   const {
@@ -90,7 +92,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   } = options
   const open = new Map<Socket, Connection>()
   const cut = (connection: Connection, reason: CutReason) => {
-    // With an error, for the log to tell that the client is to blame.
+    // With an error, so that the log shows that the client is at fault.
     connection.socket.destroy(new ClientCutError(reason))
     open.delete(connection.socket)
     onCut(reason)
@@ -147,14 +149,14 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   }
 }
 
-/** The end of a connection that this side has cut because of its client. */
+/** The error of a connection that this side has cut because of its client. */
 class ClientCutError extends Error {
   constructor(reason: CutReason) {
     super(`the connection was cut: ${reason}`)
   }
 }
 
-/** Whether something waits for the client: bytes, or to see that this side has ended. */
+/** Whether the client has something to read: bytes, or the end of the connection. */
 function isOwing({ destroyed, writableLength, writableEnded }: Socket): boolean {
   return !destroyed && (writableLength > 0 || writableEnded)
 }
@@ -174,7 +176,7 @@ function takeTurns(handler: Handle, open: ReadonlyMap<Socket, Connection>, optio
   const answer = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
     connection.isAnswering = true
     connection.request = request
-    // Emitted as soon as all of the answer is handed to the socket.
+    // `prefinish` is emitted as soon as the whole answer is handed to the socket.
     response.once('prefinish', () => {
       if (connection.socket.writableLength > 0) options.makeRoom()
     })
@@ -186,7 +188,7 @@ function takeTurns(handler: Handle, open: ReadonlyMap<Socket, Connection>, optio
   }
   return (request, response) => {
     const connection = open.get(request.socket)
-    // What a chunk of a cut connection still had in it.
+    // A chunk of a connection that was cut may contain further requests.
     if (connection === undefined) return
     if (!connection.isAnswering) answer(connection, request, response)
     else if (connection.waiting.length < options.pipelinedMax) {
@@ -195,7 +197,7 @@ function takeTurns(handler: Handle, open: ReadonlyMap<Socket, Connection>, optio
   }
 }
 
-/** Looks at the connections: finds those whose client has taken something since the last time, and cuts the stalled ones. */
+/** Checks the connections: notes which clients have read something since the last check, and cuts those that have stalled. */
 function createSweep(
   open: ReadonlyMap<Socket, Connection>,
   { stallMs }: ConnectionBounds,
@@ -217,7 +219,10 @@ function createSweep(
   }
 }
 
-/** Whether the client has taken something since the last look, or is owed nothing. */
+/**
+ * Notes the progress of a connection. @returns whether the client has read something since the last check, or has nothing to
+ * read
+ */
 function noteProgress(connection: Connection, nowMs: number): boolean {
   const progress = progressOf(connection.socket)
   if (progress === connection.progress && isOwing(connection.socket)) return false
@@ -227,7 +232,7 @@ function noteProgress(connection: Connection, nowMs: number): boolean {
   return true
 }
 
-/** Takes it as progress when the kernel holds less for a client than at the last time that it was asked. */
+/** Also counts as progress: the kernel holds fewer bytes for a client than at its last check. */
 async function askKernel(doubtful: readonly Connection[]): Promise<void> {
   const held = await unacknowledgedBytes(doubtful.map(({ socket }) => socket))
   for (const connection of doubtful) {

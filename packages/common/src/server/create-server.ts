@@ -17,36 +17,39 @@ import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
   readonly vocabulary: ErrorVocabulary
-  /** Counts the connections that are cut; undefined: nobody counts them. */
+  /** Counts the connections that are cut. Undefined: they are not counted. */
   readonly meter?: Meter
   /** For tests. */
   readonly connections?: Partial<ConnectionBounds>
-  /** Name of the incoming header whose value becomes the request id; undefined: always a new UUID. */
+  /** The request header whose value becomes the request id. Undefined: the id is always a new UUID. */
   readonly requestIdHeader?: string | undefined
-  /** What an incoming request id may look like. */
+  /** The accepted form of a request id from the header. */
   readonly requestIdPattern?: RegExp
-  /** Bytes. */
+  /** Most bytes of a body. */
   readonly bodyLimit: number
-  /** Time that a handler may take, in milliseconds. */
+  /** How long a handler may take. */
   readonly handlerTimeoutMs: number
-  /** Time that a request may take to arrive; 0 where handlers say so themselves. By default a little more than the above. */
+  /**
+   * How long a request may take to arrive. 0: handlers set it themselves. By default `handlerTimeoutMs` and the time for the
+   * head.
+   */
   readonly requestTimeoutMs?: number
-  /** The proxies in front, each of which appends the address that called it to X-Forwarded-For; by default none. */
+  /** The proxies in front. Each appends the address of its caller to X-Forwarded-For. By default none. */
   readonly trustedProxies?: TrustedProxies | undefined
-  /** Paths with and without a slash at the end are the same. */
+  /** Whether paths with and without a trailing slash are the same. */
   readonly ignoreTrailingSlash?: boolean
-  /** `//a` is `/a`. */
+  /** Whether `//a` is the same path as `/a`. */
   readonly ignoreDuplicateSlashes?: boolean
-  /** Whether GET routes answer HEAD too. */
+  /** Whether GET routes also answer HEAD. */
   readonly exposeHeadRoutes?: boolean
-  /** Whether URLs that no route takes are answered here; false where a plugin does. */
+  /** Whether this server answers URLs without a route. False when a plugin does. */
   readonly notFound?: boolean
-  /** Headers of the answers to requests so broken that no route sees them; their own headers may be gone too. */
+  /** Headers for answers to requests that are too broken to reach a route. The headers of such a request may be missing. */
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
 const URL_BYTES = 8_192
-/** A Fastify server with the bounds, request ids, zod compilers and error envelope that all services share. */
+/** Makes a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */
 export function createServer(options: ServerOptions) {
   const { vocabulary, trustedProxies = 0 } = options
   const browserHeaders = createBrowserHeaders(trustedProxies)
@@ -65,7 +68,7 @@ export function createServer(options: ServerOptions) {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
-    // Fastify would load ajv and its kin, 150 files, to have compilers that are replaced below.
+    // Fastify would load ajv and its dependencies, 150 files, for compilers that are replaced below.
     schemaController: { compilersFactory: { buildValidator: isReplaced, buildSerializer: isReplaced } },
     routerOptions: {
       ignoreTrailingSlash: options.ignoreTrailingSlash ?? false,
@@ -73,10 +76,10 @@ export function createServer(options: ServerOptions) {
       maxParamLength: URL_BYTES,
     },
     frameworkErrors: (error, request, reply) => {
-      // Fastify hands over a request without decorations, whose own protocol follows no proxy.
+      // Fastify passes a request without decorations, whose `protocol` ignores proxies.
       reply.headers({ ...browserHeaders(request.raw), ...options.brokenRequestHeaders?.(request.headers) })
       reply.type(JSON_TYPE).serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
-      // No hook runs for these: their log line is written here.
+      // No hook runs for these requests, so their log line is written here.
       const known = toHttpError(vocabulary, error, request)
       const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
       options.logger.warn({ ...line, error_code: known.code }, 'request')
@@ -84,7 +87,8 @@ export function createServer(options: ServerOptions) {
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
   }).withTypeProvider<ZodTypeProvider>()
-  // Node would refuse other expectations than 100-continue itself, without the envelope; they may be ignored (RFC 9110, 10.1.1).
+  // Node would refuse other expectations than 100-continue itself, without the envelope. A server may ignore them (RFC 9110,
+  // 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   app.setValidatorCompiler(validatorCompiler)
   app.setSerializerCompiler(serializerCompiler)
@@ -95,7 +99,7 @@ export function createServer(options: ServerOptions) {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
     if (hasNoBodyPlace(request.raw)) {
-      // Its body is kept by nobody.
+      // The body has no place and is not read.
       reply.header('connection', 'close')
       return done(vocabulary.busy())
     }
@@ -116,7 +120,7 @@ export function createServer(options: ServerOptions) {
   return app
 }
 
-/** Of several, Node shows the first, where a proxy may have read another (RFC 9112, section 3.2). */
+/** If there are several Host headers, Node uses the first, and a proxy may use another (RFC 9112, section 3.2). */
 function countHosts({ rawHeaders }: IncomingMessage): number {
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -35,13 +35,13 @@ describe('GET /openapi.json', () => {
 })
 
 describe('GET /docs', () => {
-  it('301: leads to the page, whose script is named relative to it', async () => {
+  it('301: redirects to the page, which names its script by a relative URL', async () => {
     const answer = await get('/docs?theme=dark')
     expect([answer.statusCode, answer.headers.location]).toEqual([301, '/docs/'])
   })
 
   // ASVS 3.4.3, 3.4.5, 14.2.3
-  it('200: a page that may run its own scripts alone and reach no other host', async () => {
+  it('200: a page that may only run its own scripts and call its own host', async () => {
     const page = await get('/docs/')
     expect([page.statusCode, page.headers['content-type'], page.headers['cache-control']]).toEqual([
       200,
@@ -60,7 +60,7 @@ describe('GET /docs', () => {
 })
 
 describe(`GET ${SCRIPT}`, () => {
-  it('200: the same script in each encoding, a third of its size when packed', async () => {
+  it('200: the same script in each encoding, a third of its size when compressed', async () => {
     const [plain, gzip, br] = await Promise.all(
       ['identity', 'gzip, deflate', 'gzip, deflate, br'].map((accepted) =>
         get(SCRIPT, { 'accept-encoding': accepted }),
@@ -84,7 +84,7 @@ describe(`GET ${SCRIPT}`, () => {
     })
   })
 
-  it('sends every client the same bytes of memory', async () => {
+  it('sends every client the same bytes in memory', async () => {
     const sent: unknown[] = []
     const watched = fastify()
     watched.addHook('onSend', async (_request, _reply, payload) => {
@@ -110,7 +110,7 @@ describe(`GET ${SCRIPT}`, () => {
     },
   )
 
-  it('200: to a client that has other bytes', async () => {
+  it('200: a client has other bytes', async () => {
     expect((await get('/openapi.json', { 'if-none-match': '"other"' })).statusCode).toBe(200)
   })
 })

@@ -7,18 +7,18 @@ import fp from 'fastify-plugin'
 import { type Encoding, pack, sharedAsset } from './shared-asset.ts'
 
 export interface DocumentPagesOptions {
-  /** The text of the OpenAPI document, asked for once. */
+  /** Makes the text of the OpenAPI document. Called once. */
   readonly document: () => Promise<Buffer>
 }
 
 export const DOCS_PATH = '/docs'
 const PAGE_PATH = `${DOCS_PATH}/`
 const SCRIPT_PATH = `${DOCS_PATH}/js/scalar.js`
-/** The page and the document change with a release: clients ask each time whether theirs is the current one. */
+/** The page and the document change with a release: clients revalidate them each time. */
 const ASK_EACH_TIME = 'no-cache'
 const KEEP_A_DAY = 'public, max-age=86400'
 
-/** `GET /openapi.json`, and a page over it at `GET /docs`. */
+/** Serves `GET /openapi.json`, and a page about it at `GET /docs`. */
 export const documentPages = fp<DocumentPagesOptions>(
   async (app, { document }) => {
     const hidden = { schema: { hide: true } }
@@ -34,7 +34,7 @@ export const documentPages = fp<DocumentPagesOptions>(
     )
     const servePage = pageAsset()
     const serveDocs = (request: FastifyRequest, reply: FastifyReply) =>
-      // The page names its script relative to itself.
+      // The page names its script by a relative URL.
       isPage(request.url) ? servePage(request, reply) : reply.redirect(PAGE_PATH, 301)
     app.get(DOCS_PATH, hidden, serveDocs)
     if (app.initialConfig.routerOptions?.ignoreTrailingSlash !== true) app.get(PAGE_PATH, hidden, serveDocs)
@@ -53,7 +53,7 @@ export const documentPages = fp<DocumentPagesOptions>(
 
 type Serve = ReturnType<typeof sharedAsset>
 
-/** The page, with a policy that names the inline script that it has. */
+/** The page, with a content security policy that allows its one inline script. */
 function pageAsset(): Serve {
   const open = once(async () => {
     const html = await render(PAGE_PATH, 'identity')
@@ -72,8 +72,8 @@ function isPage(url: string): boolean {
 }
 
 /**
- * Lets the page run its own program and the one inline script that starts it, told by its digest, and reach this host alone.
- * The program writes style elements, hence the styles.
+ * Lets the page run its own script and one inline script, by its digest, and call only this host. The script inserts style
+ * elements, so inline styles are allowed.
  */
 function contentSecurityPolicy(html: string): string {
   const inline = [...html.matchAll(/<script type="text\/javascript">([\s\S]*?)<\/script>/g)].map(
@@ -93,14 +93,14 @@ function contentSecurityPolicy(html: string): string {
 }
 
 /**
- * The text of the OpenAPI document that the function `buildOpenApi` of a module makes. Another process loads the module and the
- * library that describes routes: here they would take 20 MiB, and hold up every other request for a second.
+ * Makes the text of the OpenAPI document, by the function `buildOpenApi` of a module. Another process loads the module and the
+ * library that describes routes: in this one they would take 20 MiB, and block all requests for a second.
  */
 export function describeApi(module: URL): Promise<Buffer> {
   return runProgram('print-api-document.ts', module.href)
 }
 
-/** What the library serves at a path. Another process loads the library: it would take 60 MiB of this one. */
+/** What the library serves at a path. Another process loads the library: it would take 60 MiB in this one. */
 function render(path: string, encoding: Encoding): Promise<Buffer> {
   return runProgram('render-document-page.ts', path, encoding)
 }
@@ -108,13 +108,13 @@ function render(path: string, encoding: Encoding): Promise<Buffer> {
 const PROGRAM_MS = 30_000
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 
-/** The output of a program that stands beside this file. */
+/** The output of a program in this folder. */
 async function runProgram(file: string, ...args: readonly string[]): Promise<Buffer> {
   const { execFile } = await import('node:child_process')
   const cache = getCompileCacheDir()
   const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, file), ...args], {
     encoding: 'buffer',
-    // Libraries have no use for the settings of the service, its secrets among them.
+    // The libraries do not need the settings of the service, which include secrets.
     env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
     maxBuffer: OUTPUT_BYTES_MAX,
     timeout: PROGRAM_MS,
@@ -122,7 +122,7 @@ async function runProgram(file: string, ...args: readonly string[]): Promise<Buf
   return stdout
 }
 
-/** Does the work once for all callers; again after it has failed. */
+/** Runs the work once for all callers, and again after it has failed. */
 function once<T>(work: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined
   return () => {

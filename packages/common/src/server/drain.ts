@@ -4,30 +4,33 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { READY_PATH } from './readiness.ts'
 
-/** How a server that takes requests comes to take none, losing as few as can be. */
+/** Stops a server that takes requests, losing as few as possible. */
 export interface Drain {
-  /** From now on answers end their connections, so that a client's next request may go to another process. */
+  /** From now on each answer closes its connection, so that the next request of the client may go to another process. */
   begin(): void
-  /** Resolves when nobody has asked for a while but for readiness: balancers seem to have noticed. Or after so many milliseconds. */
+  /**
+   * Resolves when no request has arrived for a while, except for readiness: load balancers have noticed. Also resolves after
+   * the given milliseconds.
+   */
   quiet(limitMs: number): Promise<void>
   /**
-   * Hears who has connected already, takes no more connections, and waits for the answers to what has been asked; cuts off the
-   * rest after so many milliseconds.
+   * Accepts connections that wait in the kernel, then no more. Waits for the answers to all requests, and cuts the rest after
+   * the given milliseconds.
    */
   close(limitMs: number): Promise<void>
 }
 
-/** Of a service that is asked twice a second or more. */
+/** For a service with two requests a second or more. */
 const QUIET_MS = 500
-/** At most; for where somebody connects all the time. A full queue of the kernel has 511. */
+/** Limit, for a server with new connections all the time. A full queue of the kernel has 511. */
 const HEAR_MS = 5_000
-/** At most; for who reads slowly. */
+/** Limit, for clients that read slowly. */
 const SEND_MS = 5_000
 const SEND_CHECK_MS = 20
-/** For the next request on a connection whose answer said before the end that there may be one. */
+/** How long a connection waits for its next request, when its last answer allowed one before the drain began. */
 const KEEP_ALIVE_MS = 100
 
-/** Watches the server; to be called before it listens. */
+/** Watches the server. Call it before the server listens. */
 export function createDrain(app: FastifyInstance): Drain {
   const { server } = app
   const sockets = watchSockets(server)
@@ -57,7 +60,7 @@ export function createDrain(app: FastifyInstance): Drain {
         server.keepAliveTimeout = KEEP_ALIVE_MS
         server.keepAliveTimeoutBuffer = 0
         const closed = app.close()
-        // Node closes the connections that are idle after a request, but waits for those that have not asked anything yet.
+        // Node closes connections that are idle after a request, but waits for connections without any request.
         for (const socket of sockets.open) if (socket.bytesRead === 0) socket.destroy()
         await closed
       } finally {
@@ -72,7 +75,7 @@ interface Sockets {
   readonly count: number
 }
 
-/** The open connections, and how many there have been. */
+/** The open connections, and how many there have been in all. */
 function watchSockets(server: Server): Sockets {
   const open = new Set<Socket>()
   const sockets = { open, count: 0 }
@@ -85,20 +88,20 @@ function watchSockets(server: Server): Sockets {
 }
 
 /**
- * Takes in who has connected and reads what he asks. A busy process has many waiting in the kernel, which would reset them:
- * Node accepts one a turn of its loop, and reads what it says in the next.
+ * Accepts waiting connections and reads what they have sent. In a busy process many wait in the kernel, which would reset them:
+ * Node accepts one in each turn of the event loop, and reads from it in the next.
  */
 async function hearWaiting(sockets: Sockets): Promise<void> {
   const endMs = performance.now() + HEAR_MS
   let seen: number
   do {
     seen = sockets.count
-    // The first turn may be one that has looked at its connections already.
+    // The first turn may already have checked its connections.
     for (let turns = 0; turns < 3; turns += 1) await turn()
   } while (sockets.count > seen && performance.now() < endMs)
 }
 
-/** Waits for the answers that are handed over but not sent: their connections are idle to Node, which would cut them off. */
+/** Waits until the answers that were handed to sockets are sent. To Node these connections are idle, and it would cut them. */
 async function sendHanded({ open }: Sockets): Promise<void> {
   const endMs = performance.now() + SEND_MS
   const isSending = () => [...open].some(({ writableLength }) => writableLength > 0)

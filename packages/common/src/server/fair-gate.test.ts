@@ -23,7 +23,7 @@ function startWork(gate: FairGate, begun: string[]) {
 }
 
 describe('FairGate', () => {
-  it('lets so many in at a time, the others in their order', async () => {
+  it('admits as much work as there are places, the rest in its order', async () => {
     const gate = new FairGate({ places: 2, patienceMs: 60_000, refuse: busy })
     const begun: number[] = []
     const ends = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
@@ -45,7 +45,7 @@ describe('FairGate', () => {
     expect(await Promise.all([done[0], done[3]])).toEqual([0, 3])
   })
 
-  it('lets a client that has all that it may have wait for itself, and nobody else', async () => {
+  it('makes a client that has its share wait, and no other client', async () => {
     const begun: string[] = []
     const start = startWork(new FairGate({ places: 4, each: 2, patienceMs: 60_000, refuse: busy }), begun)
     const [first, ...others] = Array.from({ length: 50 }, (_, n) => start(`a${n + 1}`, 'a', 2))
@@ -56,7 +56,7 @@ describe('FairGate', () => {
     await Promise.all(others.map(({ end }) => end()))
   })
 
-  it('admits the clients in turn, whatever each of them has waiting', async () => {
+  it('admits the clients in turn, however much work each of them has', async () => {
     const begun: string[] = []
     const start = startWork(new FairGate({ places: 1, patienceMs: 60_000, refuse: busy }), begun)
     const works = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => [name, start(name, name.charAt(0), 1)] as const)
@@ -68,7 +68,7 @@ describe('FairGate', () => {
     expect(begun).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
   })
 
-  it('keeps places for large work, which small work would overtake for ever', async () => {
+  it('keeps places for large work, so that small work does not overtake it for ever', async () => {
     const begun: string[] = []
     const start = startWork(new FairGate({ places: 2, patienceMs: 60_000, refuse: busy }), begun)
     const [one, two] = [start('a', 'a', 1), start('b', 'b', 1)]

@@ -3,7 +3,7 @@ import type { HttpError, HttpErrorOptions } from '../errors/define-error.ts'
 export interface FairGateOptions {
   /** How much work may run at a time: the sum of the sizes of its pieces. */
   readonly places: number
-  /** How much of that one client may take. By default all of it. */
+  /** How much of it one client may have. By default all of it. */
   readonly each?: number
   /** How long a piece of work waits for its turn, in milliseconds. */
   readonly patienceMs: number
@@ -11,11 +11,14 @@ export interface FairGateOptions {
   readonly refuse: (options: HttpErrorOptions) => HttpError
 }
 
-/** Whose work it is, and how many places it takes. By default everybody is one client, and each piece takes one place. */
+/**
+ * The client of a piece of work, and the number of places that it takes. By default all work has one client, and a piece takes
+ * one place.
+ */
 export interface Claim {
   readonly client?: string
   readonly size?: number
-  /** Gives the wait up when it is aborted. */
+  /** Ends the wait when it is aborted. */
   readonly signal?: AbortSignal
 }
 
@@ -38,8 +41,8 @@ interface Line {
 }
 
 /**
- * Bounds how much work of one kind runs at a time. Clients take turns: a client that asks for much waits behind its own work,
- * and nobody else does. The work of one client keeps its order.
+ * Bounds how much work of one kind runs at a time. Clients take turns: a client with much work waits behind its own work only.
+ * The work of one client keeps its order.
  */
 export class FairGate {
   #free: number
@@ -54,13 +57,19 @@ export class FairGate {
     this.#each = options.each ?? options.places
   }
 
-  /** Runs a piece of work in its turn. @throws the error of `refuse` when the turn has not come in time: nothing has begun then */
+  /**
+   * Runs a piece of work in its turn.
+   * @throws the error of `refuse` when its turn has not come in time. The work has not begun then
+   */
   async run<T>(work: () => Promise<T>, claim?: Claim): Promise<T> {
     using _ = await this.enter(claim)
     return await work()
   }
 
-  /** Takes places until they are disposed of. @throws the error of `refuse` when the turn has not come in time, or is given up */
+  /**
+   * Takes places until they are disposed of.
+   * @throws the error of `refuse` when the turn has not come in time, or the wait is aborted
+   */
   async enter({ client = '', size: wanted = 1, signal }: Claim = {}): Promise<Disposable> {
     const size = Math.min(wanted, this.#each)
     const line = this.#lines.get(client) ?? { taken: 0, waiting: new Set() }
@@ -85,7 +94,7 @@ export class FairGate {
     const giveUp = () => {
       if (this.#lines.get(client)?.waiting.delete(waiting) !== true) return
       this.#forgetIdle(client)
-      // A large piece of work may have kept smaller ones behind it waiting.
+      // A large piece of work may have held back smaller ones behind it.
       this.#admit()
       late.reject(refuse({ cause: new Error(`no turn came in ${patienceMs} ms`) }))
     }
@@ -97,17 +106,17 @@ export class FairGate {
     })
   }
 
-  /** Admits work until the next piece has no place. A client that has all it may have is passed over. */
+  /** Admits work until the next piece has no place. Skips clients that have their share. */
   #admit(): void {
     for (const [client, line] of this.#lines) {
       const [next] = line.waiting
       if (next === undefined || line.taken + next.size > this.#each) continue
-      // The places that get free are kept for this piece, or smaller ones would overtake it for ever.
+      // Free places are kept for this piece. Otherwise smaller ones would overtake it for ever.
       if (next.size > this.#free) return
       line.waiting.delete(next)
       line.taken += next.size
       this.#free -= next.size
-      // The loop comes back to the client when all others have had their turn.
+      // The loop returns to this client after all others have had their turn.
       this.#putLast(client, line)
       next.admit()
     }
@@ -117,7 +126,7 @@ export class FairGate {
     const line = this.#lines.get(client)
     if (line !== undefined) {
       line.taken -= size
-      // Clients that came while this one had its turn are next.
+      // Clients that arrived during the turn of this one are next.
       this.#putLast(client, line)
     }
     this.#free += size

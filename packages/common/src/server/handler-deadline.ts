@@ -4,22 +4,21 @@ import type { HttpError } from '../errors/define-error.ts'
 import { answerSlowBody, hasBodyPlace, leaveBodyPlace } from './body-places.ts'
 
 export interface HandlerDeadlineOptions {
-  /** Milliseconds; kept to a quarter of a second. */
+  /** Checked every quarter of a second. */
   readonly timeoutMs: number
   readonly timedOut: (cause: unknown) => HttpError
-  /** The same where the body has not come by then. */
+  /** The error for a request whose body has not arrived in time. */
   readonly bodyTimedOut: (cause: unknown) => HttpError
 }
 
 const SWEEP_MS = 250
 
 /**
- * Answers a request whose handler takes too long. Fastify's own `handlerTimeout` does the same, but makes and aborts an
- * AbortController for each request, and a timer of its own; both stood out in profiles. Here one timer looks through the
- * requests.
+ * Answers a request whose handler takes too long. Fastify's `handlerTimeout` does the same, but makes and aborts an
+ * AbortController and a timer for each request; both stood out in profiles. Here one timer checks all requests.
  *
- * They stand in an array, each in a place that it leaves empty. A Map that changes with every request leaves a chain of its
- * former tables behind, in which V8 keeps finished requests until the next full collection.
+ * The requests stand in an array, and each leaves its place empty. A Map that changes with every request keeps a chain of its
+ * old tables, in which V8 keeps finished requests until the next full collection.
  */
 export const handlerDeadline = fp<HandlerDeadlineOptions>(
   async (app, { timeoutMs, timedOut, bodyTimedOut }) => {
@@ -45,7 +44,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
       reply.placeOfDeadline = undefined
     }
     const dropBody = (reply: FastifyReply, reason: string) => {
-      // What still comes is read by nobody, so the connection is of no more use.
+      // Nobody reads the rest of the body, so the connection cannot be used again.
       reply.header('connection', 'close')
       expire(reply, bodyTimedOut(new Error(reason)))
     }
@@ -74,23 +73,26 @@ interface Running {
   readonly arrived: number
 }
 
-/** Whether the client has not sent all of its body. A request that is injected says nothing of it. */
+/** Whether the client has not sent all of its body. An injected request has no such state. */
 function isBodyAwaited({ request: { raw } }: FastifyReply): boolean {
   return raw.complete === false
 }
 
 function expire(reply: FastifyReply, error: HttpError): void {
   if (reply.sent || reply.request.raw.socket.destroyed) return
-  // An answer that has begun cannot become another one.
+  // An answer that has begun cannot be replaced.
   if (reply.raw.headersSent) reply.raw.destroy(error)
   else reply.send(error)
 }
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Where the request stands among those that run. */
+    /** The place of the request among those that run. */
     placeOfDeadline: number | undefined
-    /** For handlers that take as long as there is something to send or to read, and keep none of it; they have bounds of their own. */
+    /**
+     * Removes the time limit. For handlers that send or read as long as there is data, keep none of it, and have their own
+     * limits.
+     */
     liftDeadline(): void
   }
 }

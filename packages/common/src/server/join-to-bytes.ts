@@ -1,6 +1,6 @@
 /**
- * The texts with a separator between them, in UTF-8. A text of all of them, hundreds of kilobytes long, would be made only to be
- * thrown away: V8 gives each such text memory of its own.
+ * Joins texts with a separator, in UTF-8. A joined text of hundreds of kilobytes would be garbage at once, and V8 gives each
+ * large text memory of its own.
  */
 export function joinToBytes(texts: readonly string[], separator = ''): Buffer {
   const between = Buffer.byteLength(separator) * Math.max(0, texts.length - 1)

@@ -52,7 +52,7 @@ async function hearOut(socket: Socket): Promise<readonly [said: string, afterMs:
 const LATE = /^HTTP\/1\.1 408 Request Timeout\r\n.*connection: close\r\n\r\n\{"status":408,"code":"malformed",.*\}$/s
 const HEAD = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n'
 
-describe('a connection on which no whole head comes', () => {
+describe('a connection whose request head does not arrive', () => {
   it.each([
     ['says nothing', ''],
     ['stops in its first line', 'GET /thi'],
@@ -72,7 +72,7 @@ describe('a connection on which no whole head comes', () => {
   })
 })
 
-describe('a connection on which a body never ends', () => {
+describe('a connection whose request body does not end', () => {
   it('408: is closed when its client stops', async () => {
     const [said, afterMs] = await hearOut(open(`${HEAD}{`))
     expect(said).toMatch(LATE)
@@ -92,7 +92,7 @@ it('answers a client that has closed its side after a whole request', async () =
   expect((await hearOut(socket))[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\{"is":"answered"\}$/s)
 })
 
-it('gives a head ten seconds, and a body as long as its handler may take besides', async () => {
+it('allows ten seconds for a head, and for a body as long as its handler may take in addition', async () => {
   const { server } = createServer({ ...options, handlerTimeoutMs: 15_000 })
   expect([server.headersTimeout, server.requestTimeout]).toEqual([10_000, 25_000])
 })

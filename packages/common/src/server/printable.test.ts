@@ -16,7 +16,7 @@ describe('printable', () => {
 })
 
 describe('printableJson', () => {
-  it('spells out the same characters, and tells the same', () => {
+  it('escapes the same characters, and keeps the value', () => {
     const value = {
       'na\u202eme': ['\u001b]0;title\u0007', '\u009b31m', 'tag \u{e0041}', '\ud800', 'plain ąß 日本 🙂', 1n],
     }

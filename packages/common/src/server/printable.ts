@@ -1,14 +1,14 @@
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /**
- * Text from outside for a person's terminal, on one line: control characters, which could move the cursor or hide what was
- * printed, and characters that turn the direction of writing are spelled out, as `\u{1b}`.
+ * Makes text from outside safe for a terminal, on one line. Control characters, which could move the cursor or hide text, and
+ * characters that change the direction of writing become escapes, such as `\u{1b}`.
  */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** The same for a value as JSON, which stays JSON: such characters stand there as `\u001b`. */
+/** The same for JSON, which stays valid: such characters become `\u001b`. */
 export function printableJson(value: object, replacer?: (name: string, member: unknown) => unknown): string {
   return JSON.stringify(value, replacer).replace(UNPRINTABLE, (character) =>
     Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(''),

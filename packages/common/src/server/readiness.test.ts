@@ -9,7 +9,7 @@ afterEach(() => {
 })
 
 describe('createReadiness', () => {
-  it('runs a check once for all who ask at a time, and within a second after', async () => {
+  it('runs a check once for all callers within a second', async () => {
     const pending = Promise.withResolvers<void>()
     const check = vi.fn(() => pending.promise)
     const readiness = createReadiness({ database: check })
@@ -25,7 +25,7 @@ describe('createReadiness', () => {
     expect(check).toHaveBeenCalledTimes(2)
   })
 
-  it('tells a second later that a check fails, and that it does no more', async () => {
+  it('reports after a second that a check fails, and that it passes again', async () => {
     let isAway = false
     const check = async () => {
       if (isAway) throw new Error('away')
@@ -49,7 +49,7 @@ describe('createReadiness', () => {
     expect(await missing).toBe('database does not answer')
   })
 
-  it('tells at once that the process is about to end', async () => {
+  it('reports at once that the process is about to stop', async () => {
     const readiness = createReadiness({ database: async () => {} })
     readiness.markReady()
     expect(await readiness.missing()).toBeUndefined()

@@ -2,24 +2,24 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
 
-/** Whether a process should be sent requests. */
+/** Whether a process should get requests. */
 export interface Readiness {
-  /** The work at start is done. */
+  /** Call it when the start is done. */
   markReady(): void
-  /** The process is about to end. */
+  /** Call it when the process is about to stop. */
   drain(): void
-  /** Undefined when ready, else what is missing; of a check, what it found within the last second. */
+  /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
   missing(): Promise<string | undefined>
-  /** Every check by name, and `process`: whether it has started and is not about to end. */
+  /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
   report(): Promise<Readonly<Record<string, boolean>>>
 }
 
-/** What must answer, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
+/** What must work, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /** How long a check may take before it counts as failed, in milliseconds. */
 const CHECK_MS = 2_000
-/** How long the outcome of a check serves others who ask: anybody may ask, as often as they like. */
+/** How long the outcome of a check is kept. Anybody may ask, as often as they like. */
 const OUTCOME_MS = 1_000
 
 export function createReadiness(checks: ReadinessChecks): Readiness {
@@ -46,7 +46,7 @@ export function createReadiness(checks: ReadinessChecks): Readiness {
   }
 }
 
-/** The same for all who ask while it is found out, and for a second after. */
+/** Runs the check once for all callers, and keeps the outcome for a second. */
 function shared(findOut: () => Promise<boolean>): () => Promise<boolean> {
   let outcome: Promise<boolean> | undefined
   const forget = (): void => {
@@ -74,7 +74,7 @@ async function answers(check: () => Promise<void>): Promise<boolean> {
 
 export const READY_PATH = '/ready'
 
-/** `GET /ready`: 200 `{"status":"ready"}`, else the service's own 503. */
+/** `GET /ready`: 200 `{"status":"ready"}`, or 503 in the form of the service. */
 export const readyRoute = fp<{ readonly readiness: Readiness; readonly unavailable: (message: string) => HttpError }>(
   async (app: FastifyInstance, { readiness, unavailable }) => {
     app.get(READY_PATH, { schema: { hide: true } }, async () => {

@@ -9,8 +9,8 @@ interface CollectOptions {
 }
 
 /**
- * Collects what loading a thousand modules has left behind, a quarter of the resident memory of an idle process. V8 would
- * keep it until the heap is full again. Takes some 30 ms: call it before requests come.
+ * Collects what loading a thousand modules has left behind, a quarter of the resident memory of an idle process. V8 would keep
+ * it until the heap is full again. It takes about 30 ms: call it before requests arrive.
  */
 export function releaseMemory(): void {
   collect({ type: 'major', flavor: 'last-resort' })
@@ -22,9 +22,9 @@ const LASTING_SPACES: ReadonlySet<string> = new Set(['old_space', 'large_object_
 const GROWTH_BYTES = 6 * 1_024 * 1_024
 
 /**
- * Returns a function to call when connections are cut. What they leave behind has lived so long that V8 takes it for lasting,
- * and lets the heap grow by half before it looks again: an attack would cost as much memory after its connections were cut as
- * before. So for half a minute after a cut all is collected each time that 6 MiB were added.
+ * Returns a function to call when connections are cut. What they leave behind has lived so long that V8 counts it as
+ * long-lived, and lets the heap grow by half before it collects it: an attack would take as much memory after its connections
+ * were cut as before. So for half a minute after a cut, everything is collected each time that 6 MiB were added.
  */
 export function createReleaseAfterCuts(): () => void {
   let watch: NodeJS.Timeout | undefined
@@ -47,7 +47,7 @@ export function createReleaseAfterCuts(): () => void {
   }
 }
 
-/** Bytes of old objects and of all buffers, those that nobody uses any more among them. */
+/** Bytes of old objects and of all buffers, including those that nobody uses any more. */
 function lastingBytes(): number {
   const lasting = v8.getHeapSpaceStatistics().filter(({ space_name }) => LASTING_SPACES.has(space_name))
   return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)
@@ -59,9 +59,9 @@ const THROWN_AWAY_BYTES = 4 * 1_024 * 1_024
 const OLD_BUFFERS_BYTES = 32 * 1_024 * 1_024
 
 /**
- * Keeps what nobody uses any more from growing as large as what is used. V8 counts objects and hardly the bytes of the
- * buffers behind them, so a client that sends megabytes which are refused would leave 64 MiB before they are collected:
- * they are looked for here, five times a second. And the heap may grow by 30 percent between two collections, not by half.
+ * Bounds the garbage. V8 counts objects, but hardly the bytes of their buffers, so a client that sends megabytes of refused
+ * bodies would leave 64 MiB before they are collected. Here the buffers are checked five times a second. In addition, the heap
+ * may grow by 30 percent between two collections, not by half.
  */
 export function boundGarbage(): void {
   v8.setFlagsFromString('--heap-growing-percent=30')
@@ -80,7 +80,7 @@ export function boundGarbage(): void {
 
 let thrownAwayBytes = 0
 
-/** To be told of buffers that are thrown away as fast as a client can send: they are collected after each 4 MiB. */
+/** Call it for buffers that are thrown away as fast as a client can send. They are collected after each 4 MiB. */
 export function throwAway({ byteLength }: Uint8Array): void {
   thrownAwayBytes += byteLength
   if (thrownAwayBytes < THROWN_AWAY_BYTES) return

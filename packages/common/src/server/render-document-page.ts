@@ -3,12 +3,12 @@ import { fastify } from 'fastify'
 import { DOCS_PATH } from './document-pages.ts'
 import { type Encoding, pack } from './shared-asset.ts'
 
-// Prints what the library serves at a path, packed: `node render-document-page.ts <path> <br|gzip|identity>`. A process of its
-// own does this, since the library takes 60 MiB to load, which a service would keep as long as it lives.
+// Prints what the library serves at a path, compressed: `node render-document-page.ts <path> <br|gzip|identity>`. It runs as a
+// process of its own, since the library takes 60 MiB, which a service would keep as long as it runs.
 
 const [, , path = DOCS_PATH, encoding = 'identity'] = process.argv
 
-/** Nothing that leads to a foreign host: no fonts, no telemetry, no assistants, no tools of the maker. */
+/** Turns off everything that calls a foreign host: fonts, telemetry, assistants, tools of the vendor. */
 const CONFIGURATION = {
   url: '/openapi.json',
   withDefaultFonts: false,

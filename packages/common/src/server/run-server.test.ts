@@ -80,7 +80,7 @@ async function ask(port: number, request: string): Promise<string> {
   return answer
 }
 
-it('waits for the start when a signal comes during it, then stops all of it', async () => {
+it('waits for the start when a signal arrives during it, then stops everything', async () => {
   const started = Promise.withResolvers<void>()
   const { app, events, options, process } = prepare({ start: () => started.promise })
   const run = runServer(options)
@@ -93,7 +93,7 @@ it('waits for the start when a signal comes during it, then stops all of it', as
   expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush', 'exit 0'])
 })
 
-it('does not wait for connections that ask nothing', async () => {
+it('does not wait for connections without a request', async () => {
   const { app, events, options, process } = prepare()
   await runServer(options)
   const silent = await open(app)
@@ -108,7 +108,7 @@ it('does not wait for connections that ask nothing', async () => {
   silent.destroy()
 })
 
-it('answers who has connected and asked before the signal, though nobody has listened to him yet', async () => {
+it('answers clients that connected and sent a request before the signal, even if they are not accepted yet', async () => {
   const { app, options, process } = prepare()
   await runServer(options)
   const clients = await Promise.all(Array.from({ length: 200 }, () => open(app)))
@@ -124,7 +124,7 @@ it('answers who has connected and asked before the signal, though nobody has lis
   expect(await process.exited.promise).toBe(0)
 })
 
-it('takes requests for longer while a balancer has not noticed, and leads its connections elsewhere', async () => {
+it('takes requests for longer while a load balancer has not noticed, and closes its connections', async () => {
   const { app, options, process } = prepare({ shutdownDelayMs: 50 })
   await runServer(options)
   process.emit('SIGTERM')
@@ -137,7 +137,7 @@ it('takes requests for longer while a balancer has not noticed, and leads its co
 it.each([
   { who: 'asks for readiness', request: 'GET /ready HTTP/1.1\r\nHost: a\r\n\r\n', noticeMs: 60_000 },
   { who: 'never notices', request: GET, noticeMs: 300 },
-])('does not wait for who $who', async ({ request, noticeMs }) => {
+])('does not wait for a client that $who', async ({ request, noticeMs }) => {
   const { app, options, process } = prepare({
     shutdownDelayMs: 50,
     limits: { unaskedMs: 100, noticeMs, drainMs: 60_000, shutdownMs: 60_000 },
@@ -155,7 +155,7 @@ it.each([
   expect(await exited).toBe(0)
 })
 
-it('ends connections whose answer was on its way when the signal came', async () => {
+it('closes connections whose answer was being sent when the signal arrived', async () => {
   const answer = Promise.withResolvers<string>()
   const { app, options, process } = prepare({ limits: { ...LIMITS, drainMs: 60_000, shutdownMs: 60_000 } })
   app.get('/held', async () => answer.promise)
@@ -172,7 +172,7 @@ it('ends connections whose answer was on its way when the signal came', async ()
   expect(performance.now() - start).toBeLessThan(10_000)
 })
 
-it('sends an answer to its end to who reads slowly', async () => {
+it('sends the whole answer to a client that reads slowly', async () => {
   const { app, options, process } = prepare()
   await runServer(options)
   const client = await open(app)
@@ -208,7 +208,7 @@ it('takes requests for a while after the signal, and is not ready', async () => 
   expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush', 'exit 0'])
 })
 
-it('answers what runs, and cuts off at the end of its time what does not end, so that the rest is stopped too', async () => {
+it('answers open requests, and cuts those that take too long, so that the rest is stopped too', async () => {
   const { app, events, options, process } = prepare({
     limits: { ...LIMITS, drainMs: 500, shutdownMs: 10_000 },
     stop: async (remainingMs) => void events.push(remainingMs > 5_000 ? 'stop in time' : 'stop too late'),
@@ -226,7 +226,7 @@ it('answers what runs, and cuts off at the end of its time what does not end, so
   expect(events).toEqual(['listening', 'shutting down', 'stop in time', 'stopped', 'flush', 'exit 0'])
 })
 
-it('ends once, also when what still ran ends while the log is written', async () => {
+it('ends once, even if open work ends while the log is written', async () => {
   const flushed = Promise.withResolvers<void>()
   const { events, options, process } = prepare({
     limits: { ...LIMITS, shutdownMs: 100 },
@@ -251,7 +251,7 @@ it('ends at once when it crashes a second time', async () => {
 })
 
 // ASVS 16.3.4
-it('logs what nobody caught, and ends with status 1', async () => {
+it('logs an uncaught error, and ends with status 1', async () => {
   const { events, options, process } = prepare()
   await runServer(options)
   process.emit('uncaughtException', new Error('unexpected'), 'uncaughtException')
@@ -259,7 +259,7 @@ it('logs what nobody caught, and ends with status 1', async () => {
   expect(events).toEqual(['listening', 'crashed', 'flush', 'exit 1'])
 })
 
-it('gives the first answer before it loads what takes long', async () => {
+it('sends the first answer before it loads large libraries', async () => {
   const order: string[] = []
   const { app, options } = prepare({
     start: (answered) => answered.then(() => void order.push('loads')),
@@ -274,7 +274,7 @@ it('gives the first answer before it loads what takes long', async () => {
   expect(order).toEqual(['answered', 'loads'])
 })
 
-it('does not wait for long for somebody to ask', async () => {
+it('does not wait long for a first request', async () => {
   await runServer(prepare({ start: (answered) => answered, limits: { ...LIMITS, unaskedMs: 1 } }).options)
 })
 

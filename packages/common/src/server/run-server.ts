@@ -13,53 +13,53 @@ export interface RunOptions {
   readonly log: ServiceLogger
   readonly readiness: Readiness
   /**
-   * Work that begins once requests are taken: the job worker, the metrics listener. Libraries may be loaded once `answered`
-   * has resolved, with the first answer: meanwhile the process gives none.
+   * Work that begins when the server takes requests, such as the job worker and the metrics listener. Load libraries after
+   * `answered` has resolved, which happens with the first answer: while a library loads, the process answers nothing.
    */
   readonly start: (answered: Promise<void>) => Promise<void>
-  /** Ends what `start` began, then closes the database, within so many milliseconds. */
+  /** Ends the work of `start`, then closes the database. @param remainingMs how long this may take */
   readonly stop: (remainingMs: number) => Promise<void>
   /**
-   * How long requests are still taken after the signal, for balancers to notice that the process is not ready any more; if not
-   * 0, longer while requests still come.
+   * How long requests are still taken after the signal, so that load balancers notice that the process is not ready. Unless it
+   * is 0, this takes longer while requests still arrive.
    */
   readonly shutdownDelayMs: number
-  /** The process: signals come in and the exit code goes out here. */
+  /** The process, for its signals and its exit status. */
   readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners' | 'exit'>
-  /** Milliseconds; for tests. */
+  /** For tests. */
   readonly limits?: Limits
 }
 
 interface Limits {
-  /** For somebody to ask a new process. */
+  /** How long to wait for a first request. */
   readonly unaskedMs: number
-  /** For balancers that are late, beyond `shutdownDelayMs`; `drainMs` goes on meanwhile. */
+  /** How long to wait for late load balancers, after `shutdownDelayMs`. This counts towards `drainMs`. */
   readonly noticeMs: number
-  /** For requests to be answered. What is left over then is cut off. */
+  /** How long open requests may take. Then they are cut. */
   readonly drainMs: number
-  /** For everything. */
+  /** How long the whole shutdown may take. */
   readonly shutdownMs: number
 }
 
 const LIMITS: Limits = { unaskedMs: 100, noticeMs: 10_000, drainMs: 20_000, shutdownMs: 30_000 }
 
 /**
- * Listens until SIGTERM or SIGINT, is not ready for a while, then finishes what runs (30 s at most), gives the reader of its
- * log up to 6 s, and exits 0; a signal that comes while `start` still runs waits for it. SIGHUP opens the log file again. What
- * nobody caught is logged and ends the process.
+ * Runs a server until SIGTERM or SIGINT. Then it is not ready for a while, finishes open requests (30 s at most), gives the
+ * reader of its log up to 6 s, and exits with 0. A signal that arrives during `start` waits for it. SIGHUP opens the log file
+ * again. An uncaught error is logged and ends the process.
  */
 export async function runServer(options: RunOptions): Promise<void> {
   const { app, log, readiness, stop, shutdownDelayMs, limits = LIMITS } = options
   const { noticeMs, drainMs, shutdownMs } = limits
   const drain = createDrain(app)
   const begun = begin(options)
-  // Whoever awaits it learns of a failure; until then it must not count as unhandled.
+  // The caller that awaits it gets the failure. Until then it must not count as unhandled.
   begun.catch(() => {})
   let isStopping = false
   let isFinishing = false
   let hasCrashed = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    // From here on a signal ends more than the process alone (see runCommandLine).
+    // From now on a signal stops the server in order, instead of ending the process at once (see runCommandLine).
     options.process.removeAllListeners(signal)
     options.process.on(signal, () => void shutDown(signal))
   }
@@ -113,7 +113,7 @@ async function begin({ app, host, port, log, readiness, start, limits = LIMITS }
   readiness.markReady()
 }
 
-/** Resolves when the first request has been answered, or is not answered in so many milliseconds. */
+/** Resolves after the first answer, or after the given time without a request. */
 function firstAnswer(server: Server, withinMs: number): Promise<void> {
   return new Promise((resolve) => {
     server.once('request', (_request, response) => response.once('close', resolve))

@@ -85,7 +85,7 @@ describe('errors', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
   })
 
-  it('names the methods that a path takes', async () => {
+  it('405: names the methods of a path', async () => {
     const answer = await app.inject({ method: 'DELETE', url: '/things/1?x=y' })
     expect(answer.headers.allow).toBe('GET, HEAD')
   })
@@ -95,7 +95,7 @@ describe('errors', () => {
     [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`, 431],
     ['GET /things/1 HTTP/1.1\r\nConnection: close\r\nHost: a\r\nhOST: b\r\n\r\n', 400],
     ['GET /things/1 HTTP/1.1\r\nConnection: close\r\nHost: a\r\nHost: a\r\n\r\n', 400],
-  ])('answers what is no HTTP request in the envelope too, with the same status in both', async (bytes, status) => {
+  ])('answers a broken HTTP request in the envelope too, with the same status in both', async (bytes, status) => {
     const text = await exchange(bytes)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(text).toContain('x-content-type-options: nosniff')
@@ -150,13 +150,13 @@ function exchange(bytes: string): Promise<string> {
   return text(socket)
 }
 
-it('answers 408 to a body that does not come in time, and closes the connection', async () => {
+it('408: closes the connection when a body does not arrive in time', async () => {
   const head = 'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n'
   const answer = await exchange(`${head}{"name"`)
   expect(answer).toMatch(/^HTTP\/1\.1 408 .*connection: close.*"code":"slow_body"/is)
 })
 
-describe('a body that is refused', () => {
+describe('a refused body', () => {
   const MIB = 1024 * 1024
   const CLOSE = 'Connection: close\r\n'
   const JSON_TYPE = 'Content-Type: application/json\r\n'
@@ -175,14 +175,19 @@ describe('a body that is refused', () => {
     [413, 'too large in chunks', 'POST /things', JSON_TYPE, chunks(8 * MIB)],
     [415, 'of another type', 'POST /things', 'Content-Type: text/csv\r\n', whole(8 * MIB)],
     [503, 'for something away', 'GET /gone', '', whole(8 * MIB)],
-  ])('is heard to its end, so that who sends all of it before it reads gets the answer: %i, %s', async (...row) => {
-    const [status, , route, type, [length, body]] = row
-    const socket = connectToApp()
-    await promisify<string, void>(socket.write.bind(socket))(headOf(length, CLOSE + type, route) + body)
-    expect(await text(socket)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} .*\\r\\n\\r\\n{"status":${status},.*}$`, 's'))
-  })
+  ])(
+    'is read to its end, so that a client that sends all of it before it reads gets the answer: %i, %s',
+    async (...row) => {
+      const [status, , route, type, [length, body]] = row
+      const socket = connectToApp()
+      await promisify<string, void>(socket.write.bind(socket))(headOf(length, CLOSE + type, route) + body)
+      expect(await text(socket)).toMatch(
+        new RegExp(`^HTTP/1\\.1 ${status} .*\\r\\n\\r\\n{"status":${status},.*}$`, 's'),
+      )
+    },
+  )
 
-  it('is waited for so long and no longer, without an answer that it takes too long', async () => {
+  it('is waited for only for a limited time, and the answer does not say that it took too long', async () => {
     freezeTime()
     const answer = exchange(headOf(whole(8 * MIB)[0]))
     await expect.poll(() => vi.getTimerCount()).toBe(1)
@@ -210,12 +215,12 @@ describe('a body that is refused', () => {
     socket.destroy()
   })
 
-  it('is not waited for when it says that it is larger than is borne', async () => {
+  it('is not waited for when it declares that it is too large', async () => {
     freezeTime()
     expect(await exchange(headOf(whole(17 * MIB)[0]))).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  it('is waited for no longer when more has come than is borne', async () => {
+  it('is not waited for any more when too much of it has arrived', async () => {
     freezeTime()
     const [length, body] = chunks(17 * MIB)
     const closed = exchange(headOf(length) + body.slice(0, -7)).catch(({ code }) => code)
@@ -224,7 +229,7 @@ describe('a body that is refused', () => {
 })
 
 describe('a long text', () => {
-  it('is sent as bytes, so that the bounds of connections count all of them while they wait', async () => {
+  it('is sent as bytes, so that the limits of connections count all of them while they wait', async () => {
     const sent: unknown[] = []
     const server = createServer({
       logger: log.logger,
@@ -270,7 +275,7 @@ describe('headers for browsers', () => {
     expect((await open().inject(url)).headers['content-security-policy']).toBe(POLICY)
   })
 
-  it('no page may frame the answer to what is no HTTP request', async () => {
+  it('no page may frame the answer to a broken HTTP request', async () => {
     expect(await exchange('nonsense\r\n\r\n')).toContain(`content-security-policy: ${POLICY}\r\n`)
   })
 
@@ -287,7 +292,7 @@ describe('headers for browsers', () => {
     },
   )
 
-  it('an answer over HTTP does not ask for TLS, nor does one of which only the client says that it came by TLS', async () => {
+  it('an answer over plain HTTP does not require TLS, even if an untrusted client claims that it came by TLS', async () => {
     const plain = await open(1).inject('/')
     const claimed = await open().inject({ url: '/', headers: BY_TLS })
     for (const { headers } of [plain, claimed]) expect(headers).not.toHaveProperty('strict-transport-security')
@@ -334,7 +339,7 @@ describe('the address of a client', () => {
 
 describe('telemetry', () => {
   // ASVS 16.2.1, 16.2.4, 16.3.2, 16.3.4
-  it('logs one line a request, with its id, its route pattern and no secret', async () => {
+  it('logs one line for each request, with its id, its route pattern and no secret', async () => {
     await app.inject({ url: '/things/42?token=t', headers: { 'x-request-id': 'mine' } })
     await app.inject({ url: '/broken', headers: { 'x-request-id': 'theirs' } })
     await log.flush()
@@ -369,7 +374,7 @@ describe('telemetry', () => {
   })
 
   // ASVS 16.4.1
-  it('logs one line a request, whatever the client writes', async () => {
+  it('logs one line for each request, whatever the client sends', async () => {
     const lines = () => readFileSync(file, 'utf8').trim().split('\n')
     await log.flush()
     const before = lines().length
@@ -385,7 +390,7 @@ describe('telemetry', () => {
     ).toEqual(['request'])
   })
 
-  it('prints metrics by route pattern together with those of the process', async () => {
+  it('prints metrics by route pattern, and those of the process', async () => {
     const port = await metrics.listen()
     await app.inject({ url: '/things/the-one' })
     for (const path of ['/', '/metrics']) {
@@ -400,7 +405,7 @@ describe('telemetry', () => {
     expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
   })
 
-  it('is silent where metrics are off', async () => {
+  it('records nothing when metrics are off', async () => {
     const off = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
     expect(off.meter).toBeInstanceOf(createNoopMeter().constructor)
     expect(await off.listen()).toBeUndefined()

@@ -2,15 +2,15 @@ import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** How the bytes of an answer are packed. */
+/** The encoding of the bytes of an answer. */
 export type Encoding = 'br' | 'gzip' | 'identity'
 
-/** What every client is answered alike. */
+/** An answer that is the same for every client. */
 export interface SharedAssetOptions {
   readonly type: string
   readonly cacheControl: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The bytes in an encoding. Asked once for each encoding, when a client first accepts it. */
+  /** Makes the bytes in an encoding. Called once for each encoding, when a client first accepts it. */
   readonly load: (encoding: Encoding) => Promise<Buffer>
 }
 
@@ -20,8 +20,8 @@ interface Variant {
 }
 
 /**
- * Answers every client with the same bytes of memory, packed once for each encoding: thousands of clients that ask and do not
- * read hold one copy. A client that has the bytes already gets 304.
+ * Answers every client with the same bytes in memory, compressed once for each encoding: thousands of clients that do not read
+ * share one copy. A client that has the bytes already gets 304.
  */
 export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOptions) {
   const variants = new Map<Encoding, Promise<Variant>>()
@@ -44,18 +44,18 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
   }
 }
 
-/** Packs bytes of which there is no packed copy anywhere. */
+/** Compresses bytes that have no compressed copy. */
 export async function pack(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
-  // An import would slow down every start for what few ask for.
+  // An import at the start would delay every start for a rare request.
   const { brotliCompress, constants, gzip } = await import('node:zlib')
   if (encoding === 'identity') return bytes
   if (encoding === 'gzip') return promisify(gzip)(bytes)
-  // The highest quality, 11, takes seconds for a megabyte and saves a tenth.
+  // The highest quality, 11, takes seconds for a megabyte and saves another tenth.
   const params = { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
   return promisify<Buffer, object, Buffer>(brotliCompress)(bytes, { params })
 }
 
-/** The smallest of some encodings that the client accepts (RFC 9110, section 12.5.3). */
+/** The first of the offered encodings that the client accepts, smallest first (RFC 9110, section 12.5.3). */
 export function chooseEncoding(accepted: string | undefined, offered: readonly Encoding[] = ['br', 'gzip']): Encoding {
   const weights = new Map(
     (accepted ?? '').split(',').map((part) => {
@@ -68,7 +68,7 @@ export function chooseEncoding(accepted: string | undefined, offered: readonly E
   return offered.find(accepts) ?? 'identity'
 }
 
-/** A cache may have marked the tag as weak when it packed or unpacked the bytes. */
+/** A cache may have weakened the tag when it compressed or decompressed the bytes. */
 function isKnown(condition: string | undefined, etag: string): boolean {
   const tags = (condition ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
   return tags.includes(etag) || tags.includes('*')

@@ -78,11 +78,11 @@ describe('createAddressReader', () => {
     [PROXIES, '10.0.0.1', '198.51.100.7, 10.0.0.256', '10.0.0.1'],
     [PROXIES, '10.0.0.1', '198.51.100.7, 010.0.0.2', '10.0.0.1'],
     [PROXIES, '10.0.0.1', '198.51.100.7; 10.0.0.2', '10.0.0.1'],
-  ])('trusting %j, %j with %j is %j', (trusted, socket, header, address) => {
+  ])('trusting %j, the client of %j with the header %j is %j', (trusted, socket, header, address) => {
     expect(createAddressReader(trusted)(socket, header)).toBe(address)
   })
 
-  it('reads a header of the longest size that is borne from the right alone', () => {
+  it('reads only the right end of a header of the maximum size', () => {
     const header = `${'1.1.1.1,'.repeat(2_000)}198.51.100.7`
     expect(createAddressReader(['10.0.0.0/8'])('10.0.0.1', header)).toBe('198.51.100.7')
   })

@@ -5,14 +5,14 @@ import ipaddr from 'ipaddr.js'
 import { toAddress } from './address-key.ts'
 
 /**
- * Whose word about the client's address counts: so many hops, or everybody in these networks (canonical CIDR). 0 and the
- * empty list are nobody.
+ * The proxies whose X-Forwarded headers are trusted: a number of hops, or networks (canonical CIDR). 0 and the empty list trust
+ * nobody.
  */
 export type TrustedProxies = number | readonly string[]
 
 const HOPS_MAX = 99
 
-/** Reads `2`, or `10.0.0.0/8, 2001:db8::1`. Undefined when the text is neither a count nor such a list. */
+/** Parses `2`, or `10.0.0.0/8, 2001:db8::1`. Undefined when the text is neither. */
 export function parseTrustedProxies(text: string): TrustedProxies | undefined {
   if (/^\d+$/.test(text.trim())) return Number(text) <= HOPS_MAX ? Number(text) : undefined
   const networks = text.split(',').map((entry) => toNetwork(entry.trim()))
@@ -20,10 +20,10 @@ export function parseTrustedProxies(text: string): TrustedProxies | undefined {
 }
 
 /**
- * Reads the client's address of a request: the socket's, or, as far as proxies are trusted, what they say in
- * X-Forwarded-For. Each proxy appends the address that it was called from, so the header is read from the right: the
- * first address that is not a trusted proxy is the client, and a client can change nothing to the right of its own entry.
- * Empty entries are skipped. An entry that is no address ends the reading: the proxy that reports it counts as the client.
+ * Makes a reader of the client's address: that of the socket or, if proxies are trusted, one in X-Forwarded-For. Each proxy
+ * appends the address of its caller, so the header is read from the right. The first address that is not a trusted proxy is the
+ * client, which can change nothing to the right of its own entry. Empty entries are skipped. An entry that is not an address
+ * ends the search: the proxy that appended it counts as the client.
  */
 export function createAddressReader(
   trusted: TrustedProxies,
@@ -46,7 +46,7 @@ export function createAddressReader(
   }
 }
 
-/** Reads by which protocol the client came: the socket's, or the one that a trusted peer names in X-Forwarded-Proto. */
+/** Makes a reader of the client's protocol: that of the socket, or the one that a trusted peer names in X-Forwarded-Proto. */
 export function createProtocolReader(trusted: TrustedProxies): (request: IncomingMessage) => 'https' | 'http' {
   const readForwarded = createForwardedReader(trusted)
   return (request) => {
@@ -56,7 +56,7 @@ export function createProtocolReader(trusted: TrustedProxies): (request: Incomin
   }
 }
 
-/** Reads the last value of an X-Forwarded header, which the peer has written. Undefined where the peer is not trusted. */
+/** Reads the last value of an X-Forwarded header, which the peer has appended. Undefined when the peer is not trusted. */
 function createForwardedReader(
   trusted: TrustedProxies,
 ): ({ headers, socket }: IncomingMessage, name: string) => string | undefined {
@@ -69,9 +69,9 @@ function createForwardedReader(
 }
 
 /**
- * Makes `request.ip` the client's address for every limit and log line. `request.protocol` and `request.host` follow the
- * X-Forwarded headers of a trusted peer, and of nobody else. Fastify's own `trustProxy` would also take an entry that is
- * no address, or that ends in a port, for the client.
+ * Makes `request.ip` the address of the client, for every limit and log line. `request.protocol` and `request.host` follow the
+ * X-Forwarded headers of a trusted peer only. Fastify's own `trustProxy` would also accept an entry that is not an address, or
+ * that ends in a port.
  */
 export function trustProxies(app: FastifyInstance, trusted: TrustedProxies): void {
   const readAddress = createAddressReader(trusted)
@@ -105,8 +105,8 @@ function createTrust(trusted: TrustedProxies): (address: string, hop: number) =>
 }
 
 /**
- * A network in CIDR form; an address is a network of its own. A network of all addresses is refused: every client could
- * then choose its address. Addresses are compared in the form of `toAddress`, so IPv4 inside IPv6 becomes IPv4 here too.
+ * A network in CIDR form. An address is a network of one address. A network of all addresses is refused: every client could
+ * then choose its address. As in `toAddress`, IPv4 inside IPv6 becomes IPv4.
  */
 function toNetwork(entry: string): string | undefined {
   const [host = '', prefix, ...more] = entry.split('/')
@@ -120,5 +120,5 @@ function toNetwork(entry: string): string | undefined {
   return bits > MAPPED_BITS ? `${address.toIPv4Address()}/${bits - MAPPED_BITS}` : undefined
 }
 
-/** Length of `::ffff:`, which stands before an IPv4 address inside IPv6. */
+/** Length of the prefix `::ffff:` before an IPv4 address inside IPv6. */
 const MAPPED_BITS = 96

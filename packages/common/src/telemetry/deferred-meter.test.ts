@@ -57,7 +57,7 @@ function useAll({ counter, upDown, histogram, gauge }: Instruments): void {
 }
 
 describe('createDeferredMeter', () => {
-  it('records before and after the meter is there, with every kind of instrument', async () => {
+  it('records before and after the meter exists, with every kind of instrument', async () => {
     const { meter, attach } = createDeferredMeter()
     const early = makeAll(meter)
     const gone: ObservableCallback = (result) => result.observe(1_000)
@@ -78,7 +78,7 @@ describe('createDeferredMeter', () => {
     })
   })
 
-  it('takes callbacks for many instruments, before and after', async () => {
+  it('takes callbacks for several instruments, before and after the meter exists', async () => {
     const { meter, attach } = createDeferredMeter()
     const one = meter.createObservableGauge('one')
     const two = meter.createObservableGauge('two')

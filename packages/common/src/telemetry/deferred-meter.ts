@@ -8,18 +8,17 @@ import type {
   UpDownCounter,
 } from '@opentelemetry/api'
 
-/** A meter that is given out before there is one. */
+/** A meter that works before the real one exists. */
 export interface DeferredMeter {
   readonly meter: Meter
-  /** Makes on another meter what was made on this one, and records there what was recorded so far. Only once. */
+  /** Makes all instruments on the real meter, and records the values so far there. Call it once. */
   attach(meter: Meter): void
 }
 
 type Act = (meter: Meter) => void
 
 /**
- * Makes instruments before the library behind them is loaded, 300 files: a start would wait for it. What they record
- * meanwhile waits, in its order.
+ * Makes instruments before their library is loaded, which has 300 files and would delay a start. Their values wait, in order.
  */
 export function createDeferredMeter(): DeferredMeter {
   let real: Meter | undefined
@@ -28,7 +27,7 @@ export function createDeferredMeter(): DeferredMeter {
     if (real) act(real)
     else waiting.push(act)
   }
-  /** An instrument, there when the meter is. */
+  /** An instrument. It is set as soon as the real meter exists. */
   const instrument = <Made>(make: (meter: Meter) => Made): { made?: Made } => {
     const held: { made?: Made } = {}
     soon((meter) => {
@@ -52,7 +51,7 @@ export function createDeferredMeter(): DeferredMeter {
     }
     return { record }
   }
-  /** What was given out for what is observed, and what stands behind it. */
+  /** The real observable behind each one that was given out. */
   const behind = new WeakMap<Observable, { made?: Observable }>()
   const realOf = <Given extends Observable>(given: Given): Given => (behind.get(given)?.made ?? given) as Given
   const observing = (make: (meter: Meter) => Observable): Observable => {

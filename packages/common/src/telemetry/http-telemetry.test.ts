@@ -72,12 +72,12 @@ function open(text: string): Socket {
 
 const ended = () => lines.filter(({ msg }) => msg === 'request').map(({ path, status }) => `${path} ${status}`)
 
-describe('the line of a request', () => {
+describe('the log line of a request', () => {
   it.each([
     ['closes', (socket: Socket) => void socket.end()],
     ['disappears', (socket: Socket) => void socket.destroy()],
     ['resets the connection', (socket: Socket) => void socket.resetAndDestroy()],
-  ])('is there once when the client %s before its answer', async (_how, leave) => {
+  ])('is written once when the client %s before its answer', async (_how, leave) => {
     const socket = open('GET /waiting HTTP/1.1\r\nHost: a\r\n\r\n')
     await begun.promise
     leave(socket)
@@ -88,7 +88,7 @@ describe('the line of a request', () => {
     expect(lines.find(({ status }) => status === 499)?.level).toBe(pino.levels.values.warn)
   })
 
-  it('is there once when the client leaves within its body', async () => {
+  it('is written once when the client leaves within its body', async () => {
     const socket = open(
       'POST /things HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{',
     )
@@ -97,21 +97,21 @@ describe('the line of a request', () => {
     await expect.poll(ended).toEqual(['/things 499'])
   })
 
-  it('is there once when the client leaves within its answer', async () => {
+  it('is written once when the client leaves within its answer', async () => {
     const socket = open('GET /endless HTTP/1.1\r\nHost: a\r\n\r\n')
     await once(socket, 'data')
     socket.destroy()
     await expect.poll(ended).toEqual(['/endless 499'])
   })
 
-  it('is one of a fault when this side breaks an answer off', async () => {
+  it('is an error when this side breaks an answer off', async () => {
     const socket = open('GET /broken-off HTTP/1.1\r\nHost: a\r\n\r\n')
     socket.resume()
     await once(socket, 'close')
     await expect.poll(ended).toEqual(['/broken-off 500'])
   })
 
-  it('is one each for requests that share a connection', async () => {
+  it('is written for each request of a connection', async () => {
     answer.resolve({})
     const request = 'GET /waiting HTTP/1.1\r\nHost: a\r\n\r\n'
     const socket = open(request + request)
@@ -121,7 +121,7 @@ describe('the line of a request', () => {
     expect(ended()).toHaveLength(2)
   })
 
-  it('counts them all', async () => {
+  it('is counted in the metrics', async () => {
     const port = await metrics.listen()
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const count = (route: string, status: number) =>

@@ -6,25 +6,25 @@ import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
 export interface HttpTelemetryOptions {
   readonly meter: Meter
-  /** Paths that are measured but not logged: health checks. */
+  /** Paths that are measured but not logged, such as health checks. */
   readonly quiet?: readonly string[]
 }
 
-/** Of a request whose client has left before its answer: never sent. The number is nginx's. */
+/** Status in the log of a request whose client left before its answer. It is never sent. The number is nginx's. */
 const CLIENT_LEFT = 499
-/** Of a request whose answer this side has broken off, whatever status it had begun with. */
+/** Status in the log of a request whose answer this side has broken off, whatever status was sent. */
 const BROKEN_OFF = 500
 
 /**
- * One log line and one histogram sample for each request, at its end, however it ends. Metrics are labelled by route
- * pattern, so no label holds an id. Routes add members to the line through `request.logFields`.
+ * Writes one log line and one histogram sample for each request when it ends, however it ends. Metrics have the route pattern
+ * as a label, so no label contains an id. Routes add members to the line by `request.logFields`.
  */
 export const httpTelemetry = fp<HttpTelemetryOptions>(
   async (app, { meter, quiet = ['/health', '/ready'] }) => {
     const duration = meter.createHistogram('http_server_request_duration_seconds', {
       description: 'Time from the first byte of a request to the last of its answer',
     })
-    // Request lines are flat and hold no input but the path: only what a route adds is looked at for secrets.
+    // Request lines are flat and contain no input but the path. Only the members that routes add are checked for secrets.
     const lines = app.log.child({}, { redact: [] })
     const silent = new Set(quiet)
     const routes = new Map<string | undefined, string>()
@@ -59,7 +59,7 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
       else lines.info(line, 'request')
     }
     app.addHook('onRequest', (request, reply, done) => {
-      // Fastify knows no end of a request whose answer was not sent whole.
+      // Fastify runs no hook for a request whose answer was not sent whole.
       reply.raw.on('close', () => {
         if (!request.isRecorded) record(request, statusOfCut(reply), reply.elapsedTime)
       })
@@ -74,8 +74,8 @@ export const httpTelemetry = fp<HttpTelemetryOptions>(
 )
 
 /**
- * What stands for the status of a request whose answer was not sent whole. A client that leaves ends its side of the
- * connection first, or resets it.
+ * The status in the log of a request whose answer was not sent whole. A client that leaves ends its side of the connection
+ * first, or resets it.
  */
 export function statusOfCut({ raw: { errored }, request: { raw } }: FastifyReply): number {
   const hasClientLeft = errored === null && (raw.socket.readableEnded || raw.socket.errored !== null)
@@ -89,9 +89,9 @@ function censored(fields: Record<string, unknown> | undefined): Record<string, u
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Further members of this request's log line. */
+    /** Further members of the log line of this request. */
     logFields: Record<string, unknown> | undefined
-    /** Its line is written. */
+    /** Whether its log line is written. */
     isRecorded: boolean
   }
 }

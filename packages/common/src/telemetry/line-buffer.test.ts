@@ -17,7 +17,7 @@ describe('createLineBuffer', () => {
     vi.useRealTimers()
   })
 
-  it('gives all sinks the same text, 200 ms after the first line', () => {
+  it('gives all sinks the same bytes, 200 ms after the first line', () => {
     const [one, two] = [createSink(), createSink()]
     const buffer = createLineBuffer([one.sink, two.sink])
     buffer.write('a\n')
@@ -34,7 +34,7 @@ describe('createLineBuffer', () => {
     ])
   })
 
-  it('hands on before 64 KiB are full without waiting, and nothing twice', () => {
+  it('passes lines on at once when 64 KiB are full, and none twice', () => {
     const { texts, sink } = createSink()
     const buffer = createLineBuffer([sink])
     const line = `${'ü'.repeat(9_999)}\n`
@@ -46,7 +46,7 @@ describe('createLineBuffer', () => {
     expect(texts).toEqual([line.repeat(2), line])
   })
 
-  it('hands on a line that is longer than what it holds, in its turn', () => {
+  it('passes on a line that is longer than the buffer, in order', () => {
     const { texts, sink } = createSink()
     const buffer = createLineBuffer([sink])
     const long = `${'€'.repeat(30_000)}\n`
@@ -55,7 +55,7 @@ describe('createLineBuffer', () => {
     expect(texts).toEqual(['a\n', long, 'b\n'])
   })
 
-  it('flushes what it holds, then its sinks', async () => {
+  it('flushes its lines, then its sinks', async () => {
     const { texts, sink, flush } = createSink()
     const buffer = createLineBuffer([sink])
     buffer.write('a\n')

@@ -1,31 +1,31 @@
-/** Where lines are written to. */
+/** A target for the bytes of lines. */
 export interface ByteSink {
-  /** The bytes are its own from then on. */
+  /** Takes the bytes over: the caller must not change them afterwards. */
   write(bytes: Buffer): unknown
-  /** Resolves when all it was given is written or dropped, or after 5 s. */
+  /** Resolves when all bytes are written or dropped, or after 5 s. */
   flush(): Promise<void>
-  /** Writes what it still holds before it returns; what is being written to a file may come after. For the end of the process. */
+  /** Writes all waiting bytes before it returns, at the end of the process. A write that is under way may finish later. */
   flushSync(): void
 }
 
-/** Takes lines, and hands them on many at a time. */
+/** Collects lines, and passes many on at a time. */
 export interface LineBuffer {
   write(line: string): void
-  /** Hands on what is there, and has the sinks flush it. */
+  /** Passes on all lines, and flushes the sinks. */
   flush(): Promise<void>
 }
 
 const SIZE = 65_536
-/** UTF-8 needs no more bytes for a unit of a JavaScript string. */
+/** Most bytes of UTF-8 for one unit of a JavaScript string. */
 const BYTES_PER_UNIT = 3
 const WAIT_MS = 200
 
 /**
- * Collects lines up to 64 KiB, 200 ms at most, and gives each sink the same bytes. They are bytes from the first: pino makes
- * a line as a tree of its pieces, and the trees of all held lines were most of what each collection of garbage had to move.
- * Pino's own buffer counts the bytes of all it holds again with each line: at 16 KiB that took longer than making the line.
- * `scrub` sees one line at a time: of many together one has something that makes it look closer, at all of them. What is
- * held when the process ends by itself, or by an error, is still written.
+ * Collects lines up to 64 KiB for at most 200 ms, and gives each sink the same bytes. Lines become bytes at once: pino makes a
+ * line as a tree of pieces, and these trees were most of what each garbage collection had to move. pino's own buffer counts all
+ * bytes that it holds again with each line: at 16 KiB that took longer than making the line. Lines that are held when the
+ * process ends, even by an error, are still written.
+ * @param scrub gets one line at a time. If it got many, one suspicious line would make it search all of them
  */
 export function createLineBuffer(
   sinks: readonly ByteSink[],
@@ -38,7 +38,7 @@ export function createLineBuffer(
     clearTimeout(timer)
     timer = undefined
     if (length === 0) return
-    // A copy: a slow sink would keep all of `held` for each short line.
+    // A copy: otherwise a slow sink would keep the whole buffer for each short line.
     const bytes = Buffer.from(held.subarray(0, length))
     length = 0
     for (const sink of sinks) sink.write(bytes)
@@ -66,7 +66,7 @@ export function createLineBuffer(
   return buffer
 }
 
-/** Of all buffers of the process, which ends once for all of them. */
+/** The flushes of all buffers of the process. */
 const flushes = new Set<() => void>()
 
 function flushAll(): void {

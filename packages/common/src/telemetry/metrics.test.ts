@@ -21,8 +21,8 @@ beforeAll(async () => {
 })
 afterAll(() => metrics.close())
 
-describe('the listener of metrics', () => {
-  it('makes one text for all who ask at the same time', async () => {
+describe('the metrics listener', () => {
+  it('makes one text for concurrent scrapes', async () => {
     const ask = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const { promise, resolve } = Promise.withResolvers<void>()
     released = promise
@@ -36,7 +36,7 @@ describe('the listener of metrics', () => {
     expect(observed).toBeLessThan(20)
   })
 
-  it('cuts a client that sends more requests ahead than anybody needs', async () => {
+  it('cuts a client that sends too many requests ahead', async () => {
     const before = observed
     const client = connect(port, '127.0.0.1')
     client.on('error', () => {})

@@ -8,10 +8,10 @@ import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
 export interface MetricsConfig {
   readonly enabled: boolean
-  /** `prometheus`: a listener of its own. `opentelemetry`: pushed by OTLP, to where OTEL_EXPORTER_OTLP_ENDPOINT says. */
+  /** `prometheus` opens a listener. `opentelemetry` pushes by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly exporter: 'prometheus' | 'opentelemetry'
   readonly otlpProtocol?: OtlpProtocol
-  /** Of the listener. */
+  /** Address of the listener. */
   readonly host: string
   readonly port: number
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */
@@ -22,12 +22,12 @@ export interface MetricsConfig {
 export interface Metrics {
   readonly meter: Meter
   readonly enabled: boolean
-  /** Opens the listener; resolves to its port, or undefined when there is none. */
+  /** Opens the listener. @returns its port, or undefined when there is no listener */
   listen(): Promise<number | undefined>
   close(): Promise<void>
 }
 
-/** Makes the process's meter. Without metrics it is one that does nothing. */
+/** Makes the meter of the process. When metrics are off, it does nothing. */
 export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
   if (!config.enabled) {
     const { createNoopMeter } = await import('@opentelemetry/api')
@@ -36,12 +36,12 @@ export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
   return config.exporter === 'prometheus' ? createPrometheus(config) : createPush(config)
 }
 
-/** Seconds; requests of a few hundred microseconds to the longest allowed. */
+/** In seconds, from a few hundred microseconds to the longest time of a request. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** What asks the database is left out of the answer after so long: Prometheus must learn of a database that is away. */
+/** How long a scrape waits for values from the database. Prometheus must get the other values while the database is away. */
 const OBSERVE_MS = 4_000
-/** A request for metrics has arrived after so long. */
+/** How long a request for metrics may take to arrive. */
 const REQUEST_MS = 10_000
 
 async function createProvider(config: MetricsConfig, reader: IMetricReader) {
@@ -73,7 +73,7 @@ async function createPush(config: MetricsConfig): Promise<Metrics> {
   }
 }
 
-/** The libraries are loaded by `listen`: nothing that serves requests waits for them. */
+/** `listen` loads the libraries, so that no request waits for them. */
 function createPrometheus(config: MetricsConfig): Metrics {
   const { meter, attach } = createDeferredMeter()
   let provider: MeterProvider | undefined
@@ -107,7 +107,7 @@ function createPrometheus(config: MetricsConfig): Metrics {
 
 function listen({ host, port }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
   let rendering: Promise<string> | undefined
-  // Who asks while it is made gets the same one: a thousand requests at once cost what one does.
+  // Concurrent scrapes share one result: a thousand of them cost as much as one.
   const renderOnce = () => {
     rendering ??= render().finally(() => {
       rendering = undefined

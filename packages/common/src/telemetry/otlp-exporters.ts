@@ -5,7 +5,7 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace'
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number]
 
-// Only the library of the chosen protocol is loaded. Each reads its address and headers from OTEL_EXPORTER_OTLP_… itself.
+// Only the library of the chosen protocol is loaded. Each library reads its address and headers from OTEL_EXPORTER_OTLP_….
 
 const spans: Readonly<Record<OtlpProtocol, () => Promise<{ readonly OTLPTraceExporter: new () => SpanExporter }>>> = {
   'http/protobuf': () => import('@opentelemetry/exporter-trace-otlp-proto'),

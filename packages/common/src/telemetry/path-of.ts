@@ -7,15 +7,15 @@ export function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** The pattern of what answers a request: `/users/:userId`, or with braces; undefined where nothing does. */
+/** The pattern of the route of a request: `/users/:userId`, or with braces. Undefined when no route matches. */
 export function routeOf(request: FastifyRequest): string | undefined {
   if (request.mappedRoute !== undefined) return request.mappedRoute.pattern
   return request.is404 ? undefined : request.routeOptions.url
 }
 
 /**
- * The path of a request as logs and traces show it: where a parameter is a secret, the pattern of its route. So is a path that
- * leads nowhere, if only because a mail program or a proxy has written it in another way.
+ * The path of a request in logs and traces. If a parameter is a secret, it is the pattern of the route. The same holds for a
+ * path without a route that looks like such a route: a mail program or a proxy may have changed the link.
  */
 export function shownPath(request: FastifyRequest): string {
   const url = routeOf(request)
@@ -26,12 +26,12 @@ export function shownPath(request: FastifyRequest): string {
   return path
 }
 
-/** Of each known route where its secret stands; undefined without one. */
+/** For each known route, a pattern of where its secret stands. Undefined: it has no secret. */
 const secrets = new Map<string, RegExp | undefined>()
 
 /**
- * Finds in a path, in lower case, what stands before the secret of a route, and that something follows. What separates the
- * segments is not looked at. Routes are known from the first call on: a server makes it for all that it has.
+ * Makes a pattern that finds, in a lower-case path, the segments before the secret of a route and the beginning of the secret.
+ * It accepts any separators between the segments. A route is known from the first call on. A server calls it for each route.
  */
 export function placeOfSecret(url: string): RegExp | undefined {
   if (secrets.has(url)) return secrets.get(url)
@@ -47,7 +47,7 @@ export function placeOfSecret(url: string): RegExp | undefined {
   return place
 }
 
-/** Without percent-encodings of ASCII, however often they are encoded. */
+/** Decodes percent-encoded ASCII, even if it is encoded several times. */
 function decodeAscii(path: string): string {
   let plain = path
   for (let times = 0; times < DECODINGS && plain.includes('%'); times++) {
@@ -62,7 +62,7 @@ const DECODINGS = 4
 
 const PARAMETER = /:([A-Za-z0-9]+)|\{([A-Za-z0-9]+)\}/g
 
-/** `/admin/users/:userId` or `/admin/users/{userId}` → `/admin/users/{user_id}`; `noroute` where no route matched. */
+/** `/admin/users/:userId` or `/admin/users/{userId}` → `/admin/users/{user_id}`. `noroute` when no route matched. */
 export function braceRoute(url: string | undefined): string {
   if (url === undefined) return 'noroute'
   return url.replace(PARAMETER, (_match, name?: string, braced?: string) => `{${snakeCase(name ?? braced ?? '')}}`)

@@ -1,4 +1,4 @@
-/** Paths in a log line whose values never leave the process. Services add their own. */
+/** Paths in a log line whose values are never logged. Services add their own. */
 export const REDACTED_PATHS: readonly string[] = [
   'authorization',
   'cookie',
@@ -17,13 +17,13 @@ export const REDACTED_PATHS: readonly string[] = [
   '*.token',
   '*.access_token',
   '*.refresh_token',
-  // What PostgreSQL says beside its message: whole rows.
+  // The detail and context of a PostgreSQL error contain whole rows.
   'err.detail',
   'err.where',
 ]
 
-/** Members of a flat line that are redacted. Paths would make pino look into every line, wildcards into every value. */
+/** Members of a flat line that are redacted. With paths pino would search every line, with wildcards every value. */
 export const REDACTED_MEMBERS: ReadonlySet<string> = new Set(REDACTED_PATHS.filter((path) => /^\w+$/.test(path)))
 
-/** What stands in the place of a redacted value. */
+/** The text that replaces a redacted value. */
 export const CENSOR = '[redacted]'

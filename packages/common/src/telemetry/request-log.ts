@@ -4,8 +4,8 @@ import type { Bindings, ChildLoggerOptions } from 'pino'
 type Arguments = readonly unknown[]
 
 /**
- * The logger of one request, whose lines carry its id. It makes the child of the server's logger when it is first used:
- * most requests never log by themselves, and a child that nobody uses is work for nothing.
+ * The logger of one request, whose lines contain its id. It makes a child of the server's logger when it is first used: most
+ * requests write no lines of their own, so most children would be made for nothing.
  */
 export class RequestLog {
   readonly #parent: FastifyBaseLogger

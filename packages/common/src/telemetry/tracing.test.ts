@@ -33,7 +33,7 @@ const vocabulary: ErrorVocabulary = {
   isUnavailable: () => false,
 }
 
-it('sends one span a request, by route pattern, with the parameters and the version of the service', async () => {
+it('sends one span for each request, by route pattern, with the parameters and the version of the service', async () => {
   const sink = await startStubProvider(() => ({ body: {} }))
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = sink.url
   process.env.OTEL_RESOURCE_ATTRIBUTES = 'deployment.environment.name=test'
@@ -129,7 +129,7 @@ function attributesOf(sent: string, route: string): Record<string, string> | und
     .find((attributes) => attributes['http.route'] === route)
 }
 
-it('names parameters of routes in braces and snake_case', () => {
+it('writes parameters of routes in braces and snake_case', () => {
   expect(['/a/:someId/b/:c', '/a/{someId}', '/', undefined].map(braceRoute)).toEqual([
     '/a/{some_id}/b/{c}',
     '/a/{some_id}',

@@ -1,7 +1,7 @@
 import { defineError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 
-/** Errors of a service that exists in tests alone. */
+/** Errors of a service that exists only in tests. */
 export const plainErrors = {
   notFound: defineError(404, 'not_found', 'Not found'),
   method: defineError(405, 'method_not_allowed', 'Method not allowed'),
@@ -16,7 +16,7 @@ export const plainErrors = {
   defect: defineError(500, 'defect', 'Defect'),
 }
 
-/** These errors as the vocabulary of a server. An error with the message `gone` says that a dependency is away. */
+/** These errors as the vocabulary of a server. An error with the message `gone` means that a dependency does not answer. */
 export const plainVocabulary: ErrorVocabulary = {
   envelope: ({ status, code, message, details }) => ({ status, code, message, ...details }),
   invalid: ({ issues }) => plainErrors.invalid({ details: { paths: issues.map(({ path }) => path.join('.')) } }),
