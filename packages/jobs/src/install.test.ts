@@ -49,11 +49,11 @@ describe('installing the queue', () => {
     'DELETE FROM app_shop_jobs.version',
     "UPDATE app_shop_jobs.queue SET table_name = 'x', partition = true",
     'DELETE FROM app_shop_jobs.queue',
-  ])('leaves the service no way to have the owner run: %s', async (statement) => {
+  ])('gives the service no way to make the owner run: %s', async (statement) => {
     expect(await asRole(statement)).toBe('42501')
   })
 
-  it('lets nobody name a table for a queue', async () => {
+  it('lets nobody choose the table of a queue', async () => {
     const add = (name: string, settings: string) =>
       asRole(`SELECT app_shop_jobs.create_queue('${name}', '${settings}'::jsonb)`)
     expect(await add('own', '{"policy": "standard", "partition": true}')).toBe('23514')
@@ -68,11 +68,11 @@ describe('installing the queue', () => {
     'UPDATE app_shop_jobs.queue SET monitor_on = now(), queued_count = 0',
     'SELECT FROM app_shop_jobs.queue FOR NO KEY UPDATE',
     "INSERT INTO app_shop_jobs.job (name) VALUES ('greet')",
-  ])('lets workers do: %s', async (statement) => {
+  ])('lets workers run: %s', async (statement) => {
     expect(await asRole(statement)).toBeUndefined()
   })
 
-  it('runs nothing that the service put there while it had the right to', async () => {
+  it('runs no statement that the service wrote while it had the right to', async () => {
     await asOwner(`GRANT ALL ON ALL TABLES IN SCHEMA app_shop_jobs TO ${role}`)
     await asOwner('GRANT ALL ON app_shop_jobs.bam TO PUBLIC')
     await asOwner('ALTER TABLE app_shop_jobs.queue DROP CONSTRAINT queue_shared_ck')
@@ -87,7 +87,7 @@ describe('installing the queue', () => {
     expect(await asRole(FORGED)).toBe('42501')
   })
 
-  it('keeps what an install has left to do itself', async () => {
+  it('keeps the statements that an install has left', async () => {
     const build = FORGED.replace("'pending'", "'failed'").replace('CREATE TABLE public.owned AS ', '')
     await asOwner('UPDATE app_shop_jobs.version SET bam_on = now()')
     await asOwner(build)

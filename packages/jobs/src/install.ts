@@ -6,18 +6,21 @@ import { type AnyTask, deadQueue } from './task.ts'
 export interface InstallOptions {
   /** A connection that may create schemas. */
   readonly url: string
-  /** The queue's own schema, for example `auth_jobs`. */
+  /** The schema of the queue, for example `auth_jobs`. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }
 
-/** What `installJobs` makes depends on this, besides the options: for `settings` of a migration run. */
+/** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
 export const QUEUE_VERSION: string = pgBoss.version
 
-/** Makes or updates the queue's schema and its queues. Part of `migrate`, under its lock; changes nothing when up to date. */
+/**
+ * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
+ * changes nothing.
+ */
 export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: InstallOptions): Promise<void> {
   await secureQueue(db, schema)
-  // Here: a start that has nothing to install need not load it.
+  // Loaded here, so that a start without an install does not load it.
   const { PgBoss } = await import('pg-boss')
   const boss = new PgBoss({
     connectionString: url,
@@ -26,7 +29,7 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
     supervise: false,
     schedule: false,
     migrate: true,
-    // An install that is killed would leave its row.
+    // An install that is killed would leave its row in the list of instances.
     registerInstance: false,
   })
   boss.on('error', () => {})
@@ -53,16 +56,16 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
 }
 
 /**
- * An install runs the statements in `bam` and puts the names of tables into statements, with its own rights. So what others
- * could have written to `bam` goes, and nobody else may write there from then on; and no queue has a table of its own. What an
- * install itself has left there to do stays, where nobody else could write.
+ * An install runs the statements in the table `bam`, and puts the names of tables into statements, with the rights of the
+ * owner. So this deletes what others could have written to `bam`, and takes their right to write there. It also lets no queue
+ * have a table of its own. Statements that an install has left in `bam` itself stay.
  */
 async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
   const [bam, queue] = [sql.id(schema, 'bam'), sql.id(schema, 'queue')]
   const isThere = sql`to_regclass(${`"${schema}".bam`}) IS NOT NULL`
   if ((await sql`SELECT WHERE ${isThere}`.execute(db)).rows.length === 0) return
   await db.transaction().execute(async (trx) => {
-    // Who writes a row at this moment is waited for.
+    // The lock waits for transactions that are writing a row.
     await sql`LOCK TABLE ${bam} IN ACCESS EXCLUSIVE MODE`.execute(trx)
     const { rows: writers } = await sql<{ name: string | null }>`
       SELECT DISTINCT r.rolname AS name FROM pg_class c CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
@@ -88,7 +91,7 @@ async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
   })
 }
 
-/** The worker ends an attempt by itself; the queue takes for lost what says nothing for longer. */
+/** The worker ends an attempt itself. The queue gives up attempts that report nothing for longer. */
 const EXPIRY_MARGIN_SECONDS = 15
 const DEAD_KEPT_SECONDS = 90 * 86_400
 const DONE_KEPT_SECONDS = 3_600

@@ -89,7 +89,7 @@ afterAll(async () => {
 })
 
 describe('jobs', () => {
-  it('runs what was committed, and nothing of what was rolled back', async () => {
+  it('runs committed jobs, and none that was rolled back', async () => {
     await database.db
       .transaction()
       .execute(async (trx) => {
@@ -101,7 +101,7 @@ describe('jobs', () => {
     await expect.poll(() => greeted).toEqual([{ payload: { to: 'Ada' }, attempt: 1 }])
   })
 
-  it('works off a backlog faster than it polls', async () => {
+  it('works through a backlog faster than it polls', async () => {
     const before = greeted.length
     const start = performance.now()
     await database.db.transaction().execute(async (trx) => {
@@ -111,7 +111,7 @@ describe('jobs', () => {
     expect(performance.now() - start).toBeLessThan(5_000)
   })
 
-  it('goes on beside a job that does not end', async () => {
+  it('runs other jobs beside a job that hangs', async () => {
     const release = Promise.withResolvers<void>()
     const done: string[] = []
     await jobs.work(slow, async ({ to }) => {
@@ -138,13 +138,13 @@ describe('jobs', () => {
     expect(rows.map(({ data }) => data).join()).not.toContain('guest 7')
   })
 
-  it('tries again after a failure', async () => {
+  it('tries a failed job again', async () => {
     refusals = 1
     await jobs.send(database.db, greet, { to: 'Grace' })
     await expect.poll(() => greeted.at(-1)).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
   })
 
-  it('does a job in this process, and leaves what fails to the queue', async () => {
+  it('runs a job in this process, and leaves a failed one to the queue', async () => {
     const send = (to: string) => jobs.send(database.db, greet, { to }, { startAfterSeconds: 60 })
     const [own, failed] = [await send('Radia'), await send('Sophie')]
     expect(await jobs.run(greet, own, async () => 'done')).toBe('done')
@@ -154,7 +154,7 @@ describe('jobs', () => {
     expect(greeted.map(({ payload }) => payload.to)).not.toContain('Radia')
   })
 
-  it('tries a job that hangs again, and not what was done beside it', async () => {
+  it('repeats a job that hangs, and not the jobs that were done beside it', async () => {
     const attempts: string[] = []
     await database.db.transaction().execute(async (trx) => {
       await jobs.send(trx, hang, { to: 'Edsger' })
@@ -168,7 +168,7 @@ describe('jobs', () => {
     expect(attempts.toSorted()).toEqual(['Barbara 1', 'Edsger 1', 'Edsger 2'])
   })
 
-  it('takes up soon what a killed worker held', async () => {
+  it('runs the jobs of a killed worker again soon', async () => {
     const id = await jobs.send(database.db, greet, { to: 'Margaret' }, { startAfterSeconds: 3_600 })
     // As a process leaves it that was killed a moment after it had begun.
     await sql`
@@ -177,7 +177,7 @@ describe('jobs', () => {
     await expect.poll(() => greeted.at(-1)?.payload.to, { timeout: 18_000 }).toBe('Margaret')
   })
 
-  it('keeps what has failed for good where an operator finds it', async () => {
+  it('keeps jobs that have failed for good for the operator', async () => {
     await jobs.send(database.db, fail, { to: 'Alan' })
     const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })
     await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
@@ -186,7 +186,7 @@ describe('jobs', () => {
     await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
   })
 
-  it('counts what waits, by task and state', async () => {
+  it('counts waiting jobs by task and state', async () => {
     await jobs.send(database.db, greet, { to: 'Annie' }, { startAfterSeconds: 3_600 })
     expect(await listWaitingJobs({ db: database.db, schema: names.jobSchema, tasks })).toContainEqual({
       task: 'greet',
@@ -196,7 +196,7 @@ describe('jobs', () => {
     })
   })
 
-  it('measures what waits, what is due and what is dead, by task', async () => {
+  it('measures waiting, due and dead jobs by task', async () => {
     const seen = new Map<string, number>()
     let observe: (() => void | Promise<void>) | undefined
     const meter: Meter = {
@@ -230,7 +230,7 @@ describe('jobs', () => {
     })
   })
 
-  it('tells of a worker that cannot look for jobs, until it can', async () => {
+  it('reports a worker that cannot fetch jobs, until it can', async () => {
     const stuck = createJobs({ ...config, silentMs: 2_500 })
     onTestFinished(() => stuck.close())
     await expect(stuck.check()).rejects.toThrow('the job worker does not run')
@@ -247,7 +247,7 @@ describe('jobs', () => {
     await expect(stuck.check()).rejects.toThrow('the job worker does not run')
   })
 
-  it('installs again without a change', async () => {
+  it('changes nothing when it installs again', async () => {
     const install = (db: Kysely<unknown>) => installJobs(db, { url: temporary.url, schema: names.jobSchema, tasks })
     await expect(withDatabase(temporary, install)).resolves.toBeUndefined()
   })

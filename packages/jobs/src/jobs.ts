@@ -7,12 +7,12 @@ import { openPayload, type SealedPayload, type SealKeys, sealPayload } from './s
 import type { AnyTask, Task } from './task.ts'
 
 export interface JobsConfig extends QueueConfig {
-  /** 32 bytes each, for payloads of sealed tasks: the first seals, all of them open. */
+  /** Keys of 32 bytes for the payloads of sealed tasks. The first one seals, all of them open. */
   readonly sealKeys: SealKeys
   readonly meter: Meter
-  /** The clock by which pg-boss goes: milliseconds since 1970. */
+  /** The clock of pg-boss, in milliseconds since 1970. */
   readonly now: () => number
-  /** After how many milliseconds without a look for jobs a worker counts as stopped; SILENT_MS by default. */
+  /** After this time without a fetch of jobs a worker counts as stopped. By default SILENT_MS. */
   readonly silentMs?: number
 }
 
@@ -20,28 +20,28 @@ export interface SendOptions {
   readonly startAfterSeconds?: number
 }
 
-/** What `jobs_total` tells of an attempt: the two of a handler, a failure that is not the last, and the last. */
+/** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
 const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 
-/** What became of an attempt: `dropped` is work that no longer makes sense, for example a mail to a user who is gone. */
+/** The outcome of an attempt. `dropped`: the work makes no sense any more, for example a mail to a deleted user. */
 export type Outcome = 'done' | 'dropped'
 
-/** Thrown by a handler where no later attempt could do better: the job has failed for good. */
+/** Thrown by a handler when no later attempt could succeed: the job has failed for good. */
 export class Hopeless extends Error {
   override readonly name = 'Hopeless'
 }
 
-/** Does one job. Another error than `Hopeless` means: try again later. */
+/** Does one job. @throws Hopeless when the job has failed for good. After any other error it is tried again */
 export type Handler<Payload> = (
   payload: Payload,
   job: { readonly id: string; readonly attempt: number },
 ) => Promise<Outcome>
 
-/** The service's background work. */
+/** The background work of a service. */
 export interface Jobs {
-  /** Connects, once `after` has resolved. What is asked of the others meanwhile waits; before it, they reject. */
+  /** Connects when `after` has resolved. Calls of the other methods wait meanwhile. Before `open` they reject. */
   open(after?: Promise<void>): Promise<void>
-  /** Adds a job in the transaction of its cause; it runs after the commit, or never. Resolves to the job's id. */
+  /** Adds a job in the transaction of its cause. It runs after the commit, or never. @returns the id of the job */
   send<Payload extends object>(
     // biome-ignore lint/suspicious/noExplicitAny: a transaction over the tables of any service
     trx: Kysely<any>,
@@ -50,43 +50,43 @@ export interface Jobs {
     options?: SendOptions,
   ): Promise<string>
   /**
-   * Does a job in this process, now: one that was sent with a `startAfterSeconds` beyond the task's `timeoutSeconds`, so that
-   * no worker takes it meanwhile. The job ends, unless the attempt throws: then the queue goes on with it when it is due.
+   * Does a job in this process at once. It was sent with a `startAfterSeconds` beyond the task's `timeoutSeconds`, so that no
+   * worker takes it meanwhile. If the attempt throws, the queue runs the job again when it is due.
    */
   run(task: AnyTask, id: string, attempt: () => Promise<Outcome>): Promise<Outcome>
-  /** Makes a job that a function of the database will write into the table `outbox`. */
+  /** Makes a job that a SQL function writes into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
   /** Adds prepared jobs of one task. */
   // biome-ignore lint/suspicious/noExplicitAny: as for `send`
   insert(trx: Kysely<any>, task: string, entries: readonly Pick<OutboxEntry, 'data'>[]): Promise<void>
-  /** Takes jobs of a task, at most eight at once in this process, as soon as they are committed. */
+  /** Takes jobs of a task as soon as they are committed, at most eight at once in this process. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
-  /** Adds a job of a task at each time of a cron expression (UTC), once among all processes. */
+  /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
-  /** Puts jobs of a task that have failed for good back into its queue, with all their attempts; answers how many. */
+  /** Puts the jobs of a task that have failed for good back into its queue, with all their attempts. @returns their number */
   retryDead(task: AnyTask): Promise<number>
-  /** Throws unless the queue is open and the worker of each task looks for jobs, or is busy with one. */
+  /** @throws Error unless the queue is open, and the worker of each task fetches jobs or is busy with one */
   check(): Promise<void>
-  /** Finishes what runs, as far as it ends in so many milliseconds (what does not is tried again), then disconnects. */
+  /** Waits for running jobs, then disconnects. Jobs that take longer than `withinMs` are tried again later. */
   close(withinMs?: number): Promise<void>
 }
 
 const POLL_SECONDS = 2
-/** Longer than a look for jobs that gets no answer, so that the next one counts. */
+/** Longer than a fetch of jobs without an answer, so that the next fetch counts. */
 const SILENT_MS = 60_000
-// A worker fetches once in POLL_SECONDS unless it is notified or its last batch was full: one job a fetch would make a
-// backlog of mails go out at one in two seconds.
+// A worker fetches once in POLL_SECONDS, unless it is notified or its last batch was full. With one job for each fetch, a
+// backlog of mails would leave at one in two seconds.
 const WORK_OPTIONS = {
   includeMetadata: true,
   perJobResults: true,
-  // A batch ends with its slowest job: while one hangs, the other worker goes on.
+  // A batch ends with its slowest job. While a job hangs, the other worker goes on.
   localConcurrency: 2,
   batchSize: 4,
   burstWhenBatchFull: true,
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
 } as const
-/** Of the time for closing, in milliseconds: kept back for giving up what still runs. */
+/** Part of the time to close that is kept for giving up running jobs. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
 
@@ -122,7 +122,7 @@ export function createJobs(config: JobsConfig): Jobs {
       await boss.insert(task, queued, { db: fromKysely(trx) })
     },
     work: async (task, handler) => {
-      // A rise is seen from 0 on, not from nothing.
+      // Starts at 0, so that the first increment is visible.
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const attempt = runAttempt(config, task, handler)
       const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
@@ -162,7 +162,7 @@ export function createJobs(config: JobsConfig): Jobs {
   }
 }
 
-/** A worker that could not tell what became of its jobs keeps them listed. */
+/** A worker that failed to report the outcome of its jobs still lists them. */
 function isBusy({ count, lastJobStartedOn, lastErrorOn }: WipData): boolean {
   return count > 0 && (lastErrorOn ?? 0) < (lastJobStartedOn ?? 0)
 }
@@ -205,7 +205,7 @@ function createOwnRuns(
   }
 }
 
-/** The queue's own limit fails a whole batch, and so would do again what was done beside a job that hangs. */
+/** The time limit of the queue fails a whole batch. It would repeat jobs that were done beside a job that hangs. */
 async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Outcome>): Promise<Outcome> {
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(
@@ -221,7 +221,7 @@ async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Ou
 
 function runAttempt<Payload extends object>(config: JobsConfig, task: Task<Payload>, handler: Handler<Payload>) {
   return async (job: JobWithMetadata<object>): Promise<Outcome> => {
-    // What lies in the queue was put there by `send` of the same task.
+    // `send` of the same task has written the payload.
     const payload = task.sealed ? await openPayload(config.sealKeys, job.data as SealedPayload) : job.data
     return handler(payload as Payload, { id: job.id, attempt: job.retryCount + 1 })
   }

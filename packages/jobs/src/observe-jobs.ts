@@ -5,14 +5,14 @@ import { type AnyTask, deadQueue } from './task.ts'
 interface Queues {
   // biome-ignore lint/suspicious/noExplicitAny: the database of any service
   readonly db: Kysely<any>
-  /** The queue's own schema. */
+  /** The schema of the queue. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]
 }
 
 /**
- * Reports of each task how many jobs wait (`jobs_queued`), for how long the oldest of those whose time has come has waited
- * for a worker (`jobs_oldest_due_seconds`), and how many have failed for good (`jobs_dead`). Of every process the same.
+ * Reports for each task how many jobs wait (`jobs_queued`), how long the oldest due job has waited for a worker
+ * (`jobs_oldest_due_seconds`), and how many jobs have failed for good (`jobs_dead`). Every process reports the same values.
  */
 export function observeJobs(meter: Meter, queues: Queues): void {
   const gauges = {
@@ -38,11 +38,11 @@ export function observeJobs(meter: Meter, queues: Queues): void {
 interface QueueLength {
   readonly queue: string
   readonly count: number
-  /** Of a job that is due; 0 where none is. */
+  /** For the oldest due job. 0 when no job is due. */
   readonly oldestDueSeconds: number
 }
 
-/** By queue, those of dead jobs among them; without the empty ones. The condition is that of the queue's own index. */
+/** Lengths of the queues that are not empty, including those of dead jobs. The condition is that of an index of the queue. */
 async function measureQueues({ db, schema, tasks }: Queues): Promise<ReadonlyMap<string, QueueLength>> {
   const queues = tasks.flatMap((task) => [task.name, deadQueue(task)])
   const { rows } = await sql<QueueLength>`

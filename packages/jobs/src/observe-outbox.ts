@@ -4,13 +4,13 @@ import { type Kysely, sql } from 'kysely'
 interface ObservedOutbox {
   // biome-ignore lint/suspicious/noExplicitAny: the outbox of any service
   readonly db: Kysely<any>
-  /** The column that says when a row was written. */
+  /** The column with the time at which a row was written. */
   readonly writtenAt: string
 }
 
 /**
- * Reports as `jobs_outbox_oldest_seconds` for how long the oldest job has waited in the table `outbox` to be moved to the
- * queue: a second at most, unless the queue does not take it or nobody moves it. Of every process the same.
+ * Reports as `jobs_outbox_oldest_seconds` how long the oldest job has waited in the table `outbox` for the queue. It is at most
+ * a second, unless the queue refuses the job or no process moves it. Every process reports the same value.
  */
 export function observeOutbox(meter: Meter, { db, writtenAt }: ObservedOutbox): void {
   const gauge = meter.createObservableGauge('jobs_outbox_oldest_seconds', {

@@ -105,7 +105,7 @@ afterAll(async () => {
 })
 
 describe('outbox', () => {
-  it('moves nothing before its start, then what has waited', async () => {
+  it('moves no job before its start, then the waiting ones', async () => {
     await write(['Ada'])
     outbox.wake()
     expect(await countRows()).toBe(1)
@@ -114,7 +114,7 @@ describe('outbox', () => {
     expect(await countRows()).toBe(0)
   })
 
-  it('moves each row once, however many processes look', async () => {
+  it('moves each row once, however many processes poll', async () => {
     const others = [openOutbox(), openOutbox()]
     const guests = Array.from({ length: 250 }, (_, index) => `guest ${index}`)
     await write(guests)
@@ -126,19 +126,19 @@ describe('outbox', () => {
     expect(new Set(greeted).size).toBe(251)
   })
 
-  it('finds at its next poll what nobody has woken it for', async () => {
+  it('finds a row without a wake-up at its next poll', async () => {
     await write(['Grace'])
     await expect.poll(() => greeted.at(-1)).toBe('Grace')
   })
 
-  it('keeps what the queue does not take, and says so', async () => {
+  it('keeps rows that the queue refuses, and reports them', async () => {
     await writeUnknown(1)
     outbox.wake()
     await expect.poll(() => troubles.join()).toContain('unheard-of')
     expect(await countRows()).toBe(1)
   })
 
-  it('moves the others past more of those than a batch holds', async () => {
+  it('moves other rows past more refused rows than a batch holds', async () => {
     await writeUnknown(150)
     await write(['Edsger'])
     outbox.wake()
@@ -148,7 +148,7 @@ describe('outbox', () => {
 })
 
 describe('observeOutbox', () => {
-  it('tells for how long the oldest row has waited', async () => {
+  it('reports how long the oldest row has waited', async () => {
     let look: ObservableCallback | undefined
     const gauge = {
       addCallback: (callback: ObservableCallback) => {

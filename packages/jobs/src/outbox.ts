@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** A job as a function of the database writes it into the table `outbox`; `data` comes from `jobs.prepare`. */
+/** A job as a SQL function writes it into the table `outbox`. `data` comes from `jobs.prepare`. */
 export interface OutboxEntry {
   /** Name of its task. */
   readonly task: string
@@ -8,15 +8,15 @@ export interface OutboxEntry {
 }
 
 /**
- * Moves what functions of the database have written into the table `outbox` on to the queue. A row is deleted in the
- * transaction that adds its job, so that nothing is lost and nothing is added twice.
+ * Moves jobs from the table `outbox` to the queue. A row is deleted in the transaction that adds its job, so that no job is
+ * lost or added twice.
  */
 export interface Outbox {
-  /** Moves soon, without being waited for: called after the commit that has written, so that nothing waits for a poll. */
+  /** Moves jobs soon, in the background. Call it after the commit that wrote them, so that they do not wait for a poll. */
   wake(): void
-  /** Begins to move, and to look every second for what another process has left. */
+  /** Starts to move jobs, and to check every second for jobs that other processes have left. */
   start(): void
-  /** Ends after the batch that is under way. */
+  /** Stops after the current batch. */
   stop(): Promise<void>
 }
 
@@ -29,13 +29,13 @@ export interface OutboxOptions {
     insert(trx: Kysely<any>, task: string, entries: readonly OutboxEntry[]): Promise<void>
   }
   readonly onError: (error: Error) => void
-  /** How rows are taken; by default those of a table (id, task, data), each of which is a job. */
+  /** How rows are taken. By default from a table (id, task, data) with a job in each row. */
   readonly take?: TakeRows
 }
 
 /**
- * Deletes at most `limit` rows that no other process is at, without those whose jobs are of the tasks `left`. Answers how
- * many they were, and their jobs: none, one or more.
+ * Deletes at most `limit` rows that no other process has locked, except jobs of the tasks `left`.
+ * @returns the number of rows, and their jobs: a row may have none, one or more
  */
 export type TakeRows = (
   // biome-ignore lint/suspicious/noExplicitAny: as above
@@ -82,7 +82,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 }
 
-/** A task whose jobs the queue has not taken: one that only a newer version of the service knows, for example. */
+/** The queue has refused the jobs of a task, for example because only a later release knows the task. */
 class TaskRefused extends Error {
   readonly task: string
   constructor(task: string, cause: unknown) {
@@ -91,7 +91,7 @@ class TaskRefused extends Error {
   }
 }
 
-/** Moves batches as long as they are full. Rows that the queue does not take stay where they are, and hold up no others. */
+/** Moves batches as long as they are full. Rows that the queue refuses stay, and do not delay others. */
 async function moveAll(options: OutboxOptions): Promise<void> {
   const left = new Set<string>()
   for (;;) {

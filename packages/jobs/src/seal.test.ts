@@ -4,14 +4,14 @@ import { openPayload, sealPayload } from './seal.ts'
 const [old, present, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)]
 
 describe('openPayload', () => {
-  it('opens what any of its keys sealed; the first one seals', async () => {
+  it('opens a payload that any of its keys sealed; the first key seals', async () => {
     const before = await sealPayload([old], { code: '123456' })
     const now = await sealPayload([present, old], { code: '654321' })
     expect(await openPayload([present, old], before)).toEqual({ code: '123456' })
     expect(await openPayload([present], now)).toEqual({ code: '654321' })
   })
 
-  it('refuses what another key sealed, and what was altered', async () => {
+  it('refuses a payload that another key sealed or that was altered', async () => {
     const { sealed } = await sealPayload([other], {})
     await expect(openPayload([present, old], { sealed })).rejects.toMatchObject({ code: 'ERR_JWE_DECRYPTION_FAILED' })
     const altered = sealed.replace(/.{5}$/, 'AAAAA')

@@ -1,9 +1,9 @@
-/** A payload as it lies in the queue's table when its task is sealed. */
+/** The payload of a sealed task as the table of the queue has it. */
 export interface SealedPayload {
   readonly sealed: string
 }
 
-/** Keys of 32 bytes: the first seals, all of them open. */
+/** Keys of 32 bytes. The first one seals, all of them open. */
 export type SealKeys = readonly [Uint8Array, ...Uint8Array[]]
 
 /** Encrypts a payload: JWE, direct encryption with A256GCM (RFC 7516, RFC 7518 section 5.3). */
@@ -15,7 +15,7 @@ export async function sealPayload([key]: SealKeys, payload: object): Promise<Sea
   return { sealed }
 }
 
-/** Decrypts a payload. @throws when none of the keys sealed it, or the text was altered */
+/** Decrypts a payload. @throws Error when no key fits or the text was altered */
 export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Promise<unknown> {
   const { compactDecrypt } = await import('jose')
   const opened = await Promise.any(

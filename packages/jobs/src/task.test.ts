@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { RETRY_FOR_A_DAY } from './task.ts'
 
 describe('RETRY_FOR_A_DAY', () => {
-  it('tries for a day at least, and at once at first', () => {
+  it('tries for at least a day, and soon at first', () => {
     const { retryLimit, firstDelaySeconds, longestDelaySeconds } = RETRY_FOR_A_DAY
     // The queue waits between once and twice a delay that doubles, up to the longest.
     const shortest = Array.from({ length: retryLimit }, (_, retry) =>
