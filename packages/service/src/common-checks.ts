@@ -5,25 +5,25 @@ import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'
 
-/** What every service needs. */
+/** What the checks of every service need. */
 export interface CommonNeeds {
   /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
   readonly program: string
-  /** Undefined: standard output alone. */
+  /** Undefined: the log goes to standard output only. */
   readonly logFile: string | undefined
   readonly database: {
     readonly url: string
     /** Name of the setting, for example `AUTH_DATABASE_URL`. */
     readonly setting: string
-    /** False where a pooler in transaction mode is known to stand between. */
+    /** False if the service knows that a pooler in transaction mode stands between. */
     readonly prepared: boolean
   }
-  /** Where it has one. */
+  /** The standby, if the service may have one. */
   readonly standby?: { readonly url: string | undefined; readonly setting: string }
   readonly migrations: MigrateOptions
 }
 
-/** The checks that `doctor` begins with in every service: log file, both connections, migrations and the role. */
+/** The first checks of `doctor` in every service: log file, both connections, migrations and role. */
 export function commonChecks({
   program,
   logFile,
@@ -83,7 +83,7 @@ function standbyCheck(database: CommonNeeds['database'], url: string, setting: s
   }
 }
 
-/** Throws unless the address leads to the service's database, or to a copy of it that PostgreSQL keeps. */
+/** @throws Error unless the address leads to the service's database or to a standby of it */
 async function answersAs(database: CommonNeeds['database'], url: string): Promise<string> {
   if (await isSameDatabase(database.url, url)) return 'answers'
   throw new Error(`another database than that of ${database.setting}`)

@@ -15,7 +15,7 @@ import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
 
-/** How a service uses its PostgreSQL. */
+/** Settings of the connection to PostgreSQL. */
 export const databaseSettings = {
   MIGRATION_DATABASE_URL: databaseUrl()
     .optional()
@@ -43,7 +43,7 @@ export const databaseSettings = {
   DB_CONNECT_TIMEOUT: duration().prefault('30s').describe('How long a start waits for the database.'),
 } as const
 
-/** A second database that lists are read from. */
+/** Settings of a second database that serves lists. */
 export const standbySettings = {
   DB_READ_URL: databaseUrl()
     .optional()
@@ -67,7 +67,7 @@ export const limitStoreSettings = {
     .describe('Redis that counts the limits. Required when the store is `redis`.'),
 } as const
 
-/** How a process is told to end. */
+/** Settings of the end of a process. */
 export const shutdownSettings = {
   SHUTDOWN_DELAY: duration()
     .prefault('0s')
@@ -76,7 +76,7 @@ export const shutdownSettings = {
     ),
 } as const
 
-/** What a process tells of itself, but for its log file. */
+/** Settings of logs, metrics and traces, except the log file. */
 export function telemetrySettings(defaults: {
   readonly metrics: 'true' | 'false'
   readonly exporter: 'prometheus' | 'opentelemetry'

@@ -5,11 +5,15 @@ export interface ServiceConnection {
   /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
   readonly program: string
   readonly url: string
-  /** False where a pooler in transaction mode is known to stand between. */
+  /** False if the service knows that a pooler in transaction mode stands between. */
   readonly prepared: boolean
 }
 
-/** The error that says what to set, where a pooler in transaction mode stands between and the service is not told of it. */
+/**
+ * Finds a pooler in transaction mode that the service does not know of.
+ * @returns an error that names the setting to change; undefined without such a pooler
+ * @throws Error when the database does not answer
+ */
 export async function findPooler({ program, url, prepared }: ServiceConnection): Promise<Error | undefined> {
   if (!prepared) {
     await connectOnce(url)

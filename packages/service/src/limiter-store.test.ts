@@ -62,7 +62,7 @@ describe.each(['memory', 'postgres'] as const)('openLimiterStore in %s', (kind) 
     close()
   })
 
-  it('takes uses back, also after a refusal', async () => {
+  it('takes uses back, even after a refusal', async () => {
     const limiter = (await open(kind)).store('returnable', { ...WINDOW, returnable: true })
     expect(await take(limiter, 3)).toEqual([undefined, undefined, WAIT])
     await limiter.reward('key')
@@ -72,7 +72,7 @@ describe.each(['memory', 'postgres'] as const)('openLimiterStore in %s', (kind) 
 })
 
 describe('openLimiterStore in a shared store', () => {
-  it('counts for all processes', async () => {
+  it('counts for all processes together', async () => {
     const [one, two] = [
       (await open('postgres')).store('shared', WINDOW),
       (await open('postgres')).store('shared', WINDOW),
@@ -80,7 +80,7 @@ describe('openLimiterStore in a shared store', () => {
     expect([...(await take(one, 1)), ...(await take(two, 2))]).toEqual([undefined, undefined, WAIT])
   })
 
-  it('asks the store no more about a key that it has refused', async () => {
+  it('does not ask the store again about a refused key', async () => {
     const limiter = (await open('postgres')).store('remembered', WINDOW)
     await take(limiter, 5)
     const { rows } = await sql`SELECT points FROM ${names.id('rate_limits')} WHERE key = 'remembered:key'`.execute(
@@ -90,7 +90,7 @@ describe('openLimiterStore in a shared store', () => {
   })
 
   // ASVS 16.5.2
-  it('counts in the process while PostgreSQL is away, and says so', async () => {
+  it('counts in the process while PostgreSQL is away, and reports it', async () => {
     const away = openWith('postgres://nobody@127.0.0.1:1/none')
     errors.length = 0
     const limiter = (await open('postgres', undefined, away)).store('away', WINDOW)
@@ -100,7 +100,7 @@ describe('openLimiterStore in a shared store', () => {
     await away.close()
   })
 
-  it('counts in the process while Redis is away, and says so', async () => {
+  it('counts in the process while Redis is away, and reports it', async () => {
     errors.length = 0
     const { store, close } = await open('redis', 'redis://127.0.0.1:1')
     expect(await take(store('away', WINDOW), 3)).toEqual([undefined, undefined, WAIT])
@@ -108,7 +108,7 @@ describe('openLimiterStore in a shared store', () => {
     close()
   })
 
-  it('does not wait for a Redis that takes commands and never answers', async () => {
+  it('does not wait for a Redis that never answers', async () => {
     let commands = 0
     const silent = createServer((socket) => {
       socket.on('data', (data) => {
@@ -146,7 +146,7 @@ describe('fitTimer', () => {
     expect(fittingSeconds * 1_000).toBeLessThan(2 ** 31)
   })
 
-  it('keeps the memory of a process from timers that ring at once', async () => {
+  it('sets no timer that fires at once', async () => {
     const warnings: Error[] = []
     process.on('warning', (warning) => warnings.push(warning))
     await memoryStore()('long', { points: 30, durationSeconds: 30 * 86_400 }).consume('key')
@@ -168,7 +168,7 @@ describe('memoryStore', () => {
     return { store, limiter, useUp, areUsedUp }
   }
 
-  it('forgets no use, whatever other keys come', async () => {
+  it('forgets no use, whatever other keys are used', async () => {
     const { store, limiter, useUp, areUsedUp } = openSmall(4)
     const other = store('b', WINDOW)
     await useUp('used up')

@@ -5,7 +5,7 @@ import { CountSketch } from './memory-limiter.ts'
 const PERIOD_MS = 60_000
 
 describe('CountSketch', () => {
-  it('never tells fewer uses than there were', () => {
+  it('never reads fewer uses than there were', () => {
     const uses = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 30 })), {
       maxLength: 20,
     })
@@ -22,14 +22,14 @@ describe('CountSketch', () => {
     )
   })
 
-  it('tells next to nothing of keys that were not used, also after a flood', () => {
+  it('reads almost 0 for unused keys, even after a flood', () => {
     const sketch = new CountSketch(PERIOD_MS, 0)
     for (let count = 0; count < 100_000; count += 1) sketch.add(`flood ${count}`, 1, 0)
     const told = Array.from({ length: 1_000 }, (_, count) => sketch.read(`quiet ${count}`, 0))
     expect(told.filter((uses) => uses > 0).length).toBeLessThan(50)
   })
 
-  it('forgets what was used two periods ago', () => {
+  it('forgets uses after two periods', () => {
     const sketch = new CountSketch(PERIOD_MS, 0)
     sketch.add('key', 3, 0)
     sketch.add('key', 2, PERIOD_MS)

@@ -63,7 +63,7 @@ const runBoth = (...words: string[]) => runOf({ sources: { ...createThings, ...i
 beforeEach(() => withDatabase({ url }, (db) => sql`DROP SCHEMA IF EXISTS things CASCADE`.execute(db)))
 
 describe('migrate', () => {
-  it('lists what is pending, applies it once, and takes it back', async () => {
+  it('lists pending migrations, applies them once, and takes them back', async () => {
     expect(await run('status')).toEqual(['pending 0001-create-things'])
     expect(await run('plan')).toEqual([
       '-- 0001-create-things',
@@ -77,7 +77,7 @@ describe('migrate', () => {
     expect(await run('down')).toEqual(['taken back 0001-create-things'])
   })
 
-  it('names functions that it installs, replaces, drops and keeps', async () => {
+  it('names the functions that it installs, replaces, drops and keeps', async () => {
     const first = { sources: createThings, functions: release('1.0.0', { double: double(2), add_one: addOne }) }
     const second = {
       sources: createThings,
@@ -114,7 +114,7 @@ describe('migrate', () => {
     ])
   })
 
-  it('rebase: marks a database of the migrations before the baseline, and brings it up', async () => {
+  it('rebase: marks a database of the chain before the baseline, and migrates it', async () => {
     expect(await run('rebase')).toEqual(['there is no old chain of migrations: nothing to rebase'])
     await withDatabase({ url }, async (db) => {
       await sql`CREATE SCHEMA things`.execute(db)
@@ -128,7 +128,7 @@ describe('migrate', () => {
     expect(await run('rebase')).toEqual(['rebased', 'nothing to do'])
   })
 
-  it('plan: warns of locks that hold others up', async () => {
+  it('plan: warns of locks that block others', async () => {
     await run()
     expect(await runBoth('plan')).toEqual([
       '-- 0002-index-things',
@@ -140,7 +140,7 @@ describe('migrate', () => {
     ])
   })
 
-  it('status: names what is of another release', async () => {
+  it('status: names migrations and functions of another release', async () => {
     await runBoth()
     expect(await run('status')).toEqual([
       expect.stringMatching(/^applied \S+ 0001-create-things$/),
@@ -148,7 +148,7 @@ describe('migrate', () => {
     ])
   })
 
-  it('drift: fails where the database is not as the migrations made it, and says where', async () => {
+  it('drift: fails when the database differs from the migrations, and names the difference', async () => {
     await runBoth()
     expect(await runBoth('drift')).toEqual([expect.stringMatching(/^\d+ objects are as the migrations made them$/)])
     await withDatabase({ url }, async (db) => {

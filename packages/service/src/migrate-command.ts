@@ -19,7 +19,7 @@ import { Command } from 'commander'
  * @param readOptions called when a command runs, so that `--help` needs no settings
  */
 export function migrateCommand(readOptions: () => MigrateOptions, print: (line: string) => void): Command {
-  // Before the commands below, which take it over: wrong words are told from failures by the exit code.
+  // Before the subcommands, which inherit it. The exit status tells wrong usage from a failure.
   const command = new Command('migrate').exitOverride()
   const printAll = (lines: readonly string[]) => {
     for (const line of lines) print(line)
@@ -90,7 +90,7 @@ function describeRun(what: string, names: readonly string[]): readonly string[] 
   return names.length === 0 ? ['nothing to do'] : names.map((name) => `${what} ${name}`)
 }
 
-/** `functions of release 1.4.0 are installed`, then those that differ. */
+/** `functions of release 1.4.0 are installed`, then the functions that differ. */
 function describeFunctions(changes: FunctionChanges | undefined): readonly string[] {
   if (changes === undefined) return []
   const { installed, creates, replaces, drops } = changes
@@ -106,7 +106,7 @@ function describeStatus({ name, executedAt, isKnown }: MigrationStatus): string 
   return `${executedAt ? `applied ${executedAt.toISOString()}` : 'pending'} ${name}${isKnown ? '' : ' (of another release)'}`
 }
 
-/** SQL, with what it locks in comments; then the functions. */
+/** The SQL, with its locks in comments, then the functions. */
 function describePlan(
   migrations: readonly PlannedMigration[],
   changes: FunctionChanges | undefined,

@@ -5,9 +5,9 @@ import type { Connections } from '@trestle/database/driver/pool.ts'
 type Pool = Pick<Database<unknown>, 'connections'>
 
 /**
- * Reports the connections of a service's pool as `db_pool_connections{state}`, those of others with their name as `pool`;
- * where the service has a standby, how far that is behind as `db_standby_lag_seconds`, and who has served the reads that may
- * lag as `db_standby_reads_total{server}`.
+ * Reports the connections of a service's pool as `db_pool_connections{state}`, and those of its other pools with the label
+ * `pool`. If the service has a standby, it also reports its lag as `db_standby_lag_seconds`, and which server has served reads
+ * that may lag behind as `db_standby_reads_total{server}`.
  */
 export function observeConnections(
   meter: Meter,

@@ -1,11 +1,11 @@
 import type { Meter } from '@opentelemetry/api'
 
 interface Readiness {
-  /** Every check by name: whether it is in order. */
+  /** Whether each check passes, by name. */
   report(): Promise<Readonly<Record<string, boolean>>>
 }
 
-/** Reports what `GET /ready` looks at as `service_ready{check}`: 1 where it is in order. */
+/** Reports the checks of `GET /ready` as `service_ready{check}`: 1 for a check that passes. */
 export function observeReadiness(meter: Meter, readiness: Readiness): void {
   const gauge = meter.createObservableGauge('service_ready', {
     description: '1 for each part of being ready for requests that is in order',

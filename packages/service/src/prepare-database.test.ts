@@ -22,11 +22,11 @@ function prepare(changes: Partial<PrepareDatabaseOptions>) {
 }
 
 describe('prepareDatabase', () => {
-  it('lets a service start on a database that it has sessions of its own with', async () => {
+  it('lets a service start on a database without a pooler', async () => {
     await expect(prepare({})).resolves.toBeUndefined()
   })
 
-  it.each(['drop', 'refuse'] as const)('lets none start behind a pooler that it is not told of: %s', async (does) => {
+  it.each(['drop', 'refuse'] as const)('refuses to start behind a pooler that no setting names: %s', async (does) => {
     const pooler = await openStartupPooler(temporary.directUrl, does)
     onTestFinished(pooler.close)
     await expect(prepare({ url: pooler.url })).rejects.toThrow('set AUTH_DB_PREPARED=false')

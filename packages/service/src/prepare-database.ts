@@ -4,15 +4,18 @@ import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
 import { findPooler, type ServiceConnection } from './find-pooler.ts'
 
 export interface PrepareDatabaseOptions extends ServiceConnection {
-  /** How long to go on trying, in milliseconds. */
+  /** How long to wait for the database. */
   readonly connectTimeoutMs: number
-  /** What brings the database up to date; undefined leaves it to the command. */
+  /** Brings the database up to date. Undefined: the command `migrate` does it. */
   readonly migrations: MigrateOptions | undefined
   readonly log: ServiceLogger
   readonly process: Pick<NodeJS.Process, 'stderr'>
 }
 
-/** Waits for the database and migrates it, before a service starts. Who looks at the terminal is told of the wait at once. */
+/**
+ * Waits for the database and migrates it before a service starts. It reports the wait on standard error at once.
+ * @throws Error when the database does not answer in time, a migration fails, or a pooler needs another setting
+ */
 export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<void> {
   const { program, connectTimeoutMs, migrations, log, process } = options
   let isTold = false
@@ -34,6 +37,6 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
     if (keptRelease !== undefined)
       log.logger.warn({ release: keptRelease }, 'SQL functions of another build or release left as they are')
   }
-  // Only now: it does not cut migrations off.
+  // Thrown only here, so that it does not interrupt migrations.
   if (pooler) throw pooler
 }

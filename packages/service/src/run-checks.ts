@@ -1,18 +1,20 @@
 import { describeFailure } from '@trestle/common/server/command-line.ts'
 import { printable } from '@trestle/common/server/printable.ts'
 
-/** Something that a service needs, for its command `doctor` to try. */
+/** A check of the command `doctor`. */
 export interface Check<Subject> {
   readonly name: string
   /** What to do when the check fails. */
   readonly advice: string
-  /** Resolves with what was found; throws when it is not good enough to start. */
+  /** @returns what was found @throws Error when the service could not start with it */
   readonly run: (subject: Subject) => Promise<string>
 }
 
 type Print = (line: string) => void
 
-/** Reads the settings and prints a line for each problem. Undefined when there is one: nothing else can be tried then. */
+/**
+ * Reads the settings, and prints a line for each problem. @returns undefined when there is one, since no other check can run
+ */
 export function checkSettings<Config>(load: () => Config, print: Print): Config | undefined {
   try {
     const config = load()
@@ -24,7 +26,7 @@ export function checkSettings<Config>(load: () => Config, print: Print): Config 
   }
 }
 
-/** Runs all checks, one after the other and a line each. Resolves to false when something is wrong. */
+/** Runs the checks one after the other, and prints a line for each. @returns false when one fails */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
   subject: Subject,

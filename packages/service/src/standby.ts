@@ -1,14 +1,14 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 
-/** What a service's settings say of its standby. */
+/** The settings of a standby. */
 export interface StandbySettings {
-  /** Undefined where there is none. */
+  /** Undefined: there is no standby. */
   readonly url: string | undefined
   readonly lagMaxMs: number
 }
 
-/** The standby of a service; the log says when it is asked and when it is not. */
+/** The standby of a service. It logs when the standby begins and stops to serve lists. */
 export function standbyOf(
   { url, lagMaxMs }: StandbySettings,
   logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>,

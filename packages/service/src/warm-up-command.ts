@@ -2,9 +2,9 @@ import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { Command } from 'commander'
 
 /**
- * The command `warm-up` of a service: loads what serving loads. An image runs it once, so that Node's compile cache holds
- * all of it.
- * @param loadService loads the service itself, and what only it loads late
+ * The command `warm-up` of a service. It loads the modules that serving needs. An image runs it once, so that Node's compile
+ * cache has all of them.
+ * @param loadService loads the service, and the modules that it loads late
  */
 export function warmUpCommand(loadService: () => Promise<unknown>): Command {
   return new Command('warm-up')

@@ -8,19 +8,19 @@ import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 
 export interface CutsOptions {
-  /** How many statements of a run are cut, and at how many migrations an upgrade is; `all`: every one. */
+  /** How many statements of a run are cut, and at how many migrations an upgrade is cut. `all`: every one. */
   readonly cuts: string | undefined
-  /** Of the service, for a database. */
+  /** The options of the service's migrations for a database. */
   readonly optionsOf: (url: string) => MigrateOptions
 }
 
 const CUTS = '3'
 const HOURS_MS = 3 * 3_600_000
 const PATIENCE_MS = 60_000
-/** Each waits for its server most of the time. */
+/** Each run waits for its server most of the time. */
 const AT_ONCE = 4
 
-/** What `migrate` leaves behind when it is killed is mended by the next run: the tests of a service's migrations for that. */
+/** Tests that a run of `migrate` completes what a killed run has left, for the migrations of a service. */
 export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
   describe('migrate', () => {
     it('makes the same when it was killed at a statement before', { timeout: HOURS_MS }, async () => {
