@@ -6,7 +6,7 @@ import type { ServicePlan, StackPlan } from './settings/plan.ts'
 import { environmentOf, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
 import { StackFailure } from './stack-failure.ts'
 
-/** Services get this long to finish; the database must still be stopped within the five seconds of a Ctrl-C. */
+/** Time for services to finish. The database must also stop within the five seconds of a Ctrl-C. */
 const endSteps = [
   { signal: 'SIGTERM', waitMs: 2_700, target: 'process' },
   { signal: 'SIGKILL', waitMs: 300, target: 'group' },
@@ -16,7 +16,7 @@ const READY_TIMEOUT_MS = 60_000
 
 /** The services of one start. */
 export interface ServiceGroup {
-  /** Rejects when one of them does not stay up; never resolves. */
+  /** Never resolves. Rejects when a service does not stay up. */
   readonly failed: Promise<never>
   end(): Promise<void>
 }
@@ -26,17 +26,16 @@ interface StartedService {
   readonly child: Child
 }
 
-/** What a start of the services needs to know. */
+/** What a start of the services needs. */
 export interface ServiceGroupOptions extends SharedSettings {
   readonly say: (line: string) => void
   readonly stop: AbortSignal
 }
 
 /**
- * Starts the services at once and waits until each answers that it is ready.
+ * Starts all services at once and waits until each is ready.
  *
- * @throws {StackFailure} with the last lines of the service that ended before, or did not get ready in time. None is
- *   left running then.
+ * @throws {StackFailure} with the last lines of a service that ended early or was not ready in time. No service runs then
  */
 export async function startServices(plan: StackPlan, options: ServiceGroupOptions): Promise<ServiceGroup> {
   const children: StartedService[] = []

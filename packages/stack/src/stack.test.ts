@@ -122,7 +122,7 @@ async function countStarts(root: string, port: number): Promise<number> {
 }
 
 describe('npm start', () => {
-  it('runs until Ctrl-C, which comes to the stack twice, and leaves no process', async () => {
+  it('runs until Ctrl-C, which arrives twice, and leaves no process', async () => {
     const stack = start(checkout)
     await ready(stack)
     const pids = startedBy(checkout.root)
@@ -136,7 +136,7 @@ describe('npm start', () => {
     expect(stack.output()).toMatch(/Trestle is ready\nStopping\n$/)
   }, 60_000)
 
-  it('finds after kill -9 of the stack alone what that has left, ends it, and keeps the data', async () => {
+  it('ends the processes that a kill -9 of the stack left, and keeps the data', async () => {
     const first = start(checkout)
     await ready(first)
     const starts = await countStarts(checkout.root, checkout.databasePort)
@@ -161,7 +161,7 @@ describe('npm start', () => {
     expect(await countStarts(checkout.root, checkout.databasePort)).toBe(starts + 1)
   }, 60_000)
 
-  it('refuses to run twice in one checkout, and leaves the first alone', async () => {
+  it('refuses to run twice in one checkout, and does not disturb the first', async () => {
     const first = start(checkout)
     await ready(first)
     const second = start(checkout)
@@ -170,7 +170,7 @@ describe('npm start', () => {
     expect(startedBy(checkout.root).map(isAlive)).toEqual([true, true])
   }, 60_000)
 
-  it('says in one line which port is taken, and starts nothing', async () => {
+  it('names a port in use in one line, and starts nothing', async () => {
     const other = createServer().listen(checkout.port, '127.0.0.1')
     await once(other, 'listening')
     const stack = start(checkout)
@@ -181,7 +181,7 @@ describe('npm start', () => {
     other.close()
   }, 60_000)
 
-  it('shows what a service wrote that could not start, and stops the rest', async () => {
+  it('shows the last lines of a service that could not start, and stops the rest', async () => {
     const stack = start(checkout, { INVENTORY_FAILS: 'yes' })
     expect(await stack.exited).toEqual([1, null])
     expect(stack.output()).toMatch(

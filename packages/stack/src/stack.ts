@@ -38,7 +38,7 @@ export async function runStack(plan: StackPlan, control: StackControl): Promise<
   control.say('Stopping')
 }
 
-/** @returns in an object, since it never resolves: a promise that rejects when a part does not stay up. */
+/** @returns an object with `failed`, which never resolves, and rejects when a part does not stay up */
 async function startEverything(plan: StackPlan, { say, stop }: StackControl, started: AsyncDisposableStack) {
   started.defer(await claimStack(plan.runDirectory, { pid: process.pid, program: plan.program }))
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
@@ -105,7 +105,7 @@ const leftoverSteps = [
  */
 async function claimStack(runDirectory: string, self: PidRecord): Promise<() => void> {
   const file = join(runDirectory, 'stack.pid')
-  // The second attempt follows the removal of a file that a killed stack left.
+  // The second attempt follows after the file of a killed stack was removed.
   for (let attempt = 0; attempt < 2; attempt += 1) {
     if (claimPidFile(file, self)) return () => releasePidFile(file, self.pid)
     const other = await findRunning(file)

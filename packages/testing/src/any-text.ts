@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 
 /**
- * Text of any characters there are. As `fc.string({ unit: 'binary' })`, which keeps a map of all 1.1 million of them (118 MiB)
- * from then on; strings that are known to be trouble come from `fc.string()`.
+ * Text of any Unicode characters. `fc.string({ unit: 'binary' })` does the same, but keeps a map of all 1.1 million characters
+ * (118 MiB). Strings that are known to cause trouble come from `fc.string()`.
  */
 export const anyText = (constraints: { readonly maxLength?: number } = {}): fc.Arbitrary<string> =>
   fc.oneof(

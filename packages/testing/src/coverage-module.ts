@@ -5,18 +5,18 @@ import type { CoverageProviderModule, ResolvedCoverageOptions, TestSpecification
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** How many test files no worker has begun yet: one 32-bit integer that the threads of the run share. */
+    /** How many test files no worker has begun yet: a 32-bit integer that the threads of the run share. */
     readonly filesToBegin: SharedArrayBuffer
   }
 }
 
-/** Which file is a worker's last one is not told: any of these last ones, and there are never as many workers. */
+/** A worker does not know which file is its last. It may be any of the last ones, and there are never as many workers. */
 const LAST_FILES = 16
 
 /**
- * V8 counts in every function that it compiles from the start of coverage on, those of dependencies too, which makes them up to
- * four times as slow. So the busiest dependencies are compiled before that, and whole: V8 would leave a function until its first
- * call, and throw its code away when it rests.
+ * V8 counts in every function that it compiles while coverage is on, also in dependencies, which become up to four times
+ * slower. So the busiest dependencies are compiled before that, and completely: V8 would compile a function at its first call,
+ * and drop its code when it is not used.
  */
 async function compileDependencies(): Promise<void> {
   setFlagsFromString('--no-lazy')
@@ -38,8 +38,8 @@ let compiled: Promise<void> | undefined
 const filesToBegin = (): Int32Array => new Int32Array(inject('filesToBegin'))
 
 /**
- * V8's coverage, asked for when a worker comes to its end. vitest asks after each file, for which V8 walks the whole heap of a
- * worker that keeps its modules: 60 ms. V8 goes on counting meanwhile, so that nothing is missed.
+ * Collects the coverage of V8 when a worker ends. vitest collects it after each file, and each time V8 walks the whole heap of
+ * a worker that keeps its modules: 60 ms. V8 keeps counting, so nothing is lost.
  */
 const coverageModule: CoverageProviderModule = {
   startCoverage: async (options) => {
@@ -53,7 +53,7 @@ const coverageModule: CoverageProviderModule = {
   getProvider: async () => {
     const { V8CoverageProvider } = await import('@vitest/coverage-v8/dist/provider.js')
     class Provider extends V8CoverageProvider {
-      /** Without this the workers would take vitest's own module. */
+      /** Without this the workers would use the module of vitest. */
       override resolveOptions(): ResolvedCoverageOptions {
         return { ...super.resolveOptions(), provider: 'custom' }
       }

@@ -2,19 +2,19 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { urlThrough } from './url-through.ts'
 
-/** A way to a PostgreSQL on which connections can be lost. */
+/** A way to a PostgreSQL server on which connections can be cut. */
 export interface Wire {
-  /** The URL of the server, by this way. */
+  /** The URL of the server by this way. */
   readonly url: string
-  /** How many statements have gone through. */
+  /** How many statements have passed. */
   readonly statements: () => number
   close(): Promise<void>
 }
 
 /**
- * Opens a way to a server that is cut at a statement, for all connections at once and for good, as when the process at its
- * near end is killed: the server gets the statement, and nobody its answer.
- * @param cutAt counted from 1 over all connections; undefined: never
+ * Opens a way to a server that is cut at a statement, for all connections at once and for good, as if the process at its near
+ * end were killed: the server gets the statement, and nobody gets its answer.
+ * @param cutAt the number of the statement, from 1, over all connections. Undefined: it is never cut
  */
 export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire> {
   const { hostname, port } = new URL(serverUrl)
@@ -35,7 +35,7 @@ export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire>
       if (cutAt !== undefined && statements >= cutAt && !isCut) cut()
     })
     server.on('data', (data) => {
-      // What the server still answers is lost.
+      // Further answers of the server are lost.
       if (!isCut) client.write(data)
     })
     for (const [socket, other] of [
@@ -67,8 +67,8 @@ const SIMPLE_QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
 
 /**
- * Counts the statements in what a client sends, however it comes in pieces.
- * @see PostgreSQL, "Message Formats": a type, which the first message lacks, and a length that counts itself
+ * Counts the statements of a client, however its bytes are split.
+ * @see PostgreSQL, "Message Formats": a type, which the first message lacks, and a length that includes itself
  */
 function createCounter(): (data: Buffer) => number {
   let rest = Buffer.alloc(0)

@@ -1,7 +1,7 @@
-/** A clock that stands still until it is told to move. Pass `clock.now` where a service takes `now`. */
+/** A clock that moves only when it is told to. Pass `clock.now` where a service takes `now`. */
 export interface FakeClock {
   readonly now: () => Date
-  /** Moves on by milliseconds. */
+  /** Moves the clock by milliseconds. */
   advance(ms: number): void
 }
 

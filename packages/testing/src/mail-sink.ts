@@ -2,14 +2,14 @@ import type { AddressInfo } from 'node:net'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 
-/** An SMTP server that keeps what it is sent. */
+/** An SMTP server that keeps the mails that it gets. */
 export interface MailSink {
   readonly host: string
   readonly port: number
   readonly mails: readonly Email[]
-  /** Resolves with the next mail that matches, also one that has arrived and was not yet taken. */
+  /** Resolves with the next matching mail, even if it arrived earlier and was not taken yet. */
   take(matches?: (mail: Email) => boolean, timeoutMs?: number): Promise<Email>
-  /** While true every mail is refused with a temporary error. */
+  /** While true, every mail is refused with a temporary error. */
   refuse: boolean
   close(): Promise<void>
 }
@@ -20,7 +20,7 @@ interface Waiter {
 }
 
 export interface MailSinkOptions {
-  /** Whether it speaks TLS to clients that ask for it, with a certificate that nobody trusts. */
+  /** Whether it offers TLS, with a certificate that nobody trusts. */
   readonly offersTls?: boolean
 }
 

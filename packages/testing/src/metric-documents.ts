@@ -1,4 +1,4 @@
-/** Where the metrics of all services are listed, from the root. */
+/** The document that lists the metrics of all services. */
 export const METRICS_DOCUMENT = 'docs/observability.md'
 
 /** A row of the document. */
@@ -6,7 +6,7 @@ export interface DocumentedMetric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
-  /** What the heading says: a service, `all services` or `the process`. */
+  /** The part of the heading: a service, `all services` or `the process`. */
   readonly owner: string
   /** Counted from 1. */
   readonly line: number
@@ -15,7 +15,7 @@ export interface DocumentedMetric {
 const HEADING = /^###? (?:Metrics of (.+))?/
 const ROW = /^\| `([a-z][a-z0-9_]*)` \| (counter|gauge|histogram) \|([^|]*)\|/
 
-/** The tables below headings like `### Metrics of auth`: `` | `name` | type | `label`, `label` | meaning | ``. */
+/** Reads the tables below headings like `### Metrics of auth`: `` | `name` | type | `label`, `label` | meaning | ``. */
 export function readMetricsDocument(text: string): readonly DocumentedMetric[] {
   const metrics: DocumentedMetric[] = []
   let owner: string | undefined
@@ -37,10 +37,10 @@ export function readMetricsDocument(text: string): readonly DocumentedMetric[] {
 }
 
 const SERIES = /^([a-z][a-z0-9_]*)(?:\{(.*)\})? /
-/** What the listener adds of Node.js and the process: the document names only some. */
+/** Metrics that the listener adds for Node.js and the process. The document names only some of them. */
 const OF_THE_PROCESS = /^(nodejs|process)_/
 
-/** What a listener prints in Prometheus' text that the document does not say of the service: series as `name{labels}`. */
+/** Finds series in Prometheus' text that the document does not list for the service, as `name{labels}`. */
 export function undocumentedSeries(
   printed: string,
   { document, service }: { readonly document: string; readonly service: string },

@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Where the pictures of the payment page lie, from the root, and beside them what they were taken from. */
+/** The folder of the pictures of the payment page, and the list of the files that they were made from. */
 export const PICTURES_FOLDER = 'docs/payment-page'
 export const PAGE_SOURCES_FILE = `${PICTURES_FOLDER}/sources.sha256`
 
-/** The files that customers' pages are made of, each with its hash, as `sha256sum` lists them. `root` is the repository's. */
+/**
+ * The files that the customers' pages are made of, each with its hash, in the form of `sha256sum`. `root` is the repository.
+ */
 export function listPageSources(root: string): string {
   const files = globSync('services/payments/src/{pages,payment-links}/**/*.{ts,css,js,json}', { cwd: root })
   return files

@@ -9,7 +9,7 @@ process.exitCode = 3
 await server.stop()
 `
 
-it('leaves the exit status of the process alone, so that a failed run of tests fails', async () => {
+it('keeps the exit status of the process, so that a failed run of tests fails', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' })
   expect(await once(child, 'exit')).toEqual([3, null])
 })

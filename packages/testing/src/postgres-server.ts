@@ -15,7 +15,7 @@ export interface TestPostgres {
 
 const IMAGE = 'postgres:17-bookworm'
 /**
- * Nothing in a test database must survive a crash, or lives long enough to be vacuumed. Tests of durability start servers of
+ * No data of a test database must survive a crash, or lives long enough to be vacuumed. Tests of durability start servers of
  * their own.
  */
 const FAST = {
@@ -30,10 +30,13 @@ const FAST = {
 }
 const PASSWORD = 'postgres'
 const MEMORY = '/dev/shm'
-/** Bytes: a run of all tests keeps at most 0.6 GiB there, and its processes want memory too. */
+/** In bytes. A run of all tests keeps at most 0.6 GiB there, and its processes need memory too. */
 const MEMORY_NEEDED = 4 * 2 ** 30
 
-/** A real PostgreSQL: TEST_DATABASE_URL when set, else a container when a Docker engine can run one, else an embedded server. */
+/**
+ * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise a container if a Docker engine runs, otherwise an
+ * embedded server.
+ */
 export async function startTestPostgres(env: NodeJS.ProcessEnv): Promise<TestPostgres> {
   if (env.TEST_DATABASE_URL) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
   return (await startContainer(env)) ?? startEmbeddedPostgres()
@@ -57,15 +60,15 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
       },
     }
   } catch {
-    // An engine that is not running, or that can neither find nor pull the image: the embedded server does as well.
+    // The engine does not run, or cannot pull the image. The embedded server is used instead.
     return undefined
   }
 }
 
-/** The PostgreSQL that npm brings along. */
+/** The PostgreSQL that npm installs. */
 export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   const directory = await mkdtemp(join((await hasRoomInMemory()) ? MEMORY : tmpdir(), 'trestle-test-'))
-  // The server's own user must get in, where that is not the one who runs the tests.
+  // The user of the server must be able to enter, if it is not the user of the tests.
   await chmod(directory, 0o711)
   const home = await settleDatabase(directory, join(directory, 'state'))
   await createClusterOnce(home, PASSWORD)
@@ -88,7 +91,7 @@ export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   }
 }
 
-/** Thousands of connections are made: deriving a key over 4096 rounds for each takes both sides a millisecond. */
+/** Tests make thousands of connections. Deriving a key over 4096 rounds for each takes both sides a millisecond. */
 async function cheapenPassword(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -97,7 +100,7 @@ async function cheapenPassword(url: string): Promise<void> {
   await client.end()
 }
 
-/** Hundreds of databases come and go: a disk's file system spends a tenth of the run on making and deleting their files. */
+/** Tests make and drop hundreds of databases. The file system of a disk would take a tenth of the run for this. */
 async function hasRoomInMemory(): Promise<boolean> {
   try {
     await access(MEMORY, constants.W_OK)

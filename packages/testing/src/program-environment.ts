@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 
 /**
- * What a program of the repository is given in tests besides its settings: it starts in half the time when it need not compile
- * what an earlier one has compiled.
+ * Environment of a program of the repository in tests, besides its settings. A program starts in half the time when it uses the
+ * compile cache of an earlier one.
  */
 export const programEnvironment = {
   PATH: process.env.PATH,

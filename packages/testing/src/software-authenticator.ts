@@ -1,6 +1,6 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 
-/** What a page asks of an authenticator, as JSON: of options only what matters here. */
+/** What a page asks of an authenticator, as JSON. Only the options that matter here. */
 export interface AskedOptions {
   readonly challenge: string
   readonly rp?: { readonly id?: string }
@@ -10,17 +10,17 @@ export interface AskedOptions {
   readonly allowCredentials?: readonly { readonly id: string }[]
 }
 
-/** How an authenticator or the page may go wrong. */
+/** Faults of an authenticator or a page. */
 export interface Misbehaviour {
   readonly origin?: string
   readonly rpId?: string
   readonly challenge?: string
-  /** The signature counter that it claims. */
+  /** The signature counter that it reports. */
   readonly counter?: number
   readonly userPresent?: boolean
-  /** Whom it names as the owner of its credential; empty for nobody. */
+  /** The owner of the credential that it reports. Empty: none. */
   readonly userHandle?: string
-  /** How long the id of a new credential is. */
+  /** Length of the id of a new credential. */
   readonly idBytes?: number
   readonly attestation?: { readonly fmt: string; readonly statement: Buffer }
 }
@@ -36,11 +36,11 @@ const USER_PRESENT = 0x01
 const USER_VERIFIED = 0x04
 const ATTESTED = 0x40
 
-/** An authenticator and the browser around it. */
+/** An authenticator with its browser. */
 export type SoftwareAuthenticator = ReturnType<typeof createAuthenticator>
 
 /**
- * A WebAuthn authenticator (level 3, ES256) written from the standard alone. Its answers are the JSON that browsers send.
+ * A WebAuthn authenticator (level 3, ES256), written from the standard. Its answers are the JSON that browsers send.
  * @param origin of the page that uses it
  */
 export function createAuthenticator(origin = 'https://app.example.com') {
@@ -136,7 +136,7 @@ function authData(
   return Buffer.concat([rpIdHash, flags, count, attested ?? Buffer.alloc(0)])
 }
 
-// CBOR (RFC 8949), as much of it as an attestation needs.
+// CBOR (RFC 8949), only what an attestation needs.
 
 function head(major: number, length: number): Buffer {
   if (length < 24) return Buffer.from([(major << 5) | length])

@@ -1,16 +1,16 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { urlThrough } from './url-through.ts'
 
-/** What stands between a client and a server, and does not let the client's settings through. */
+/** A pooler that does not pass the settings of clients on. */
 export interface StartupPooler {
-  /** The URL of the server, by this way. */
+  /** The URL of the server through this pooler. */
   readonly url: string
   close(): void
 }
 
 /**
- * Takes connections as PgBouncer does that are opened with settings: it refuses those, or drops them where
- * `ignore_startup_parameters` tells it to.
+ * Treats connections with settings as PgBouncer does: it refuses them, or drops the settings that `ignore_startup_parameters`
+ * names.
  */
 export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refuse'): Promise<StartupPooler> {
   const begin = { drop: passWithoutOptions, refuse }[does]

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What a stub peer was asked. */
+/** A request to a stub peer. */
 export interface StubRequest {
   readonly method: string
   /** Path with query. */
@@ -13,7 +13,7 @@ export interface StubRequest {
 export interface StubAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A string as it is, anything else as JSON. */
+  /** A string is sent as it is, anything else as JSON. */
   readonly body?: unknown
 }
 
@@ -24,7 +24,7 @@ export interface StubProvider {
   close(): Promise<void>
 }
 
-/** Starts a peer on a free loopback port; `answer` decides each reply, `undefined` leaves the request without one. */
+/** Starts a peer on a free loopback port. `answer` decides each answer; `undefined` leaves the request without one. */
 export async function startStubProvider(
   answer: (request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>,
 ): Promise<StubProvider> {

@@ -6,30 +6,30 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A server on which the tests may create databases, with the rights of a superuser. */
     readonly postgresUrl: string
-    /** A pooler in transaction mode before that server, for what is tested to go through; undefined: there is none. */
+    /** A pooler in transaction mode in front of the server, which tests use. Undefined: there is none. */
     readonly poolerUrl: string | undefined
   }
 }
 
-/** Whether what lies between the tests and the server carries named statements: the setting `…_DB_PREPARED`. */
+/** Whether the way to the server carries named statements: the setting `…_DB_PREPARED`. */
 export const prepared = inject('poolerUrl') === undefined
 
 export interface TemporaryDatabase {
-  /** `postgres://…/<name>`: a database of the caller's own; through the pooler, where there is one. */
+  /** `postgres://…/<name>`: a database for one test file, through the pooler if there is one. */
   readonly url: string
-  /** The same without a pooler, for tests about the connection to the server itself. */
+  /** The same database without a pooler, for tests about the connection to the server itself. */
   readonly directUrl: string
   readonly drop: () => Promise<void>
 }
 
 export interface TemporaryDatabaseOptions {
-  /** What tells one template from another: the service and whatever its migrations depend on. */
+  /** Identifies a template: the service, and what its migrations depend on. */
   readonly template: string
-  /** Brings an empty database up to date. Runs once a template, whichever test file comes first. */
+  /** Migrates an empty database. It runs once for each template, in the first test file that needs it. */
   readonly migrate: (url: string) => Promise<unknown>
 }
 
-/** A migrated database, copied from a template that the first caller of the run makes. */
+/** Makes a migrated database, as a copy of a template. The first caller makes the template. */
 export async function createTemporaryDatabase(options: TemporaryDatabaseOptions): Promise<TemporaryDatabase> {
   const name = `template_${createHash('sha256').update(options.template).digest('hex').slice(0, 12)}`
   const template = templates.get(name) ?? ensureTemplate(name, options.migrate)
@@ -38,14 +38,14 @@ export async function createTemporaryDatabase(options: TemporaryDatabaseOptions)
   return createFrom(name)
 }
 
-/** By name, those that this worker knows to be there or makes. */
+/** Templates by name that this worker has found or is making. */
 const templates = new Map<string, Promise<void>>()
 
 async function ensureTemplate(name: string, migrate: TemporaryDatabaseOptions['migrate']): Promise<void> {
   const serverUrl = inject('postgresUrl')
   const client = await connect(serverUrl)
   try {
-    // Until the connection ends.
+    // Held until the connection ends.
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [name])
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1 AND datistemplate', [name])
     if (rowCount === 1) return
@@ -58,12 +58,12 @@ async function ensureTemplate(name: string, migrate: TemporaryDatabaseOptions['m
   }
 }
 
-/** An empty database, for tests of the migrations themselves. */
+/** Makes an empty database, for tests of the migrations themselves. */
 export function createEmptyDatabase(): Promise<TemporaryDatabase> {
   return createFrom('template0')
 }
 
-/** A database like another, which nobody may be connected to meanwhile. */
+/** Copies a database. Nobody may be connected to it meanwhile. */
 export function copyDatabase({ directUrl }: TemporaryDatabase): Promise<TemporaryDatabase> {
   return createFrom(new URL(directUrl).pathname.slice(1))
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 
-/** Opens a listener on loopback that stands before a server; resolves to the server's URL by this way. */
+/** Opens a listener on loopback in front of a server. @returns the URL of the server through this listener */
 export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')

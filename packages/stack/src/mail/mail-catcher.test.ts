@@ -28,7 +28,7 @@ async function call(path: string, options: RequestInit = {}) {
 }
 
 describe('GET /messages', () => {
-  it('200: lists what has come, newest first, and filters by recipient', async () => {
+  it('200: lists mails, newest first, and filters by recipient', async () => {
     await call('/messages', { method: 'DELETE' })
     await deliver()
     await deliver({ to: 'Grace@example.com', subject: 'Second' })
@@ -52,7 +52,7 @@ describe('GET /messages', () => {
 })
 
 describe('GET /messages/:id', () => {
-  it('200: answers the whole mail, hidden recipients and attachments included', async () => {
+  it('200: returns the whole mail, with hidden recipients and attachments', async () => {
     await call('/messages', { method: 'DELETE' })
     await deliver({ bcc: 'hidden@example.com', attachments: [{ filename: 'a.txt', content: 'four' }] })
     const [{ id }] = JSON.parse((await call('/messages')).body).messages
@@ -78,7 +78,7 @@ describe('GET /messages/:id', () => {
     },
   )
 
-  it('421: answers nothing to a foreign name that was made to point here', async () => {
+  it('421: refuses a foreign name that resolves to this address', async () => {
     const { request } = await import('node:http')
     const status = await new Promise((resolve) => {
       const headers = { host: 'evil.example' }
@@ -109,7 +109,7 @@ describe('the page', () => {
     }
   })
 
-  it('answers the HTML of a mail under a policy that lets nothing run or load, also outside its frame', async () => {
+  it('serves the HTML of a mail with a policy against scripts and remote content, also outside its frame', async () => {
     await call('/messages', { method: 'DELETE' })
     await deliver()
     const [{ id }] = JSON.parse((await call('/messages')).body).messages
@@ -133,7 +133,7 @@ describe('the page', () => {
 })
 
 describe('SMTP', () => {
-  it('552: refuses a mail above 10 MiB, and takes the next', async () => {
+  it('552: refuses a mail above 10 MiB, and accepts the next one', async () => {
     await call('/messages', { method: 'DELETE' })
     await expect(deliver({ attachments: [{ content: Buffer.alloc(8 * 1024 * 1024) }] })).rejects.toMatchObject({
       responseCode: 552,

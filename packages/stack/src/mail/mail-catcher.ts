@@ -11,7 +11,7 @@ export interface MailCatcher {
   close(): Promise<void>
 }
 
-/** Starts the SMTP listener and the page. Port 0 takes any free one. */
+/** Starts the SMTP listener and the web page. Port 0 chooses a free port. */
 export async function startMailCatcher(ports: { readonly smtp: number; readonly web: number }): Promise<MailCatcher> {
   const store = createMailStore(() => new Date())
   const smtp = await startSmtpListener(store, ports.smtp)

@@ -18,7 +18,7 @@ export function renderList(mails: readonly CaughtMail[]): string {
   )
 }
 
-/** The page of one mail: its HTML in a frame that may run nothing and load nothing, its text, and its links. */
+/** The page of one mail: its HTML in a frame without scripts and remote content, its text, and its links. */
 export function renderMail(mail: CaughtMail): string {
   const links = linksOf(mail).map(
     (url) => `<li><a href="${escapeHtml(url)}" rel="noreferrer">${escapeHtml(url)}</a></li>`,
@@ -72,8 +72,8 @@ function escapeHtml(text: string): string {
 }
 
 /**
- * The web addresses in a mail, each once, in the order of their first appearance: those of its text and those that the
- * links of its HTML lead to.
+ * The web addresses of a mail, each once, in the order of their first appearance: those in its text, then the links of its
+ * HTML.
  */
 export function linksOf({ text, html }: { readonly text: string | null; readonly html: string | null }): string[] {
   const inText = [...(text ?? '').matchAll(/https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?]/g)].map(([url]) => url)

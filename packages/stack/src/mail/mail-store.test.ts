@@ -16,7 +16,7 @@ describe('createMailStore', () => {
     expect(store.find(1)).toBeUndefined()
   })
 
-  it('keeps the newest mails within the limit of their size, the last one whatever it weighs', async () => {
+  it('keeps the newest mails within the limit of their size, and always the last one', async () => {
     const store = createMailStore(now, { mailsMax: 10, bytesMax: raw('a').length * 2 })
     for (const subject of ['a', 'b', 'c']) await store.add(raw(subject), [])
     expect(store.list().map(({ subject }) => subject)).toEqual(['c', 'b'])
@@ -24,7 +24,7 @@ describe('createMailStore', () => {
     expect(store.list().map(({ id }) => id)).toEqual([4])
   })
 
-  it('keeps a mail that is hardly one', async () => {
+  it('keeps a malformed mail', async () => {
     const store = createMailStore(now)
     await store.add(Buffer.from([0, 255, 13]), [])
     expect(store.list()[0]).toMatchObject({ from: '', to: [], cc: [], subject: '', html: null, attachments: [] })

@@ -1,44 +1,44 @@
 import PostalMime, { type Address } from 'postal-mime'
 
-/** A mail that was caught, as `GET /messages/:id` answers it. */
+/** A caught mail, as `GET /messages/:id` returns it. */
 export interface CaughtMail extends MailSummary {
   readonly cc: readonly string[]
-  /** All headers in the order of the mail, names in lower case. */
+  /** All headers in the order of the mail, with lower-case names. */
   readonly headers: readonly { readonly name: string; readonly value: string }[]
-  /** The plain text; null when the mail has none. */
+  /** The plain text. Null: the mail has none. */
   readonly text: string | null
-  /** The HTML as it was sent, for a machine to read; null when the mail has none. */
+  /** The HTML as it was sent. Null: the mail has none. */
   readonly html: string | null
   readonly attachments: readonly { readonly name: string; readonly type: string; readonly bytes: number }[]
 }
 
-/** What a list shows of a mail, as `GET /messages` answers it. */
+/** A mail in a list, as `GET /messages` returns it. */
 export interface MailSummary {
   /** Counts from 1 in the order of arrival. */
   readonly id: number
-  /** When it arrived: RFC 3339, UTC. */
+  /** The time of arrival: RFC 3339, UTC. */
   readonly received: string
   readonly from: string
-  /** Whom it was delivered to: the recipients of the envelope, hidden ones included. */
+  /** The recipients of the envelope, including hidden ones. */
   readonly to: readonly string[]
   readonly subject: string
-  /** Size as sent. */
+  /** Size as sent, in bytes. */
   readonly bytes: number
 }
 
 /** The latest mails, in memory. */
 export interface MailStore {
-  /** Parses and keeps a mail; the oldest go when a limit is passed. */
+  /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
   add(raw: Buffer, recipients: readonly string[]): Promise<void>
   /** Newest first. */
   list(): readonly CaughtMail[]
   find(id: number): CaughtMail | undefined
-  /** The bytes as they were sent. */
+  /** The bytes of the mail as they were sent. */
   findSource(id: number): Buffer | undefined
   clear(): void
 }
 
-/** Bounds of what is kept. */
+/** Limits of what is kept. */
 export interface MailLimits {
   readonly mailsMax: number
   readonly bytesMax: number
@@ -46,7 +46,7 @@ export interface MailLimits {
 
 const defaultLimits: MailLimits = { mailsMax: 500, bytesMax: 64 * 1024 * 1024 }
 
-/** @param now gives the time of arrival. */
+/** @param now the clock for the times of arrival */
 export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits): MailStore {
   let kept: { readonly mail: CaughtMail; readonly source: Buffer }[] = []
   let lastId = 0
@@ -67,7 +67,7 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
   }
 }
 
-/** The part of a mail that a list shows. */
+/** The members of a mail that a list shows. */
 export function summaryOf({ id, received, from, to, subject, bytes }: CaughtMail): MailSummary {
   return { id, received, from, to, subject, bytes }
 }
@@ -95,7 +95,7 @@ function formatAddress({ name, address, group }: Address): string {
   return name ? `${name} <${address}>` : address
 }
 
-/** The newest is kept whatever its size: the listener bounds that. */
+/** The newest mail is always kept. The SMTP listener limits its size. */
 function within<Entry extends { readonly source: Buffer }>(entries: Entry[], limits: MailLimits): Entry[] {
   let bytes = 0
   return entries.slice(0, limits.mailsMax).filter(({ source }, index) => {

@@ -13,8 +13,8 @@ const CLIENTS_MAX = 100
 const CLOSE_TIMEOUT_MS = 200
 
 /**
- * Accepts every mail on 127.0.0.1, from anyone and for anyone, and delivers none. Without TLS, which it could offer
- * only under a certificate that no client trusts; any name and password will do.
+ * Accepts every mail on 127.0.0.1, from everybody to everybody, and delivers none. It accepts any user name and password. It
+ * has no TLS, since no client would trust its certificate.
  */
 export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: number): Promise<Listener> {
   const server = new SMTPServer({
@@ -35,7 +35,7 @@ export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: num
         .then(() => done(), done)
     },
   })
-  // A client that breaks its connection off is its own affair.
+  // A client may break off its connection.
   server.on('error', () => undefined)
   server.listen(port, '127.0.0.1')
   await once(server.server, 'listening')
@@ -50,7 +50,7 @@ export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: num
 async function readAll(stream: SMTPServerDataStream): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) {
-    // What is above the limit is read to its end, as the protocol asks, but not kept.
+    // The rest of a mail that is too large is read, as the protocol asks, but not kept.
     if (!stream.sizeExceeded && Buffer.isBuffer(chunk)) chunks.push(chunk)
   }
   if (stream.sizeExceeded) throw Object.assign(new Error('The mail is too large'), { responseCode: 552 })

@@ -14,16 +14,16 @@ const NAME = 'postgres'
 const ADMIN_PATH = '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin'
 
 /**
- * The user that PostgreSQL runs as when the stack runs as root, which PostgreSQL refuses: `postgres`, made when the
- * system has none, else `nobody`.
+ * The user that PostgreSQL runs as when the stack runs as root, which PostgreSQL refuses. It is `postgres`, which is made if it
+ * does not exist, otherwise `nobody`.
  *
- * @throws {StackFailure} when the system has neither and cannot make one.
+ * @throws {StackFailure} when the system has neither and cannot make one
  */
 export async function settleAccount(): Promise<Account> {
   const present = await findAccount(NAME)
   if (present) return present
   const args = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', NAME]
-  // A system without useradd answers with an error, and is served by its `nobody`.
+  // A system without useradd fails here, and uses `nobody`.
   await run('useradd', args, { env: { PATH: ADMIN_PATH } }).catch(() => undefined)
   const account = (await findAccount(NAME)) ?? (await findAccount('nobody'))
   if (account) return account
@@ -32,7 +32,7 @@ export async function settleAccount(): Promise<Account> {
   ])
 }
 
-/** True when the account may do what the shell test says, for example `-x FILE`. */
+/** Whether a test of the shell succeeds for the account, for example `-x FILE`. */
 export async function accountPasses(account: Account, test: readonly string[]): Promise<boolean> {
   try {
     await run('/bin/sh', ['-c', 'test "$@"', 'sh', ...test], { uid: account.uid, gid: account.gid, cwd: '/' })

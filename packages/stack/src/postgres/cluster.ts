@@ -5,16 +5,16 @@ import { promisify } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
 import { makePrivateFolder, type PostgresHome } from './home.ts'
 
-/** The superuser of the embedded server. The services work as restricted roles that it may take on. */
+/** The superuser of the embedded server. The services work as restricted roles that it may take. */
 export const DATABASE_USER = 'trestle'
 
 const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
 
 /**
- * Makes the cluster when there is none: UTF-8, ordered by code point whatever the system, passwords over SCRAM. It is
- * made under another name and renamed at the end, so a start that was cut short leaves nothing that looks complete.
+ * Makes the cluster if there is none: UTF-8, sorted by code point on every system, passwords by SCRAM. It is made under another
+ * name and renamed at the end, so that an interrupted start leaves nothing that looks complete.
  *
- * @returns true when it was made now.
+ * @returns whether it was made
  */
 export async function createClusterOnce({ binaries, data, account }: PostgresHome, password: string): Promise<boolean> {
   if (existsSync(join(data, 'PG_VERSION'))) return false

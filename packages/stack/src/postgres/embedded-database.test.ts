@@ -38,7 +38,7 @@ async function query(url: string, text: string): Promise<unknown[]> {
 }
 
 describe('startDatabase', () => {
-  it('keeps what was committed through a restart, kill -9 of the server, and a server left running', async () => {
+  it('keeps committed data through a restart, kill -9 of the server, and a server that was left running', async () => {
     const folder = newFolder()
     const said: string[] = []
     const port = await freePort()
@@ -78,7 +78,7 @@ describe('startDatabase', () => {
     await third.end()
   }, 60_000)
 
-  it('says in one line that secrets and data are not of the same start', async () => {
+  it('says that secrets and data come from different starts', async () => {
     const folder = newFolder()
     const home = await settleDatabase(folder, join(folder, 'state'))
     const options = {
@@ -94,7 +94,7 @@ describe('startDatabase', () => {
     expect(existsSync(join(home.data, 'postmaster.pid'))).toBe(false)
   }, 60_000)
 
-  it('stops at once when it is told to while the server starts', async () => {
+  it('stops at once while the server starts', async () => {
     const folder = newFolder()
     const home = await settleDatabase(folder, join(folder, 'state'))
     const stop = AbortSignal.abort(new Error('told to stop'))
@@ -120,7 +120,7 @@ describe('settleHome', () => {
     return { binaries, dataDirectory: join(root, '.data'), stateDirectory: join(root, 'state'), account }
   }
 
-  it('keeps everything in the checkout that the account can reach', async () => {
+  it('keeps everything in the checkout if the account can reach it', async () => {
     const checkout = await fakeCheckout()
     expect(await settleHome(checkout)).toEqual({
       binaries: checkout.binaries.directory,
@@ -130,7 +130,7 @@ describe('settleHome', () => {
     })
   })
 
-  it('keeps data and binaries outside when it cannot, also later, when it could', async () => {
+  it('keeps data and binaries outside if it cannot, even when it can later', async () => {
     const checkout = await fakeCheckout()
     const program = join(checkout.binaries.directory, 'bin', 'postgres')
     chmodSync(program, 0o644)
@@ -154,7 +154,7 @@ describe('settleHome', () => {
     })
   })
 
-  it('names the system for which there is no PostgreSQL', () => {
+  it('names a system for which there is no PostgreSQL', () => {
     expect(() => findBinaries('aix', 'ppc64')).toThrow(
       'There is no PostgreSQL for aix-ppc64 on npm. Set DATABASE_URL to a server of your own.',
     )
@@ -162,7 +162,7 @@ describe('settleHome', () => {
 })
 
 describe('endProcess', () => {
-  it('is true for a process that is gone already', async () => {
+  it('returns true for a process that has ended already', async () => {
     expect(await endProcess(2 ** 22 + 1, [{ signal: 'SIGTERM', waitMs: 10, target: 'process' }])).toBe(true)
   })
 })

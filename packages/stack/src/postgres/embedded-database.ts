@@ -22,7 +22,7 @@ export interface EmbeddedDatabase extends Supervised {
   readonly url: string
 }
 
-/** Finds the place of the server, and stops what a killed stack left running there, so that its port is free. */
+/** Chooses the place of the server, and stops a server that a killed stack left running there, so that its port is free. */
 export async function settleDatabase(dataDirectory: string, stateDirectory: string): Promise<PostgresHome> {
   const binaries = findBinaries(process.platform, process.arch)
   const account = process.getuid?.() === 0 ? await settleAccount() : undefined
@@ -32,9 +32,9 @@ export async function settleDatabase(dataDirectory: string, stateDirectory: stri
 }
 
 /**
- * Starts the server and makes its database when there is none; starts it again when it ends by itself.
+ * Starts the server and makes its database if there is none. It restarts the server when it ends by itself.
  *
- * @throws {StackFailure} when it does not come up.
+ * @throws {StackFailure} when the server does not start
  */
 export async function startDatabase(home: PostgresHome, options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const { port, password, logFile, say, stop } = options
@@ -55,21 +55,21 @@ export async function startDatabase(home: PostgresHome, options: EmbeddedDatabas
   return { url: databaseUrl(port, password), ...server }
 }
 
-/** The one database of the stack: each service keeps a schema of its own in it. */
+/** The database of the stack. Each service has a schema in it. */
 const DATABASE_NAME = 'trestle'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const WRONG_PASSWORD = '28P01'
 
-/** The address of the embedded server's database, password included. */
+/** The URL of the embedded server's database, with its password. */
 function databaseUrl(port: number, password: string): string {
   return `postgres://${DATABASE_USER}:${encodeURIComponent(password)}@127.0.0.1:${port}/${DATABASE_NAME}`
 }
 
 /**
- * Creates the database when it is missing.
+ * Makes the database if it does not exist.
  *
- * @throws {StackFailure} when the password is not the one that the cluster was made with.
+ * @throws {StackFailure} when the password is not that of the cluster
  */
 async function createDatabaseOnce(port: number, password: string): Promise<void> {
   const client = new pg.Client({

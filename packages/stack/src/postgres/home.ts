@@ -5,22 +5,22 @@ import { dirname, join } from 'node:path'
 import { type Account, accountPasses } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 
-/** Where PostgreSQL is run from and keeps its data. */
+/** Where the programs and the data of PostgreSQL are. */
 export interface PostgresHome {
-  /** Holds `bin`, `lib` and `share`. */
+  /** The folder of `bin`, `lib` and `share`. */
   readonly binaries: string
-  /** The cluster: private to the account. */
+  /** The data of the cluster. Only the account may read it. */
   readonly data: string
-  /** The user that the server runs as, where that is not the one who started the stack. */
+  /** The user that the server runs as. Undefined: the user who started the stack. */
   readonly account?: Account
-  /** True when both are kept outside the checkout because the account cannot reach that. */
+  /** Whether both are outside the checkout, because the account cannot reach it. */
   readonly isOutside: boolean
 }
 
 /** The places to choose from. */
 export interface HomeOptions {
   readonly binaries: PostgresBinaries
-  /** `.data` of the checkout. */
+  /** The folder `.data` of the checkout. */
   readonly dataDirectory: string
   /** For example `/var/lib/trestle`. */
   readonly stateDirectory: string
@@ -29,8 +29,8 @@ export interface HomeOptions {
 }
 
 /**
- * Decides where PostgreSQL lives, and makes the place. Data that is there already decides first, so that it is never
- * left behind when the rights of a folder change; then whether the account reaches the checkout.
+ * Chooses where PostgreSQL lives, and makes the folder. Existing data decides first, so that it is not left behind when the
+ * rights of a folder change; then whether the account can reach the checkout.
  */
 export async function settleHome(options: HomeOptions): Promise<PostgresHome> {
   const { binaries, dataDirectory, account } = options
@@ -51,14 +51,14 @@ export async function settleHome(options: HomeOptions): Promise<PostgresHome> {
   return { binaries: copy, data: join(outside, 'postgres'), account, isOutside: true }
 }
 
-/** Makes an empty private folder that belongs to the account. */
+/** Makes an empty folder that only the account may read. */
 export function makePrivateFolder(directory: string, account: Account | undefined): void {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { mode: 0o700 })
   if (account) chownSync(directory, account.uid, account.gid)
 }
 
-/** One folder a checkout, named after its real path. */
+/** A folder for each checkout, named after its real path. */
 function outsideOf({ stateDirectory, dataDirectory }: HomeOptions): string {
   const name = createHash('sha256').update(realpathSync(dataDirectory)).digest('hex').slice(0, 12)
   return join(stateDirectory, name)
@@ -74,13 +74,13 @@ async function reaches(account: Account, binaries: string, dataDirectory: string
   return passed.every(Boolean)
 }
 
-/** Copies under another name first: a copy that was cut short is never taken for a whole one. */
+/** Copies under another name first, so that an interrupted copy never looks complete. */
 function copyOnce(from: string, to: string): void {
   if (existsSync(to)) return
   const draft = join(dirname(to), 'binaries.new')
   rmSync(draft, { recursive: true, force: true })
   cpSync(from, draft, { recursive: true, verbatimSymlinks: true })
-  // The originals may have been written under a umask that keeps others out.
+  // The umask of the originals may keep other users out.
   execFileSync('chmod', ['-R', 'a+rX', draft])
   renameSync(draft, to)
 }

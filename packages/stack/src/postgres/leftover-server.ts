@@ -4,18 +4,18 @@ import { endProcess } from '../processes/end-process.ts'
 import { findCommandLine } from '../processes/process-identity.ts'
 import { StackFailure } from '../stack-failure.ts'
 
-/** What the server writes into `postmaster.pid`. */
+/** The content of `postmaster.pid`. */
 export interface ServerState {
   readonly pid: number
-  /** True once it accepts connections: line 8 of the file. */
+  /** Whether it accepts connections: line 8 of the file. */
   readonly isReady: boolean
 }
 
 /**
- * Stops a server that an earlier, killed stack left running on this data, and removes the pid file of one that is
- * gone. PostgreSQL would do the second itself, but for an id that another process has since been given.
+ * Stops a server that a killed stack left running on this data, and removes the pid file of a server that is gone. PostgreSQL
+ * removes such a file itself, unless another process has got the id since.
  *
- * @throws {StackFailure} when the server does not stop.
+ * @throws {StackFailure} when the server does not stop
  */
 export async function endLeftoverServer(data: string): Promise<void> {
   const state = findServerState(data)
@@ -27,11 +27,11 @@ export async function endLeftoverServer(data: string): Promise<void> {
     ])
     if (!hasEnded) throw new StackFailure([`PostgreSQL of an earlier start (process ${state.pid}) does not stop.`])
   }
-  // Backends that outlive their server are still guarded against: the next one finds their shared memory.
+  // Backends may outlive their server. The next server finds their shared memory and refuses to start.
   rmSync(join(data, 'postmaster.pid'), { force: true })
 }
 
-/** The state of the server of this data; undefined when it has written none. */
+/** The state of the server of this data. Undefined when there is no pid file. */
 export function findServerState(data: string): ServerState | undefined {
   try {
     const lines = readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')

@@ -11,11 +11,11 @@ export interface ServerOptions {
   readonly port: number
   readonly logFile: string
   readonly signal: AbortSignal
-  /** Server settings over the ones that are always given. */
+  /** Further settings of the server. They replace the default ones. */
   readonly settings?: Readonly<Record<string, string | number>>
 }
 
-/** Fast, then immediate: what the second leaves is recovered at the next start from the write-ahead log. */
+/** SIGINT is a fast shutdown, SIGQUIT an immediate one. After the latter the next start recovers from the write-ahead log. */
 export const serverEndSteps = [
   { signal: 'SIGINT', waitMs: 1_300, target: 'process' },
   { signal: 'SIGQUIT', waitMs: 300, target: 'process' },
@@ -27,10 +27,10 @@ const RETRY_MS = 200
 const RETRIES = 25
 
 /**
- * Starts the server and waits until it accepts connections. What an earlier stack left running on the same data is
- * stopped first.
+ * Starts the server and waits until it accepts connections. It first stops a server that an earlier stack left running on the
+ * same data.
  *
- * @throws {StackFailure} with the server's own words when it does not come up.
+ * @throws {StackFailure} with the last lines of the server when it does not start
  */
 export async function startServer(options: ServerOptions): Promise<Child> {
   for (let attempt = 0; ; attempt += 1) {
@@ -44,7 +44,7 @@ export async function startServer(options: ServerOptions): Promise<Child> {
 }
 
 function launch({ home, port, logFile, ...options }: ServerOptions): Promise<Child> {
-  // No socket file: its path may be at most 107 bytes long, and a checkout may lie deeper than that.
+  // No socket file: its path may have at most 107 bytes, and the path of a checkout may be longer.
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
@@ -65,7 +65,7 @@ function launch({ home, port, logFile, ...options }: ServerOptions): Promise<Chi
   })
 }
 
-/** How it ended, if it did before it was ready. */
+/** How the server ended, if it ended before it was ready. */
 async function untilReady(server: Child, { home, signal }: ServerOptions): Promise<ChildEnd | undefined> {
   let end: ChildEnd | undefined
   void server.ended.then((value) => {
@@ -83,7 +83,7 @@ async function untilReady(server: Child, { home, signal }: ServerOptions): Promi
   return end
 }
 
-/** After `kill -9` of the server alone its backends need a moment to notice. */
+/** After `kill -9` of the server its backends need a moment to end. */
 function isPassing(line: string): boolean {
   return line.includes('shared memory block') || line.includes('lock file "postmaster.pid" already exists')
 }

@@ -3,26 +3,26 @@ import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from '
 import { type EndStep, sendSignal } from './end-process.ts'
 import { releasePidFile, writePidFile } from './pid-file.ts'
 
-/** What to run, and where its output and its id are written. */
+/** What to run, and where its output and its process id are written. */
 export interface ChildCommand {
-  /** For messages, for example `auth`. */
+  /** The name in messages, for example `auth`. */
   readonly name: string
   readonly program: string
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string
   readonly logFile: string
-  /** Undefined for a program that keeps one itself. */
+  /** Undefined for a program that writes one itself. */
   readonly pidFile?: { readonly file: string; readonly program: string }
-  /** The system user to run as; the starting one when absent. */
+  /** The user to run as. Undefined: the user of this process. */
   readonly account?: { readonly uid: number; readonly gid: number }
 }
 
-/** How a process ended: by itself with a code, or by a signal. */
+/** How a process ended: with an exit status, or by a signal. */
 export interface ChildEnd {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
-  /** The last lines it wrote. */
+  /** The last lines that it wrote. */
   readonly tail: readonly string[]
 }
 
@@ -31,15 +31,16 @@ export interface Child {
   readonly name: string
   readonly pid: number
   readonly ended: Promise<ChildEnd>
-  /** Signals step by step until it has ended. Safe to call at any time, also twice. */
+  /** Sends signals step by step until the process has ended. It may be called at any time, also twice. */
   end(steps: readonly EndStep[]): Promise<void>
 }
 
 const TAIL_LINES = 8
 
 /**
- * Starts a process in a process group of its own, so that a Ctrl-C at the terminal reaches the stack alone, which then
- * stops everything in order. Rejects when the program cannot be run at all.
+ * Starts a process in a process group of its own. So a Ctrl-C at the terminal reaches only the stack, which then stops
+ * everything in order.
+ * @throws Error when the program cannot be run
  */
 export async function startChild(command: ChildCommand): Promise<Child> {
   const log = openLog(command.logFile)
@@ -91,7 +92,7 @@ function tailOf(log: OpenLog): readonly string[] {
   try {
     return readTail(log, TAIL_LINES)
   } catch {
-    // A log that was moved away meanwhile must not hide how the process ended.
+    // A log that was moved away must not hide how the process ended.
     return []
   }
 }
@@ -100,21 +101,21 @@ function tailOf(log: OpenLog): readonly string[] {
 const ROTATE_BYTES = 32 * 1024 * 1024
 const TAIL_BYTES = 16 * 1024
 
-/** A log that a child process appends to, and the size it had before. */
+/** An open log of a child process, and its size before. */
 interface OpenLog {
   readonly file: string
   readonly descriptor: number
   readonly startBytes: number
 }
 
-/** Opens a log for appending. A large one of earlier starts becomes `<file>.old`. */
+/** Opens a log for appending. A large log of earlier starts becomes `<file>.old`. */
 function openLog(file: string): OpenLog {
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > ROTATE_BYTES) renameSync(file, `${file}.old`)
   const descriptor = openSync(file, 'a', 0o600)
   return { file, descriptor, startBytes: fstatSync(descriptor).size }
 }
 
-/** The last lines written since the log was opened, at most `lineLimit`, without empty ones. */
+/** The last lines that were written since the log was opened, at most `lineLimit`, without empty lines. */
 function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly string[] {
   const descriptor = openSync(log.file, 'r')
   try {

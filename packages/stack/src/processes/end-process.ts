@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { isAlive } from './process-identity.ts'
 
-/** A signal, and how long to wait for the end of the process before the next one is tried, in milliseconds. */
+/** A signal, and how long to wait for the end of the process before the next signal, in milliseconds. */
 export interface EndStep {
   readonly signal: NodeJS.Signals
   readonly waitMs: number
-  /** `group` also reaches what the process started, when it leads a process group. */
+  /** `group` also reaches the processes that it has started, if it leads a process group. */
   readonly target: 'process' | 'group'
 }
 
 const POLL_MS = 20
 
-/** Ends a process that need not be our child, step by step. True when it is gone. */
+/** Ends a process step by step, even if it is not a child of this one. @returns whether it has ended */
 export async function endProcess(pid: number, steps: readonly EndStep[]): Promise<boolean> {
   for (const step of steps) {
     sendSignal(pid, step)
@@ -21,7 +21,7 @@ export async function endProcess(pid: number, steps: readonly EndStep[]): Promis
   return !isAlive(pid)
 }
 
-/** Sends a signal; a process that has ended meanwhile is no fault. */
+/** Sends a signal. A process that has ended already is no error. */
 export function sendSignal(pid: number, { signal, target }: Omit<EndStep, 'waitMs'>): void {
   try {
     process.kill(target === 'group' ? -pid : pid, signal)

@@ -7,7 +7,7 @@ import { requireFreePorts } from './free-ports.ts'
 const want = (port: number, setting: string) => ({ purpose: 'auth', host: '127.0.0.1', port, setting })
 
 describe('requireFreePorts', () => {
-  it('names every port that is taken or wanted twice, and the setting that changes it', async () => {
+  it('names every port that is in use or wanted twice, and the setting that changes it', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const address = server.address()

@@ -10,9 +10,9 @@ export interface WantedPort {
 }
 
 /**
- * Tries every port before anything is started.
+ * Checks every port before anything is started.
  *
- * @throws {StackFailure} with one line for each port that is taken or wanted twice.
+ * @throws {StackFailure} with one line for each port that is in use or wanted twice
  */
 export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<void> {
   const problems: string[] = []
@@ -34,7 +34,7 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
   if (problems.length > 0) throw new StackFailure(problems)
 }
 
-/** The error code of listening there; undefined when it works. */
+/** The error code of listening on a port. Undefined when it is free. */
 function tryPort({ host, port }: WantedPort): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer()

@@ -12,7 +12,7 @@ removeFoldersAtEnd()
 const newFile = () => join(newFolder(), 'auth.pid')
 
 describe('findRunning', () => {
-  it('finds a process that is the one written down', async () => {
+  it('finds the process of the file', async () => {
     const file = newFile()
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)', 'marker-of-ours'])
     await once(child, 'spawn')
@@ -25,7 +25,7 @@ describe('findRunning', () => {
     expect(isAlive(record.pid)).toBe(false)
   })
 
-  it('does not take another process for ours that has been given the id since', async () => {
+  it('does not take another process with the same id for it', async () => {
     const file = newFile()
     writePidFile(file, { pid: process.pid, program: '/some/other/program.ts' })
     expect(await findRunning(file)).toBeUndefined()
@@ -40,13 +40,13 @@ describe('findRunning', () => {
     },
   )
 
-  it('finds nothing where there is no file', async () => {
+  it('finds nothing without a file', async () => {
     expect(await findRunning(newFile())).toBeUndefined()
   })
 })
 
 describe('claimPidFile', () => {
-  it('lets one of two have it, and leaves nothing else behind', () => {
+  it('lets only one of two processes claim it, and leaves no other file', () => {
     const file = newFile()
     expect(claimPidFile(file, { pid: 1, program: 'a' })).toBe(true)
     expect(claimPidFile(file, { pid: 2, program: 'b' })).toBe(false)
@@ -55,7 +55,7 @@ describe('claimPidFile', () => {
 })
 
 describe('releasePidFile', () => {
-  it('removes the file of that process only', () => {
+  it('removes only the file of that process', () => {
     const file = newFile()
     writePidFile(file, { pid: 7, program: 'a' })
     releasePidFile(file, 8)

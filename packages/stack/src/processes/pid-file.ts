@@ -1,21 +1,22 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { findCommandLine } from './process-identity.ts'
 
-/** What a pid file says: a process, and a text that its command line holds (the absolute path of its program). */
+/** The content of a pid file: a process id, and a text of its command line (the absolute path of its program). */
 export interface PidRecord {
   readonly pid: number
   readonly program: string
 }
 
-/** Writes the file anew, as one step for readers. */
+/** Replaces the file in one step. */
 export function writePidFile(file: string, record: PidRecord): void {
   rmSync(file, { force: true })
   claimPidFile(file, record)
 }
 
 /**
- * Writes the file unless there is one, and says whether it did. Two processes that claim at once cannot both succeed,
- * and neither ever reads a half-written file: the text is complete before it gets its name.
+ * Writes the file unless it exists. Of two processes that claim it at once, only one succeeds, and neither reads an incomplete
+ * file: the text is complete before the file gets its name.
+ * @returns whether it was written
  */
 export function claimPidFile(file: string, record: PidRecord): boolean {
   const draft = `${file}.${record.pid}`
@@ -31,16 +32,16 @@ export function claimPidFile(file: string, record: PidRecord): boolean {
   }
 }
 
-/** The record of a process that still runs and is the one that was written down; undefined in every other case. */
+/** The record of the process, if it still runs and is the same process. Otherwise undefined. */
 export async function findRunning(file: string): Promise<PidRecord | undefined> {
   const record = readPidFile(file)
   if (record === undefined) return undefined
   const commandLine = await findCommandLine(record.pid)
-  // The system gives ids out again: an id alone says nothing after a crash.
+  // The system uses ids again: after a crash an id alone proves nothing.
   return commandLine?.includes(record.program) ? record : undefined
 }
 
-/** Removes the file; with a pid only when it is about that process. */
+/** Removes the file. With a pid, only if the file names that process. */
 export function releasePidFile(file: string, pid?: number): void {
   if (pid === undefined || readPidFile(file)?.pid === pid) rmSync(file, { force: true })
 }

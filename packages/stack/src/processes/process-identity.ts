@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 /**
- * The command line of a live process, its parts joined by spaces; undefined when there is none with this id, or when
- * the system does not say. Read from `/proc` where that exists, else from `ps`.
+ * The command line of a running process, its parts joined by spaces. Undefined when there is no such process, or when the
+ * system does not tell. Read from `/proc` if it exists, otherwise from `ps`.
  */
 export async function findCommandLine(pid: number): Promise<string | undefined> {
   if (!isAlive(pid)) return undefined
@@ -16,7 +16,7 @@ export async function findCommandLine(pid: number): Promise<string | undefined> 
   }
 }
 
-/** True while a process with this id runs, whoever owns it. One that has ended and waits for its parent does not run. */
+/** Whether a process with this id runs, of any user. A process that has ended and waits for its parent does not run. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -26,7 +26,7 @@ export function isAlive(pid: number): boolean {
   return !isZombie(pid)
 }
 
-/** In a container whose first process collects no children, the dead of an earlier start keep their ids for good. */
+/** In a container whose first process does not wait for its children, the ids of ended processes stay in use. */
 function isZombie(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''))
@@ -35,7 +35,7 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** A system with neither `/proc` nor `ps` cannot tell one process from another: none is then taken for ours. */
+/** A system without `/proc` and `ps` cannot tell one process from another. No process then counts as one of the stack. */
 async function commandLineByPs(pid: number): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)('ps', ['-ww', '-o', 'command=', '-p', String(pid)])

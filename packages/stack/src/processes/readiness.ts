@@ -5,9 +5,9 @@ const POLL_MS = 40
 const REQUEST_TIMEOUT_MS = 2_000
 
 /**
- * Resolves when the URL answers 200; asks again and again until then.
+ * Asks the URL again and again until it answers 200.
  *
- * @throws the reason of `signal`, when that is aborted first.
+ * @throws the reason of `signal` when it is aborted first
  */
 export async function waitUntilReady(url: string, signal: AbortSignal): Promise<void> {
   for (;;) {
@@ -17,7 +17,7 @@ export async function waitUntilReady(url: string, signal: AbortSignal): Promise<
   }
 }
 
-/** The status of the answer; undefined when there is none, whatever the cause. */
+/** The status of the answer. Undefined when there is no answer. */
 function statusOf(url: string, signal: AbortSignal): Promise<number | undefined> {
   return new Promise((resolve) => {
     const request = get(url, { agent: false, timeout: REQUEST_TIMEOUT_MS, signal }, (response) => {

@@ -26,7 +26,7 @@ function run(name: string, script: string): Promise<Child> {
 }
 
 describe('startChild', () => {
-  it('reports how a process ended and what it wrote last, of this start alone', async () => {
+  it('reports how a process ended, and the last lines of this start', async () => {
     await (await run('talks', "console.log('of an earlier start')")).ended
     const child = await run('talks', "console.log('one'); console.error('two'); process.exitCode = 3")
     expect(await child.ended).toEqual({ code: 3, signal: null, tail: ['one', 'two'] })
@@ -45,7 +45,7 @@ describe('startChild', () => {
     await expect(startChild(command)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('goes on to the next signal when one is not obeyed, and ends what the process has started', async () => {
+  it('sends the next signal when one has no effect, and ends child processes too', async () => {
     const stubborn = `process.on('SIGTERM', () => {})
 const child = require('node:child_process').spawn(process.execPath, ['-e', '${forever}'])
 child.once('spawn', () => console.log(child.pid))
@@ -63,7 +63,7 @@ ${forever}`
 })
 
 describe('supervise', () => {
-  it('starts a process again that ends by itself, and not one that it was told to end', async () => {
+  it('restarts a process that ends by itself, and not one that it has ended', async () => {
     const ends: string[] = []
     const started: Child[] = []
     const start = async () => {
@@ -84,7 +84,7 @@ describe('supervise', () => {
     expect(started.map(({ pid }) => isAlive(pid))).toEqual([false, false])
   })
 
-  it('gives up on a process that ends again and again', async () => {
+  it('gives up on a process that ends too often', async () => {
     const start = () => run('hopeless', 'process.exit(1)')
     const supervised = supervise(await start(), { start, endSteps: gentle, onEnd: () => {}, restartDelayMs: 1 })
     await expect(supervised.failed).rejects.toEqual(new StackFailure(['hopeless ends again and again.']))

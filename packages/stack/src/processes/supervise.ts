@@ -5,23 +5,23 @@ import type { EndStep } from './end-process.ts'
 
 /** How to keep a process running. */
 export interface SuperviseOptions {
-  /** Starts it again; the first one is already running. */
+  /** Starts the process again. The first one is already running. */
   readonly start: () => Promise<Child>
   readonly endSteps: readonly EndStep[]
-  /** Told whenever it has ended without being asked to. */
+  /** Called whenever the process has ended by itself. */
   readonly onEnd: (name: string, end: ChildEnd) => void
   readonly restartDelayMs?: number
 }
 
-/** A process that is kept running until it is ended. */
+/** A process that is kept running until `end`. */
 export interface Supervised {
-  /** Rejects when starting it again makes no sense any more; never resolves. */
+  /** Never resolves. Rejects when the process ends too often. */
   readonly failed: Promise<never>
   end(): Promise<void>
 }
 
 const RESTART_DELAY_MS = 500
-/** So many ends without one quiet minute in between, and the stack gives up. */
+/** After this many ends without a quiet minute in between, the stack gives up. */
 const RESTARTS_MAX = 5
 const QUIET_MS = 60_000
 
@@ -41,13 +41,13 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
       )
       if (ending.signal.aborted) return
       child = await options.start()
-      // Asked to end while it was being started: nobody else knows of it yet.
+      // `end` was called during the start, when it did not know the new process yet.
       if (ending.signal.aborted) return await child.end(options.endSteps)
     }
   }
   const running = keepRunning()
   const failed = running.then(() => new Promise<never>(() => undefined))
-  // Looked at only once everything is up; until then a failure must not count as unhandled.
+  // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
   failed.catch(() => undefined)
   return {
     failed,
@@ -59,7 +59,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
   }
 }
 
-/** False when the process ends, or is to end, before it has run for a while. */
+/** @returns false when the process ends, or is to end, before it has run for a while */
 async function isQuiet(child: Child, ending: AbortSignal): Promise<boolean> {
   const quiet = delay(QUIET_MS, true, { signal: ending, ref: false }).catch(() => false)
   return await Promise.race([child.ended.then(() => false), quiet])

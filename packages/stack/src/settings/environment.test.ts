@@ -12,7 +12,7 @@ removeFoldersAtEnd()
 const folder = newFolder()
 
 describe('readUserEnvironment', () => {
-  it('puts the environment over the file', () => {
+  it('prefers the environment to the file', () => {
     const file = join(folder, 'both.env')
     writeFileSync(file, "# settings\nexport AUTH_SITE_URL='http://file.example'\nAUTH_JWT_EXP=60\n")
     expect(readUserEnvironment(file, { AUTH_SITE_URL: 'http://environment.example' })).toEqual({
@@ -21,13 +21,13 @@ describe('readUserEnvironment', () => {
     })
   })
 
-  it('ignores empty lines of a copied example, but keeps what the environment has made empty', () => {
+  it('ignores empty values of a copied example, but keeps empty values of the environment', () => {
     const file = join(folder, 'empty.env')
     writeFileSync(file, 'AUTH_JWT_SECRET=\nAUTH_SITE_URL=http://localhost\n')
     expect(readUserEnvironment(file, { AUTH_SITE_URL: '' })).toEqual({ AUTH_SITE_URL: '' })
   })
 
-  it('leaves out PORT, which would mean one service of three, and what npm adds', () => {
+  it('leaves out PORT, which could be any of three services, and the variables of npm', () => {
     const env = { PORT: '3000', npm_lifecycle_event: 'start', INIT_CWD: '/', HOME: '/home', AUTH_API_PORT: '1' }
     expect(readUserEnvironment(join(folder, 'none.env'), env)).toEqual({ HOME: '/home', AUTH_API_PORT: '1' })
   })
@@ -51,7 +51,7 @@ describe('portFrom', () => {
 })
 
 describe('writeEnvFile', () => {
-  it('writes values that are read back as they were', () => {
+  it('writes values that are read back unchanged', () => {
     const file = join(folder, 'auth.env')
     const env = { AUTH_JWT_KEYS: '[{"kid":"a"}]', AUTH_SENDER: "O'Hara", AUTH_TEXT: 'a\nb # c', OTHER: 'x' }
     writeEnvFile(file, env, (name) => name.startsWith('AUTH_'))

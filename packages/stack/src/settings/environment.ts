@@ -6,9 +6,9 @@ import { StackFailure } from '../stack-failure.ts'
 export type Environment = Readonly<Record<string, string>>
 
 /**
- * What the user has set: the process environment over the `.env` of the checkout. An empty value in the file counts as
- * not set, so a copied example changes nothing; an empty one in the environment is kept, and takes a default away.
- * Left out: `PORT`, which could only mean one service of three, and what npm adds for its scripts.
+ * Reads the settings of the user: the process environment, then the `.env` of the checkout. An empty value in the file counts
+ * as unset, so a copied example changes nothing. An empty value in the environment is kept, and removes a default. `PORT` is
+ * left out, since it could be any of three services, and so are the variables of npm.
  */
 export function readUserEnvironment(envFile: string, processEnv: NodeJS.ProcessEnv): Environment {
   const fromFile = existsSync(envFile) ? Object.entries(parseEnv(readFileSync(envFile, 'utf8'))) : []
@@ -21,9 +21,9 @@ export function readUserEnvironment(envFile: string, processEnv: NodeJS.ProcessE
 }
 
 /**
- * A port from the settings.
+ * Reads a port from the settings.
  *
- * @throws {StackFailure} unless it is a number from 1 to 65535: the stack must know where to ask.
+ * @throws {StackFailure} unless it is a number from 1 to 65535: the stack must know the port
  */
 export function portFrom(env: Environment, setting: string, fallback: number): number {
   const text = env[setting]

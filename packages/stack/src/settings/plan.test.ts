@@ -43,7 +43,7 @@ describe('planStack', () => {
     ])
   })
 
-  it('plans one service without the mail catcher where none sends mail', () => {
+  it('plans a service that sends no mail without the mail catcher', () => {
     const plan = planStack({ ...request, names: ['inventory'] })
     expect(plan.ports.map(({ setting }) => setting)).toEqual([
       'INVENTORY_PORT',
@@ -53,14 +53,14 @@ describe('planStack', () => {
     expect(plan.hasMail).toBe(false)
   })
 
-  it('plans no embedded server beside a database of the user', () => {
+  it('plans no embedded server when the user has a database', () => {
     expect(planStack({ ...request, env: { DATABASE_URL: 'postgres://own' } }).databasePort).toBeUndefined()
     const own = { AUTH_DB_DATABASE_URL: 'postgres://own' }
     expect(planStack({ ...request, env: own, names: ['auth'] }).databasePort).toBeUndefined()
     expect(planStack({ ...request, env: own }).databasePort).toBe(15_432)
   })
 
-  it('refuses an unknown service by naming the known ones', () => {
+  it('refuses an unknown service, and names the known ones', () => {
     expect(() => planStack({ ...request, names: ['auht'] })).toThrow(
       new StackFailure(['There is no service "auht". The services are inventory, auth, payments.']),
     )
@@ -68,7 +68,7 @@ describe('planStack', () => {
 })
 
 describe('environmentOf', () => {
-  it('gives auth what it needs', () => {
+  it('sets the defaults of auth', () => {
     expect(environmentFor('auth')).toEqual({
       DATABASE_URL: 'postgres://embedded',
       UV_THREADPOOL_SIZE: expect.stringMatching(/^\d+$/),
@@ -97,7 +97,7 @@ describe('environmentOf', () => {
     })
   })
 
-  it('lets the user win, and follows a changed port', () => {
+  it('prefers the settings of the user, and follows a changed port', () => {
     const env = environmentFor('auth', {
       AUTH_API_PORT: '9000',
       AUTH_SITE_URL: 'https://app.example',
@@ -111,19 +111,19 @@ describe('environmentOf', () => {
     })
   })
 
-  it('follows a port by its other name, which the first beats', () => {
+  it('follows a port by its other name; the first name wins', () => {
     const at9000 = { AUTH_API_PORT: '9000', AUTH_API_EXTERNAL_URL: 'http://localhost:9000' }
     expect(environmentFor('auth', { AUTH_PORT: '9000' })).toMatchObject(at9000)
     expect(environmentFor('auth', { AUTH_API_PORT: '9000', AUTH_PORT: 'nine' })).toMatchObject(at9000)
   })
 
-  it('lets a name that a service also reads without its prefix win over the default', () => {
+  it('prefers a name without prefix to the default', () => {
     const env = environmentFor('auth', { API_EXTERNAL_URL: 'https://auth.example' })
     expect(env.API_EXTERNAL_URL).toBe('https://auth.example')
     expect(env.AUTH_API_EXTERNAL_URL).toBeUndefined()
   })
 
-  it('keeps the settings of the other services to themselves', () => {
+  it('leaves out the settings of other services', () => {
     expect(environmentFor('inventory', { AUTH_JWT_SECRET: 'x', PAYMENTS_PEPPER: 'y', HOME: '/home' })).toMatchObject({
       HOME: '/home',
     })

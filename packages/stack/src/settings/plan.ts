@@ -5,25 +5,25 @@ import { type Environment, portFrom } from './environment.ts'
 import { addressOf, type ServiceAddress } from './service-environment.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
-/** Everything that a start does, decided before anything is done. */
+/** Everything that a start does, decided before it does anything. */
 export interface StackPlan {
-  /** The checkout: working directory of the services. */
+  /** The checkout, which is the working directory of the services. */
   readonly root: string
-  /** Text that the command line of the stack itself holds. */
+  /** A text in the command line of the stack itself. */
   readonly program: string
   readonly dataDirectory: string
-  /** Where PostgreSQL is kept when its user cannot reach the checkout. */
+  /** Where PostgreSQL is kept if its user cannot reach the checkout. */
   readonly stateDirectory: string
-  /** Pid files. */
+  /** The folder of the pid files. */
   readonly runDirectory: string
   readonly logDirectory: string
-  /** What the user has set. */
+  /** The settings of the user. */
   readonly env: Environment
-  /** Port of the embedded PostgreSQL; undefined when every service has a database of the user's. */
+  /** Port of the embedded PostgreSQL. Undefined when the user has set a database for every service. */
   readonly databasePort: number | undefined
   readonly smtpPort: number
   readonly webPort: number
-  /** True when a service that is started sends mail. */
+  /** Whether one of the services sends mail. */
   readonly hasMail: boolean
   readonly services: readonly ServicePlan[]
   /** All ports that must be free. */
@@ -36,21 +36,21 @@ export interface ServicePlan {
   readonly address: ServiceAddress
   /** Absolute path of its program. */
   readonly entry: string
-  /** True when it is to start anew whenever one of its files changes. */
+  /** Whether to restart it whenever one of its files changes. */
   readonly isWatched: boolean
 }
 
-/** What was asked for. */
+/** The options of a start. */
 export interface PlanRequest {
   readonly root: string
   readonly program: string
   readonly env: Environment
-  /** Names of services; empty for all. */
+  /** Names of services. Empty: all of them. */
   readonly names: readonly string[]
   readonly isWatched: boolean
 }
 
-/** @throws {StackFailure} when a name or a setting makes no sense. */
+/** Plans a start. @throws {StackFailure} when a name or a setting is not valid */
 export function planStack({ root, program, env, names, isWatched }: PlanRequest): StackPlan {
   const chosen = choose(names).map((definition) => ({
     definition,
@@ -68,7 +68,7 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     runDirectory: join(dataDirectory, 'run'),
     logDirectory: join(dataDirectory, 'logs'),
     env,
-    // Below the ports that the system gives to outgoing connections: one of those may be closing there for a minute.
+    // Below the ports that the system uses for outgoing connections: such a port may be closing for a minute.
     databasePort: env.DATABASE_URL || hasOwnDatabases ? undefined : portFrom(env, 'TRESTLE_DATABASE_PORT', 15_432),
     smtpPort: portFrom(env, 'MAIL_SMTP_PORT', 1025),
     webPort: portFrom(env, 'MAIL_WEB_PORT', 8025),

@@ -11,7 +11,7 @@ const bytes = (fill: number) => () => Buffer.alloc(32, fill)
 const newFile = () => join(newFolder(), 'secrets.env')
 
 describe('loadSecrets', () => {
-  it('makes every secret, and a file that only its owner reads', () => {
+  it('makes every secret, in a file that only its owner may read', () => {
     const file = newFile()
     const secrets = loadSecrets(file, bytes(1))
     expect(secrets).toEqual({
@@ -25,7 +25,7 @@ describe('loadSecrets', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('gives the same secrets at every later start', () => {
+  it('returns the same secrets at every later start', () => {
     const file = newFile()
     const first = loadSecrets(file)
     const text = readFileSync(file, 'utf8')
@@ -34,7 +34,7 @@ describe('loadSecrets', () => {
     expect(new Set(Object.values(first)).size).toBe(6)
   })
 
-  it('makes a key whose signatures others can verify, and reads it back', () => {
+  it('makes a signing key that others can verify, and reads it back', () => {
     const file = newFile()
     const { AUTH_JWT_KEYS: text } = loadSecrets(file)
     expect(loadSecrets(file).AUTH_JWT_KEYS).toBe(text)
@@ -47,7 +47,7 @@ describe('loadSecrets', () => {
     )
   })
 
-  it('adds what an older file lacks, and takes away the rights of others', () => {
+  it('adds missing secrets to an older file, and removes the rights of others', () => {
     const file = newFile()
     writeFileSync(file, 'AUTH_JWT_SECRET=kept\nOTHER=also kept\n', { mode: 0o644 })
     expect(loadSecrets(file, bytes(2)).AUTH_JWT_SECRET).toBe('kept')

@@ -4,19 +4,19 @@ import { parseEnv } from 'node:util'
 
 const KEY_BYTES = 32
 
-/** Every secret that the stack makes for development, and how. */
+/** The secrets that the stack makes for development. */
 const makers = {
-  /** HS256 key of tokens of services; of access tokens too where the database has no other key. */
+  /** HS256 key of the tokens of services, and of access tokens while the database has no other key. */
   AUTH_JWT_SECRET: (bytes: Buffer) => bytes.toString('base64url'),
-  /** ES256 key of the access tokens: other services verify it with the public key that is published. */
+  /** ES256 key of access tokens. Other services verify them by the published public key. */
   AUTH_JWT_KEYS: makeSigningKey,
-  /** Seals what the auth service keeps, for example signing keys. */
+  /** Seals what the auth service stores, for example signing keys. */
   AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: (bytes: Buffer) => bytes.toString('base64url'),
-  /** Key of the MACs by which app keys are found. */
+  /** Key of the MACs by which API keys are found. */
   PAYMENTS_PEPPER: (bytes: Buffer) => bytes.toString('base64'),
-  /** Seals card numbers; `id:base64`, the first seals, all open. */
+  /** Seals card numbers: `id:base64`. The first key seals, all of them open. */
   PAYMENTS_VAULT_KEYS: (bytes: Buffer) => `1:${bytes.toString('base64')}`,
-  /** Of the embedded PostgreSQL. */
+  /** Password of the embedded PostgreSQL. */
   TRESTLE_DATABASE_PASSWORD: (bytes: Buffer) => bytes.toString('base64url'),
 }
 
@@ -24,10 +24,10 @@ const makers = {
 export type Secrets = Readonly<Record<keyof typeof makers, string>>
 
 /**
- * The secrets of the file, which is made at the first start and from then on only added to: data written under them
- * must stay readable. Readable by its owner alone.
+ * Reads the secrets of the file. The first start makes the file. Later starts only add to it, so that stored data can still be
+ * read. Only its owner may read the file.
  *
- * @param random gives 32 random bytes, new ones at each call.
+ * @param random returns 32 new random bytes at each call
  */
 export function loadSecrets(file: string, random: () => Buffer = () => randomBytes(KEY_BYTES)): Secrets {
   const text = existsSync(file) ? readFileSync(file, 'utf8') : header
@@ -47,7 +47,7 @@ export function loadSecrets(file: string, random: () => Buffer = () => randomByt
   return secrets
 }
 
-/** A list of one private JWK, as the auth service takes it. */
+/** A list with one private JWK, in the form that the auth service reads. */
 function makeSigningKey(bytes: Buffer): string {
   const pair = createECDH('prime256v1')
   pair.setPrivateKey(bytes)
@@ -59,7 +59,7 @@ function makeSigningKey(bytes: Buffer): string {
   return JSON.stringify([{ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', key_ops: ['sign'], kid, x, y, d }])
 }
 
-/** JSON has double quotes of its own. */
+/** JSON contains double quotes. */
 function writeLine([name, value]: readonly [string, string]): string {
   const quote = value.includes('"') ? "'" : '"'
   return `${name}=${quote}${value}${quote}\n`
@@ -69,7 +69,7 @@ const header = `# Secrets of this checkout's development stack, made by its firs
 # Keep the file as long as the data beside it. Deployments have secrets of their own.
 `
 
-/** In one step: a start that is cut short leaves the old file or the new one, never half of it. */
+/** Writes the file in one step: an interrupted start leaves the old file or the new one. */
 function replaceFile(file: string, text: string): void {
   writeFileSync(`${file}.new`, text, { mode: 0o600, flush: true })
   renameSync(`${file}.new`, file)

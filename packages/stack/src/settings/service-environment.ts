@@ -4,35 +4,41 @@ import { type Environment, portFrom } from './environment.ts'
 import type { Secrets } from './secrets-file.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
-/** Threads of Node's pool beyond the cores: those that wait for files and names need none. */
+/** Threads of Node's pool in addition to the cores, for work that waits for files and names. */
 const EXTRA_THREADS = 4
-/** Node would let the young heap grow to 128 MiB. With this bound a loaded service is a third smaller, and as fast. */
+/**
+ * Node would let the young generation of the heap grow to 128 MiB. With this limit a busy service takes a third less memory,
+ * and is as fast.
+ */
 const NODE_OPTIONS = '--max-semi-space-size=8'
-/** Of glibc: buffers from 64 KiB go back to the system as soon as they are free. Else what a burst has taken stays taken. */
+/**
+ * A setting of glibc: buffers of 64 KiB and more return to the system when they are free. Otherwise the memory of a burst is
+ * kept.
+ */
 const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '131072', MALLOC_ARENA_MAX: '2' }
-/** Settings that services also read without their prefix, beside PORT and DATABASE_URL. */
+/** Settings that services also read without their prefix, besides PORT and DATABASE_URL. */
 const unprefixed = ['API_EXTERNAL_URL', 'OTEL_EXPORTER_PROMETHEUS_HOST']
 const LOOPBACK = '127.0.0.1'
 
-/** Where a service answers. */
+/** Where a service listens. */
 export interface ServiceAddress {
   readonly host: string
   readonly port: number
   readonly url: string
-  /** Undefined when the user has switched the metrics off, or has them pushed. */
+  /** Undefined when metrics are off or pushed. */
   readonly metrics: { readonly host: string; readonly port: number; readonly setting: string } | undefined
 }
 
-/** What all services get beside their own defaults. */
+/** What all services get besides their own defaults. */
 export interface SharedSettings {
   readonly databaseUrl: string
   readonly secrets: Secrets
   readonly smtpPort: number
-  /** Folder of Node's compile cache. */
+  /** The folder of Node's compile cache. */
   readonly compileCache: string
 }
 
-/** Where the service will answer, from the user's settings and the defaults. */
+/** The addresses of a service, from the settings of the user and the defaults. */
 export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
   const { portSetting, portAlias = portSetting } = service
   const port = portFrom(env, env[portSetting] ? portSetting : portAlias, service.port)
@@ -53,8 +59,8 @@ export function addressOf(service: ServiceDefinition, env: Environment): Service
 }
 
 /**
- * The environment of a service: the stack's development defaults, over them what the user has set. Settings of the
- * other services are left out, so none sees another's secrets.
+ * The environment of a service: the development defaults of the stack, and the settings of the user, which win. The settings of
+ * other services are left out, so that no service gets the secrets of another.
  */
 export function environmentOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const foreign = services.filter(({ prefix }) => prefix !== service.prefix).map(({ prefix }) => prefix)
@@ -62,7 +68,7 @@ export function environmentOf(service: ServiceDefinition, env: Environment, shar
   return { ...defaultsOf(service, env, shared), ...Object.fromEntries(own) }
 }
 
-/** The settings that the stack gives where the user has set nothing. */
+/** The settings that the stack adds where the user has set nothing. */
 function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const { url, port } = addressOf(service, env)
   const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
@@ -81,7 +87,7 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
     [metricsPort]: String(service.metricsPort),
     ...service.defaults({ url, secrets: shared.secrets, smtpPort: shared.smtpPort }),
   }
-  // A prefixed default would beat the name without prefix, by which the user has set the same.
+  // A default with the prefix would win over the name without prefix that the user has set.
   const beaten = unprefixed.filter((name) => env[name]).map((name) => `${service.prefix}${name}`)
   return Object.fromEntries(Object.entries(defaults).filter(([name]) => !beaten.includes(name)))
 }
@@ -96,8 +102,8 @@ function metricsSettings({ prefix }: ServiceDefinition) {
 }
 
 /**
- * Writes the settings of a service for its other commands, as in `pnpm auth -c .data/auth.env migrate status`. Holds
- * secrets: readable by its owner alone.
+ * Writes the settings of a service for its other commands, as in `pnpm auth -c .data/auth.env migrate status`. The file has
+ * secrets: only its owner may read it.
  */
 export function writeEnvFile(file: string, env: Environment, isWanted: (name: string) => boolean): void {
   const lines = Object.entries(env)
@@ -106,7 +112,7 @@ export function writeEnvFile(file: string, env: Environment, isWanted: (name: st
   writeFileSync(file, `# Written by npm start at every start.\n${lines.join('')}`, { mode: 0o600 })
 }
 
-/** Single quotes are literal. Text that holds one, or a line break, goes in double quotes. */
+/** Single quotes keep text as it is. A text with a single quote or a line break gets double quotes. */
 function quote(value: string): string {
   if (!/['\n]/.test(value)) return `'${value}'`
   return `"${value.replaceAll('\n', '\\n')}"`

@@ -3,7 +3,7 @@ import type { Secrets } from './secrets-file.ts'
 
 /** What the development defaults of a service depend on. */
 export interface ServiceContext {
-  /** The service's own address as a browser on this machine sees it, without a trailing slash. */
+  /** The address of the service for a browser on this machine, without a trailing slash. */
   readonly url: string
   readonly secrets: Secrets
   /** Port of the mail catcher's SMTP listener on 127.0.0.1. */
@@ -13,18 +13,18 @@ export interface ServiceContext {
 /** A service as the stack runs it. */
 export interface ServiceDefinition {
   readonly name: string
-  /** Of its settings, for example `AUTH_`. */
+  /** The prefix of its settings, for example `AUTH_`. */
   readonly prefix: string
   readonly portSetting: string
-  /** Another name of it. */
+  /** Another name of this setting. */
   readonly portAlias?: string
   readonly port: number
   readonly hostSetting: string
   readonly metricsPort: number
-  /** A database of its own, where that is wanted; otherwise DATABASE_URL. */
+  /** The setting for a database of its own. Without it the service uses DATABASE_URL. */
   readonly databaseSetting: string
   readonly sendsMail: boolean
-  /** What it needs beyond what all services get. The user's own settings win. */
+  /** Its defaults in addition to those of all services. Settings of the user win. */
   readonly defaults: (context: ServiceContext) => Environment
 }
 

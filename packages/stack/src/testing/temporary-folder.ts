@@ -5,14 +5,14 @@ import { afterAll } from 'vitest'
 
 const made: string[] = []
 
-/** Removes the folders of a test file at its end. To be called once, at its top. */
+/** Removes the folders of a test file at its end. Call it once, at the top. */
 export function removeFoldersAtEnd(): void {
   afterAll(() => {
     for (const folder of made.splice(0)) rmSync(folder, { recursive: true, force: true })
   })
 }
 
-/** A new folder that others may pass through: PostgreSQL runs as another user when the tests run as root. */
+/** Makes a folder that other users may enter: PostgreSQL runs as another user when the tests run as root. */
 export function newFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trestle-stack-')))
   chmodSync(folder, 0o755)
