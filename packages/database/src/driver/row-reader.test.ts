@@ -15,16 +15,19 @@ describe('rowReader', () => {
   })
 
   // ASVS 1.3.2
-  it.each(['a "b" \\\' \n `', '', 'constructor', '__proto__', '\u2028', '0'])('accepts a column with the name %j', (name) => {
-    const row = rowReader([column(name, TEXT), column('next', TEXT)], parserOf)(['x', 'y'])
-    expect(Object.entries(row).toSorted()).toEqual(
-      [
-        [name, 'x'],
-        ['next', 'y'],
-      ].toSorted(),
-    )
-    expect(Object.getPrototypeOf(row)).toBe(Object.prototype)
-  })
+  it.each(['a "b" \\\' \n `', '', 'constructor', '__proto__', '\u2028', '0'])(
+    'accepts a column with the name %j',
+    (name) => {
+      const row = rowReader([column(name, TEXT), column('next', TEXT)], parserOf)(['x', 'y'])
+      expect(Object.entries(row).toSorted()).toEqual(
+        [
+          [name, 'x'],
+          ['next', 'y'],
+        ].toSorted(),
+      )
+      expect(Object.getPrototypeOf(row)).toBe(Object.prototype)
+    },
+  )
 
   it('makes an empty row of no columns, and keeps the last of two columns of one name', () => {
     expect(rowReader([], parserOf)([])).toEqual({})
