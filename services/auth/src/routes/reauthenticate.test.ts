@@ -110,7 +110,7 @@ describe('GET /reauthenticate', () => {
     }
   })
 
-  it('405: HEAD sends nothing', async () => {
+  it('405: refuses HEAD, which sends nothing', async () => {
     const { headers } = await createSignedIn(test)
     expect((await test.app.inject({ method: 'HEAD', url: '/reauthenticate', headers })).statusCode).toBe(405)
   })
