@@ -61,7 +61,7 @@ describe('parseJson', () => {
     expect(() => parseJson('{"password": "secret" oops}')).toThrow(/^(?!.*secret)/s)
   })
 
-  it('parses every other object as JSON.parse does', () => {
+  it('reads every other object as JSON.parse does', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.jsonValue({ maxDepth: 5 })), (value) => {
         const text = JSON.stringify(value)

@@ -53,7 +53,7 @@ const logIn = (payload: object) => test.post('/token?grant_type=password', paylo
 const refresh = (refresh_token: unknown) => test.post('/token?grant_type=refresh_token', { refresh_token })
 
 describe('CUSTOM_ACCESS_TOKEN', () => {
-  it('writes the claims of every token, and knows how the client got it', async () => {
+  it('writes the claims of every token, and knows how it was come by', async () => {
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), plan: 'gold' } }) })
     const person = await createSignedIn(test)
     const session = (await refresh(person.refreshToken)).json()
@@ -70,7 +70,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     })
   })
 
-  it('may let a token expire earlier, and the client learns when to refresh it', async () => {
+  it('may end a token earlier, and the client is told when to refresh it', async () => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), exp: Object(claims).iat + 60 } }) })
     const { access_token, expires_in, expires_at } = (await logIn({ email, password })).json()
@@ -95,7 +95,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   })
 
   // ASVS 2.3.3, 16.5.3
-  it('leaves no session of a sign-in that it refuses', async () => {
+  it('leaves no session behind of a sign-in that it refuses', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
     const { statusCode, body } = await logIn({ email, password })
@@ -141,7 +141,7 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
 })
 
 describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
-  it('is told right and wrong passwords of known users only', async () => {
+  it('hears of right and wrong passwords of known users alone', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     await logIn({ email, password })
     await logIn({ email, password: 'wrong' })
@@ -171,7 +171,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     expect(await countCodes()).toBe(0)
   })
 
-  it('is told the current password that a new one needs, and may refuse it', async () => {
+  it('hears of the current password that a new one needs, and may refuse that', async () => {
     const { user, password: current_password, headers } = await createSignedIn(test)
     const change = async (payload: object) => {
       const wanted = { password: 'another horse', ...payload }
@@ -195,7 +195,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
 })
 
 describe('MFA_VERIFICATION_ATTEMPT', () => {
-  it('is told right and wrong answers', async () => {
+  it('hears of right and wrong answers', async () => {
     const { user, headers } = await createSignedIn(test)
     const app = await enrollApp(test, headers)
     await answerChallenge(test, headers, { factorId: app.factorId, code: 'x' })
@@ -253,7 +253,7 @@ describe('BEFORE_USER_CREATED', () => {
     expect(test.recipients()).not.toContain(email)
   })
 
-  it('is told the user and the address', async () => {
+  it('is told who it would be, and from where', async () => {
     const payload = { email: 'new@example.com', password: 'correct horse', data: { plan: 'gold' } }
     await test.post('/signup', payload, { 'x-forwarded-for': '203.0.113.7' })
     expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload).toMatchObject({
@@ -269,7 +269,7 @@ describe('BEFORE_USER_CREATED', () => {
     })
   })
 
-  it('is asked for taken addresses too, so that the answer of a sign-up reveals nothing', async () => {
+  it('is asked for taken addresses too: the answer of a signup still tells nothing', async () => {
     const { email } = await createSignedUp(test.deps)
     answers(refuse('BEFORE_USER_CREATED'))
     expect((await test.post('/signup', { email, password: 'correct horse' })).json()).toEqual(whatHookSays)

@@ -1,7 +1,7 @@
 import type { AuthDeps } from '../src/deps.ts'
 import { insertIdentity } from '../src/identities/identity-repository.ts'
 import type { User } from '../src/users/user.ts'
-import { insertUser } from '../src/users/user-repository.ts'
+import { insertUser } from '../src/users/user-change-repository.ts'
 
 /** A person who has signed up and confirmed. */
 export interface SignedUp {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 
 /** An entry of the audit log as clients see it (reference: Audit log). */
 export const auditEntryViewSchema = z.object({

@@ -51,7 +51,7 @@ async function migrate(...words: string[]) {
 }
 
 describe('auth migrate and auth doctor', () => {
-  it('print what is pending, apply it once, and find nothing wrong afterwards', async () => {
+  it('say what is pending, apply it once, and find nothing wrong after', async () => {
     const before = await examine()
     expect(before.isHealthy).toBe(false)
     expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: 0001-create-uuid-v7, /))
@@ -111,7 +111,7 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
-  it('check no server and no gateway where hooks send the messages', async () => {
+  it('ask for no server and no gateway where hooks send the messages', async () => {
     const hook = (name: string) => ({
       [`AUTH_HOOK_${name}_ENABLED`]: 'true',
       [`AUTH_HOOK_${name}_URI`]: 'https://hooks.example.com',
@@ -134,7 +134,7 @@ describe('auth migrate and auth doctor', () => {
     expect(lines).toContain('wrong migrations: role "auth_nobody" does not exist; run: auth migrate')
   })
 
-  it('roll the last migration back', async () => {
+  it('take the last migration back', async () => {
     const last = (await migrate('status'))
       .findLast((line) => line.startsWith('applied '))
       ?.split(' ')

@@ -52,7 +52,7 @@ describe.each(['compatible', 'strict'])('plain HTTP to another machine, AUTH_PRO
     expect(on('http://localhost:8080/x')).toEqual([])
   })
 
-  it('is not warned of where it is not used', () => {
+  it('is no warning for what is not used', () => {
     expect(
       warnings({ AUTH_SECURITY_CAPTCHA_URL: 'http://10.0.0.5/', AUTH_SMS_TWILIO_API_URL: 'http://10.0.0.5/' }),
     ).toEqual([])

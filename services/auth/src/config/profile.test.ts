@@ -24,7 +24,7 @@ const problems = (env: Record<string, string>): readonly string[] => {
 }
 
 describe('AUTH_PROFILE=strict', () => {
-  it('changes defaults, and rules without a setting', () => {
+  it('changes defaults, and what no setting switches', () => {
     const { config } = loadAuthConfig(STRICT)
     expect(config.sessions).toMatchObject({
       reuseIntervalMs: 0,
@@ -55,7 +55,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect([...policy.common].every((password) => password === password.toLowerCase())).toBe(true)
   })
 
-  it('accepts stricter settings, and settings within its bounds', () => {
+  it('takes what is tighter, or within its bounds', () => {
     const { config } = loadAuthConfig({
       ...STRICT,
       AUTH_PASSWORD_MIN_LENGTH: '8',
@@ -153,7 +153,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect(warnings({}).filter((line) => line.includes('SMTP'))).toEqual([])
   })
 
-  it('refuses unknown settings, of which the compatible profile only warns', () => {
+  it('refuses settings that nobody reads, of which the compatible profile only warns', () => {
     const misspelt = 'AUTH_JWT_EXPP is not a setting of this service; the nearest name is AUTH_JWT_EXP'
     expect(problems({ ...STRICT, AUTH_JWT_EXPP: '60' })).toEqual([misspelt])
     expect(loadAuthConfig({ ...REQUIRED, AUTH_JWT_EXPP: '60' }).warnings).toContain(misspelt)

@@ -1,4 +1,4 @@
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 
 /** A challenge of a second factor. */
 export interface Challenge {

@@ -1,4 +1,4 @@
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 
 export type FactorType = 'totp' | 'phone' | 'webauthn' | 'recovery_code'
 

@@ -4,7 +4,7 @@ import { matchesChallenge, parsePkce } from './pkce.ts'
 const challenge = 'a'.repeat(43)
 
 describe('parsePkce', () => {
-  it('accepts only S256 where PKCE is required, and a request without a challenge', () => {
+  it('takes S256 alone where PKCE is required, and no pair still', () => {
     const pair = { code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' }
     expect(parsePkce(pair, 'required')).toEqual({ challenge: 'x'.repeat(43), method: 's256' })
     expect(() => parsePkce({ ...pair, code_challenge_method: 'plain' }, 'required')).toThrow('plain')

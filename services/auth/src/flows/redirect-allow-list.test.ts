@@ -236,7 +236,7 @@ describe('resolveRedirect', () => {
     expect(resolve()).toEqual({ redirectTo: 'https://app.example.com/start', refused: undefined })
   })
 
-  it('reports the first refused candidate, but never a Referer', () => {
+  it('tells of the first that was refused, unless nobody has asked for it', () => {
     const refused = { source: 'header', rule: 'not-listed', host: 'evil.test:8080' }
     expect(resolve('https://evil.test:8080/x?token=1', 'javascript:x', 'https://app.example.com/b')).toEqual({
       redirectTo: 'https://app.example.com/b',

@@ -27,7 +27,7 @@ async function follow(trick: string) {
 }
 
 describe('GET /verify with a trick as redirect_to', () => {
-  it('has at least a hundred tricks', () => {
+  it('has some hundred to try', () => {
     expect(REDIRECT_TRICKS.length).toBeGreaterThan(300)
   })
 
@@ -64,7 +64,7 @@ describe('GET /verify with a trick as redirect_to', () => {
     },
   )
 
-  it('303: names in answer and log the rule that refuses a redirect', async () => {
+  it('303: answer and log name the rule that refuses', async () => {
     expect((await follow('https://evil.test:8443/?token=secret')).refused).toBe('not-listed; source=query')
     expect(logFields).toEqual({
       remote_addr: '127.0.0.1',

@@ -29,7 +29,7 @@ describe('failureRedirect', () => {
     expect(failureRedirect('http://h', { ...failure, status: 422 }, 'implicit')).toBe(`http://h/#${fragment}&sb=`)
   })
 
-  it('puts the error into the query too in a PKCE flow, and replaces parameters of the same name', () => {
+  it('tells the query too in a PKCE flow, in place of what it had', () => {
     expect(failureRedirect('http://h/?error=old&x=1', failure, 'pkce')).toBe(
       `http://h/?x=1&error=access_denied&${fragment}#error=access_denied&${fragment}&sb=`,
     )

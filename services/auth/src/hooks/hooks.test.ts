@@ -31,7 +31,7 @@ const answerWith = (...answers: readonly (StubAnswer | undefined)[]) => {
 }
 
 describe('createHooks', () => {
-  it('sends a signed message, and returns the answer', async () => {
+  it('sends a signed message, and gives what is answered', async () => {
     answerWith({ body: { so: 'be it' } })
     expect(await call()).toEqual({ so: 'be it' })
     expect(stub.calls.at(-1)).toMatchObject({ name: 'BEFORE_USER_CREATED', payload: { some: 'thing' } })
@@ -43,7 +43,7 @@ describe('createHooks', () => {
     expect(await call()).toEqual({})
   })
 
-  it('tries three times, under one id', async () => {
+  it('comes again three times under one id', async () => {
     const before = stub.calls.length
     answerWith({ status: 503, body: '' }, { status: 429, body: '' }, { body: { at: 'last' } })
     expect(await call()).toEqual({ at: 'last' })
@@ -89,7 +89,7 @@ describe('createHooks', () => {
     await expect(call()).rejects.toMatchObject(error)
   })
 
-  it('waits five seconds at most', async () => {
+  it('waits for five seconds', async () => {
     answerWith(undefined)
     await expect(call()).rejects.toMatchObject({ status: 422, code: 'hook_timeout' })
   }, 10_000)

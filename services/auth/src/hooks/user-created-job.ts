@@ -3,7 +3,7 @@ import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { findOwner } from '../users/user-profile-repository.ts'
+import { findProfileById } from '../users/profile-repository.ts'
 import { toUserView } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
@@ -62,7 +62,7 @@ export async function workOnUsersCreated(deps: WorkDeps): Promise<void> {
 }
 
 async function callHook({ db, hooks, now }: Omit<WorkDeps, 'jobs'>, { userId, ip }: UserCreated): Promise<Outcome> {
-  const profile = hooks.isOn('AFTER_USER_CREATED') ? await findOwner(db, userId) : undefined
+  const profile = hooks.isOn('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {
     metadata: { uuid: randomUUID(), time: now().toISOString(), name: 'after-user-created', ip_address: ip },

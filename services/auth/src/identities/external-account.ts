@@ -1,6 +1,6 @@
+import { emailProblem, normaliseEmail } from '../identifier.ts'
 import type { AnyConfiguredProvider } from '../providers/configured-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../providers/provider.ts'
-import { emailProblem, normaliseEmail } from '../users/email-address.ts'
 
 /** An address that an external account has, normalised. */
 export interface ExternalEmail {

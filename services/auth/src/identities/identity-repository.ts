@@ -1,7 +1,7 @@
 import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { AuthDatabase, IdentitiesTable } from '../database.ts'
-import { NO_TIME, toMetadata } from '../users/stored-values.ts'
-import type { Identity } from './identity.ts'
+import { NO_TIME } from '../timestamp.ts'
+import { type Identity, toMetadata } from './identity.ts'
 
 type Database = Kysely<AuthDatabase>
 

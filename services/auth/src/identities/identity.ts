@@ -1,4 +1,4 @@
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 
 /** A way to sign in that belongs to a user. */
 export interface Identity {
@@ -46,4 +46,31 @@ export function ownIdentityData(
     email_verified: false,
     phone_verified: false,
   }
+}
+
+/** The metadata of a column. Empty when it holds no object, as supabase/auth reads it. */
+export function toMetadata(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+/**
+ * The identities whose email a user could adopt after their own email went with an identity, oldest first. Undefined when the
+ * user's email still belongs to an identity, or when the user has none. `isVerified` tells whether an email may be adopted.
+ * @param identities the remaining ones, oldest first
+ */
+export function emailCandidates(
+  email: string | null,
+  identities: readonly Identity[],
+): readonly (Identity & { readonly email: string })[] | undefined {
+  if (email === null || identities.some((identity) => identity.email === email)) return undefined
+  return identities.filter(hasEmail)
+}
+
+/** Whether this service or the provider has verified an identity's email. */
+export function isVerified({ data }: Identity): boolean {
+  return data.email_verified === true
+}
+
+function hasEmail(identity: Identity): identity is Identity & { readonly email: string } {
+  return identity.email !== null && identity.email !== ''
 }

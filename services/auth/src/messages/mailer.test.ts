@@ -49,7 +49,7 @@ const mail = {
 } as const
 
 describe('send', () => {
-  it('sends HTML and text, with the subject and the headers of the settings', async () => {
+  it('sends both parts, the subject of the setting and its own headers', async () => {
     const { mailer } = open({
       AUTH_SMTP_SENDER_NAME: 'Trestle, "Auth"',
       AUTH_MAILER_SUBJECTS_REAUTHENTICATION: '{{ .Token }} for {{ .Data.name }}',
@@ -70,7 +70,7 @@ describe('send', () => {
     ])
   })
 
-  it('throws when the server refuses a mail, so that the job is tried again', async () => {
+  it('throws what the server refuses, so that the job comes again', async () => {
     const { mailer } = open()
     sink.refuse = true
     await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP EMESSAGE 451$/)
@@ -78,7 +78,7 @@ describe('send', () => {
   })
 
   // ASVS 12.3.1
-  it('sends no mail to a server without TLS, where TLS is required', async () => {
+  it('gives no mail to a server that offers no TLS, where TLS is required', async () => {
     const { mailer } = open({ AUTH_SMTP_REQUIRE_TLS: 'true', AUTH_SMTP_USER: 'ada', AUTH_SMTP_PASS: 's3cret' })
     const before = sink.mails.length
     await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP ETLS/)
@@ -94,7 +94,7 @@ describe('send', () => {
 })
 
 describe('sendQueuedMail', () => {
-  it('gives a mail up whose link has expired', async () => {
+  it('gives up a mail whose link is dead', async () => {
     const { mailer } = open({ AUTH_SMTP_PORT: '1' })
     const job = { ...mail, userId: mail.messageId, expiresAt: now.toISOString() }
     await expect(sendQueuedMail({ logger, send: mailer.send, now: () => now }, job)).rejects.toThrow(Hopeless)
@@ -135,7 +135,7 @@ describe('createTemplateLoader', () => {
     expect(await loader.body('RECOVERY', now)).toEqual(parseTemplate(DEFAULT_TEXTS.RECOVERY.body))
   })
 
-  it('fetches a template once for concurrent mails', async () => {
+  it('asks once for many mails', async () => {
     template = { status: 200, body: '<p>once</p>' }
     const { loader } = open({ AUTH_MAILER_TEMPLATES_RECOVERY: '/once.html' })
     const bodies = await Promise.all(Array.from({ length: 8 }, () => loader.body('RECOVERY', now)))
@@ -160,11 +160,11 @@ describe('htmlToText', () => {
     expect(htmlToText(html)).toBe(text)
   })
 
-  it('leaves out elements that are nested more than a hundred deep', () => {
+  it('leaves out what elements hold that are nested more than a hundred deep', () => {
     expect(htmlToText(`<p>one</p>${'<div>'.repeat(101)}two`)).toBe('one\n…')
   })
 
-  it('leaves out all after 100,000 characters', () => {
+  it('leaves out what stands beyond 100,000 characters', () => {
     expect(htmlToText(`one${' '.repeat(100_000)}two`)).toBe('one')
   })
 })

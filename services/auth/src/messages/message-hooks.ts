@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { hookRejected } from '../hook-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { findOwner } from '../users/user-profile-repository.ts'
+import { findProfileById } from '../users/profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'
 import type { Sms } from './gateway-protocol.ts'
 import type { Mail } from './mailer.ts'
@@ -62,7 +62,7 @@ export async function sendSmsByHook(deps: Deps, { to, text, code, channel, userI
 }
 
 async function viewOwner({ db }: Deps, userId: string): Promise<UserView | undefined> {
-  const profile = await findOwner(db, userId)
+  const profile = await findProfileById(db, userId)
   return profile && toUserView(profile.user, profile.identities, profile.factors)
 }
 

@@ -141,7 +141,7 @@ describe('what a gateway answers', () => {
     expect(error).toMatchObject({ message })
   })
 
-  it('keeps phone, text and code out of errors, and errors short', async () => {
+  it('keeps phone, text and code out of errors, and their words short', async () => {
     answer = { status: 400, body: { code: 1, message: 'x'.repeat(500) } }
     const error = await send('twilio').catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ reason: 'x'.repeat(200) })

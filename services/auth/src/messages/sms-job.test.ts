@@ -6,7 +6,7 @@ import { openMailApp } from '../../test/mail-app.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
 import type { AuthDatabase } from '../database.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { insertUser } from '../users/user-change-repository.ts'
 import { takeSms } from './sms-allowance.ts'
 import { issueSmsCode } from './sms-code.ts'
 import { type HeldSms, holdSms, queueSms, type SmsJob, sendHeldSms } from './sms-job.ts'
@@ -53,7 +53,7 @@ const lastState = async () => (await states()).at(-1)
 const makeDue = () => sql`UPDATE auth_jobs.job SET start_after = now() WHERE state IN ('created', 'retry')`.execute(db)
 
 describe('queueSms', () => {
-  it('sends the stored code, and keeps code and phone out of the queue', async () => {
+  it('sends the code that was stored, and keeps it and the phone out of the queue', async () => {
     const phone = nextPhone()
     await queue(phone)
     const { text, code } = await sms.read(phone)
@@ -70,7 +70,7 @@ describe('queueSms', () => {
     expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${phone}|${code}`))
   })
 
-  it('is tried again after an outage of the gateway', async () => {
+  it('comes again after a gateway that was away', async () => {
     sms.answer = { status: 503, body: '' }
     const phone = nextPhone()
     await queue(phone)
@@ -81,7 +81,7 @@ describe('queueSms', () => {
     expect(sentTo(phone)).toHaveLength(2)
   })
 
-  it('gives an SMS up whose code has expired', async () => {
+  it('gives up an SMS whose code is dead', async () => {
     const phone = nextPhone()
     await issue(phone, async (trx, job) => {
       if (job) await queueSms(trx, deps, { ...job, expiresAt: clock.now().toISOString() })
@@ -92,7 +92,7 @@ describe('queueSms', () => {
 })
 
 describe('sendHeldSms', () => {
-  it('sends at once, and the queue sends nothing more', async () => {
+  it('sends at once, and the queue does not send again', async () => {
     const phone = nextPhone()
     await sendHeldSms(deps, await hold(phone))
     await expect.poll(lastState).toBe('completed')
@@ -100,7 +100,7 @@ describe('sendHeldSms', () => {
     expect(sentTo(phone)).toHaveLength(1)
   })
 
-  it('422: reports a refusal of the gateway, and ends the job', async () => {
+  it('422: refuses what the gateway refuses, and ends the job', async () => {
     sms.answer = { status: 400, body: { code: 21211, message: 'not a valid number' } }
     const phone = nextPhone()
     await expect(sendHeldSms(deps, await hold(phone))).rejects.toMatchObject({
@@ -143,7 +143,7 @@ describe('sendHeldSms', () => {
 })
 
 describe('a phone of SMS_TEST_OTP', () => {
-  it('has its fixed code, and is sent and counted nothing', async () => {
+  it('has the fixed code, and nothing is sent or counted', async () => {
     const phone = '15005550001'
     expect(await issue(phone, async (_trx, job) => job)).toBeUndefined()
     const row = await db
@@ -155,7 +155,7 @@ describe('a phone of SMS_TEST_OTP', () => {
     for (let i = 0; i < 3; i += 1) await takeSms({ ...deps, sms: undefined }, phone, undefined)
   })
 
-  it('is a phone like any other after SMS_TEST_OTP_VALID_UNTIL', async () => {
+  it('is a phone like any other afterwards', async () => {
     const late = { ...deps, now: () => new Date('2030-01-01T00:00:00Z') }
     await takeSms(late, '15005550001', undefined)
     await expect(takeSms(late, '15005550001', undefined)).rejects.toMatchObject({ code: 'over_sms_send_rate_limit' })

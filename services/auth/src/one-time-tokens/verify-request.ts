@@ -1,7 +1,5 @@
 import { badEmailAtVerify, validationFailed } from '../errors.ts'
-import { emailProblem, normaliseEmail } from '../users/email-address.ts'
-import { requirePhone } from '../users/require-identifier.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
+import { emailProblem, normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
 
 /** The body of POST /verify, or the query of GET /verify. */

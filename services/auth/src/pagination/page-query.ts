@@ -1,5 +1,5 @@
 import { validationFailed } from '../errors.ts'
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 
 /** A place in a list that is ordered by creation: right after this row. */
 export interface Cursor {

@@ -80,7 +80,7 @@ describe('verifyCaptcha', () => {
     expect(provider.requests).toHaveLength(asked)
   })
 
-  it('waits no longer than SECURITY_CAPTCHA_TIMEOUT', async () => {
+  it('does not wait longer than SECURITY_CAPTCHA_TIMEOUT', async () => {
     answer = undefined
     await expect(verify('a token', { AUTH_SECURITY_CAPTCHA_TIMEOUT: '50ms' })).rejects.toMatchObject(broken)
   })

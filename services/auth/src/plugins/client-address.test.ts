@@ -79,7 +79,7 @@ describe('the request limits', () => {
     expect(await statuses(settings, spoofed)).toEqual([200, 200, 429])
   })
 
-  it('count each client behind a trusted proxy separately', async () => {
+  it('count each client behind a trusted proxy apart', async () => {
     const requests = ['198.51.100.7', '198.51.100.7', '198.51.100.8'].map((ip) => ({ 'x-forwarded-for': ip }))
     expect(await statuses({ AUTH_TRUSTED_PROXIES: '127.0.0.0/8' }, [...requests, ...requests])).toEqual([
       ...[200, 200, 200],
@@ -87,7 +87,7 @@ describe('the request limits', () => {
     ])
   })
 
-  it('are off where no setting says which proxies there are', async () => {
+  it('are off where no setting says what stands in front', async () => {
     expect(await statuses({}, spoofed)).toEqual([200, 200, 200])
   })
 })

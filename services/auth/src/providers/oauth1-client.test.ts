@@ -27,7 +27,7 @@ describe('oauth1Header', () => {
     )
   })
 
-  it('escapes the parameters of a step, and signs without a token by the secret of the consumer alone', () => {
+  it('carries what a step adds, escaped, and without a token signs with the secret of the consumer alone', () => {
     const { token: _token, ...first } = EXAMPLE
     const callback = 'http://localhost:8081/callback?state=a b'
     const header = oauth1Header({ ...first, url: 'https://a.example/t', extra: { oauth_callback: callback } })

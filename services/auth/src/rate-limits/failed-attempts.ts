@@ -1,39 +1,40 @@
 import { createHmac } from 'node:crypto'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import type { AuthDeps } from '../deps.ts'
-import type { FactorType } from '../factors/factor.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
+import type { RateLimits } from './rate-limits.ts'
 
-/** Whose check failed: a normalised email or phone (or a user id, for second factors) from one client address. */
+/** Whose check failed: a normalised email or phone (for second factors, a user id) and the client's address. */
 export interface AttemptKey {
   readonly identifier: string
   readonly address: string
 }
 
-type Deps = Pick<AuthDeps, 'rateLimits' | 'serverKeys'>
+export interface FailureDeps {
+  readonly rateLimits: Pick<RateLimits, 'failures' | 'factorFailures'>
+  readonly serverKeys: Pick<ServerKeys, 'hmac'>
+}
 
-/**
- * Whether so many checks have failed that even a right secret is answered like a wrong one (reference: Failed checks).
- */
-export function isBlocked(deps: Deps, attempt: AttemptKey): Promise<boolean> {
+/** Whether so many checks have failed that a right secret is answered like a wrong one (reference: Failed checks). */
+export function isBlocked(deps: FailureDeps, attempt: AttemptKey): Promise<boolean> {
   return deps.rateLimits.failures.isBlocked(toKey(deps, attempt))
 }
 
 /** Counts a failed check. */
-export function recordFailure(deps: Deps, attempt: AttemptKey): Promise<void> {
+export function recordFailure(deps: FailureDeps, attempt: AttemptKey): Promise<void> {
   return deps.rateLimits.failures.record(toKey(deps, attempt))
 }
 
-/** The failures that count against the answer to a second factor. */
+/** The failures that count against an answer to a second factor. */
 export interface FactorFailures {
   isBlocked(): Promise<boolean>
   record(): Promise<void>
 }
 
 /**
- * The failures of a user's second factors. Those of codes count for the user too, wherever they come from: who has the
- * password could guess six digits from a thousand addresses. What an authenticator signs, nobody guesses.
+ * The failures of a user's second factors. A wrong code counts for the user too, from any address: somebody who has the password
+ * could guess six digits from a thousand addresses. Nobody can guess the signature of an authenticator.
  */
-export function factorFailuresOf(deps: Deps, attempt: AttemptKey, factorType: FactorType): FactorFailures {
+export function factorFailuresOf(deps: FailureDeps, attempt: AttemptKey, factorType: string): FactorFailures {
   const { failures, factorFailures } = deps.rateLimits
   const ofPair = { limit: failures, key: toKey(deps, attempt) }
   const ofUser = { limit: factorFailures, key: toKey(deps, { ...attempt, address: '' }) }
@@ -46,8 +47,8 @@ export function factorFailuresOf(deps: Deps, attempt: AttemptKey, factorType: Fa
   }
 }
 
-/** A keyed hash: the limiter's store must not list who signs in from where. Of IPv6 the network counts, as for requests. */
-function toKey({ serverKeys }: Deps, { identifier, address }: AttemptKey): string {
+/** A keyed hash, so that the limiter's store does not list who signs in from where. Of an IPv6 address only the network counts. */
+function toKey({ serverKeys }: FailureDeps, { identifier, address }: AttemptKey): string {
   return createHmac('sha256', serverKeys.hmac)
     .update(`${identifier}\0${addressKey(address)}`)
     .digest('base64url')

@@ -7,7 +7,7 @@ import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../test/signed-in.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { insertUser } from '../users/user-change-repository.ts'
 
 let test: MailApp
 beforeAll(async () => {

@@ -5,12 +5,12 @@ import { errorSchema } from '../error-body.ts'
 import { validationFailed } from '../errors.ts'
 import { enrolledFactorSchema, toEnrolledFactorView } from '../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { requirePhone } from '../identifier.ts'
+import { requireId } from '../ids.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { enrollFactor, type NewFactor } from '../use-cases/enroll-factor.ts'
 import { unenrollFactor } from '../use-cases/unenroll-factor.ts'
-import { requireId } from '../users/require-id.ts'
-import { requirePhone } from '../users/require-identifier.ts'
 
 const FactorPath = z.object({ factorId: z.string() })
 const EnrollBody = z.object({

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
+import { requireEmail } from '../identifier.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { requireMetadata } from '../users/metadata.ts'
-import { requireEmail } from '../users/require-identifier.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
 
 const inviteBody = z.looseObject({

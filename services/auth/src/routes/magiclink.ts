@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
 import { emailLoginsDisabled, magicLinkWithoutEmail } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { requireIdentifier } from '../identifier.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
-import { requireIdentifier } from '../users/require-identifier.ts'
 
 const magicLinkBody = z.looseObject({
   email: z.string().optional(),

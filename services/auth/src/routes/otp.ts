@@ -4,11 +4,11 @@ import type { AuthDeps } from '../deps.ts'
 import { errorSchema } from '../error-body.ts'
 import { emailLoginsDisabled, phoneCodesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { requireIdentifier } from '../identifier.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { type OneTimeCodeWish, requestMagicLink, sendPhoneCode } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
-import { requireIdentifier } from '../users/require-identifier.ts'
 
 const otpBody = z.looseObject({
   email: z.string().optional(),

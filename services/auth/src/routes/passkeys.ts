@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
 import { validationFailed } from '../errors.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { requireId } from '../ids.ts'
 import { passkeySchema, toPasskeyView } from '../passkeys/passkey-view.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requirePasskeys } from '../plugins/require-passkeys.ts'
 import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
-import { requireId } from '../users/require-id.ts'
 
 const PasskeyPath = z.object({ passkeyId: z.string() })
 const errors = { '4xx': errorSchema, '5xx': errorSchema } as const

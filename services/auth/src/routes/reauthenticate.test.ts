@@ -3,7 +3,7 @@ import { type Failure, expectFailure as failWith } from '../../test/expect-failu
 import { forgeBearer } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { insertUser } from '../users/user-change-repository.ts'
 
 let test: MailApp
 beforeAll(async () => {
@@ -110,7 +110,7 @@ describe('GET /reauthenticate', () => {
     }
   })
 
-  it('405: refuses HEAD, which sends nothing', async () => {
+  it('405: HEAD sends nothing', async () => {
     const { headers } = await createSignedIn(test)
     expect((await test.app.inject({ method: 'HEAD', url: '/reauthenticate', headers })).statusCode).toBe(405)
   })

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { errorSchema } from '../error-body.ts'
 import { emailMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { requireIdentifier } from '../identifier.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requestMessage } from '../use-cases/request-message.ts'
-import { requireIdentifier } from '../users/require-identifier.ts'
 
 const recoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
 

@@ -4,10 +4,10 @@ import type { AuthConfig } from '../config.ts'
 import { errorSchema } from '../error-body.ts'
 import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { requireIdentifier } from '../identifier.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requestMessage } from '../use-cases/request-message.ts'
-import { requireIdentifier } from '../users/require-identifier.ts'
 
 const PURPOSES = {
   signup: 'confirmation',

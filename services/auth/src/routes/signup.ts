@@ -11,6 +11,7 @@ import {
   validationFailed,
 } from '../errors.ts'
 import { type PkceChallenge, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { requireIdentifier, type UserIdentifier } from '../identifier.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
@@ -21,8 +22,6 @@ import { sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
 import { signUp } from '../use-cases/sign-up.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
-import { requireIdentifier } from '../users/require-identifier.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
 import { toUserView, userViewSchema } from '../users/user-view.ts'
 
 const signUpBody = z.looseObject({

@@ -271,7 +271,7 @@ describe('GET /verify', () => {
     expect((await userOf(id)).email_confirmed_at).not.toBeNull()
   })
 
-  it('400: answers in JSON where type or token is missing', async () => {
+  it('400: JSON where type or token is missing', async () => {
     expect((await follow('token=x')).json()).toMatchObject({ code: 400, msg: 'Verify requires a verification type' })
     expect((await follow('type=signup&token=')).json()).toMatchObject({
       code: 400,
@@ -297,7 +297,7 @@ describe('GET /verify', () => {
     expect((await follow(link.search.slice(1))).headers.location).toContain('#access_token=')
   })
 
-  it('405: refuses HEAD, which uses nothing up', async () => {
+  it('405: HEAD uses nothing up', async () => {
     const { link, token } = await signUp()
     const head = await app.inject({ method: 'HEAD', url: `/verify${link.search}` })
     expect([head.statusCode, head.headers.allow]).toEqual([405, 'GET, POST'])

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
 import type { User } from '../users/user.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { insertUser } from '../users/user-change-repository.ts'
 import {
   batchPasswordSignIns,
   type PasswordSignIn,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
 import { batchRefreshes, type RefreshResult, type RefreshSession } from './refresh-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'

@@ -5,7 +5,7 @@ import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts
 import { factorRow } from '../../test/factor-row.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import type { User } from '../users/user.ts'
-import { insertUser } from '../users/user-repository.ts'
+import { insertUser } from '../users/user-change-repository.ts'
 import { createSession, insertPasswordSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'

@@ -3,9 +3,14 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { AuthDatabase } from '../database.ts'
-import { type ProfileJson, type ProfileRow, profileColumns, toProfile, toProfileOfJson } from '../users/profile.ts'
-import { NO_TIME } from '../users/stored-values.ts'
-import type { Timestamp } from '../users/timestamp.ts'
+import { NO_TIME, type Timestamp } from '../timestamp.ts'
+import {
+  type ProfileJson,
+  type ProfileRow,
+  profileColumns,
+  toProfile,
+  toProfileOfJson,
+} from '../users/profile-repository.ts'
 import type { StoredSession } from './session.ts'
 
 /** The answer of the SQL functions that begin or change a session. In a refusal all but the verdict is null. */

@@ -1,6 +1,6 @@
 import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
-import type { Profile } from '../users/profile.ts'
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
+import type { Profile } from '../users/profile-repository.ts'
 
 /** How a session began: the first entry of its `amr` (reference: Access tokens). */
 export type SignInMethod =

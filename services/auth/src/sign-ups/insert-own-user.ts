@@ -4,10 +4,11 @@ import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase, UsersTable } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import type { User } from '../users/user.ts'
-import { insertUnlessTaken, type UserIdentifier } from '../users/user-repository.ts'
+import { insertUnlessTaken } from '../users/user-change-repository.ts'
 
 export interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'jwt'>

@@ -1,9 +1,9 @@
 import { sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { User } from '../users/user.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
 
 /** What a request brings whose message may confirm an account: the account's, if this message does. */
 export interface SignUpContent {

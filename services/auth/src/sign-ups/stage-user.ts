@@ -1,17 +1,13 @@
 import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import { hasClaimedEmail } from '../identities/claimed-email.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
 import { isStaged, type User } from '../users/user.ts'
-import {
-  lockOwnerOfIdentifier,
-  lockUserByIdentifier,
-  type UserIdentifier,
-  updateUser,
-} from '../users/user-repository.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { hasClaimedEmail, lockOwnerOfIdentifier, lockUserByIdentifier } from '../users/user-repository.ts'
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { keepSignUpContent, replaceIdentityData } from './sign-up-content-repository.ts'
 

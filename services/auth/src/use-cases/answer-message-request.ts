@@ -1,10 +1,9 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { Transaction } from 'kysely'
+import { resendEmailChange, resendPhoneChange } from '../address-changes/send-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { hasClaimedEmail } from '../identities/claimed-email.ts'
-import { resendEmailChange, resendPhoneChange } from '../messages/address-change.ts'
 import { issueMailToken } from '../messages/mail-token.ts'
 import {
   countOf,
@@ -19,7 +18,8 @@ import { findTestCode } from '../messages/test-code.ts'
 import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { lockUserByIdentifier, updateUser } from '../users/user-repository.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { hasClaimedEmail, lockUserByIdentifier } from '../users/user-repository.ts'
 
 /** Starts to answer queued requests for messages. */
 export async function workOnMessageRequests(deps: AuthDeps): Promise<void> {

@@ -4,8 +4,8 @@ import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
 import { findExternalIdentity, listOwnersOfEmails } from '../identities/external-identity-repository.ts'
 import type { RequestContext } from '../request-context.ts'
-import { createUnconfirmedUser } from '../sign-ups/unconfirmed-user.ts'
-import { toTimestamp } from '../users/timestamp.ts'
+import { toTimestamp } from '../timestamp.ts'
+import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /**
  * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.

@@ -45,7 +45,7 @@ function openCleanUp(sparseBatchesMax?: number) {
 const run = openCleanUp()
 
 describe('clean-up', () => {
-  it('deletes expired rows, and keeps rows that are one moment younger', async () => {
+  it('removes what is stale and leaves what is one moment younger', async () => {
     const { id } = await user({ created_at: ago(0) })
     for (const [stagedAgo, anonymousAgo] of [
       [2 * DAY_MS + 1, 30 * DAY_MS + 1],
@@ -110,7 +110,7 @@ describe('clean-up', () => {
     expect(await run()).toEqual({})
   })
 
-  it('deletes audit events after a year, and unconfirmed users after a month', async () => {
+  it('removes audit events after a year, and who has not confirmed for a month', async () => {
     const YEAR_MS = 365 * DAY_MS
     const event = { action: 'login', log_type: 'account', payload: {} }
     await db
@@ -148,7 +148,7 @@ describe('clean-up', () => {
     expect(sweeps).toHaveLength(INDEXES.length - 2)
   })
 
-  it('deletes more than a hundred rows in a run, a hundred at a time, and no locked ones', async () => {
+  it('takes more than a hundred rows in one run, a hundred at a time, and none that somebody holds', async () => {
     const rows = Array.from({ length: 250 }, () => ({
       provider_type: 'email',
       authentication_method: 'recovery',
@@ -163,7 +163,7 @@ describe('clean-up', () => {
     expect(await run()).toEqual({ flow_state: 20 })
   })
 
-  it('walks past rows that stay, a thousand at a time, and continues where it ended', async () => {
+  it('walks past rows that stay, a thousand at a time, and goes on where it ended', async () => {
     const { id } = await user()
     const kept = await session(id)
     await sql`

@@ -3,7 +3,7 @@ import { defineTask } from '@trestle/jobs/task.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { NO_TIME } from '../users/stored-values.ts'
+import { NO_TIME } from '../timestamp.ts'
 
 /** Deletes expired rows (reference: Retention). One process runs it every minute. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {

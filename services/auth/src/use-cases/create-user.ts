@@ -13,12 +13,11 @@ import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-
 import type { RequestContext } from '../request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
+import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
-import type { Profile } from '../users/profile.ts'
+import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
-import { getProfile } from '../users/user-profile-repository.ts'
-import { insertUser, updateBan } from '../users/user-repository.ts'
-import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from './claim-identifier.ts'
+import { insertUser, updateBan } from '../users/user-change-repository.ts'
 import { mailInvitation } from './invite-user.ts'
 
 export interface CreateUser {

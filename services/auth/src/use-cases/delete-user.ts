@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { adminTraits } from '../audit/admin-traits.ts'
 import { recordAudit } from '../audit/audit-log.ts'
@@ -5,16 +6,15 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { listIdentities, obscureIdentity } from '../identities/identity-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { obscure, obscurePhone } from '../users/obscured.ts'
 import type { User } from '../users/user.ts'
-import { deleteBelongings, deleteUser, updateUser } from '../users/user-repository.ts'
+import { deleteBelongings, deleteUser, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
 
 export interface DeleteUser extends ManagedUser {
   readonly admin: Admin
-  /** `soft` keeps the row, without anything that tells who it was; `hard` removes it. */
+  /** `soft` keeps the row, without anything that tells who the user was; `hard` removes it. */
   readonly manner: 'soft' | 'hard'
-  /** For the audit trail. */
+  /** For the audit log. */
   readonly ip: string
 }
 
@@ -47,4 +47,21 @@ async function obscureUser(trx: Transaction<AuthDatabase>, user: User, at: Date)
     deleted_at: at,
     updated_at: at,
   })
+}
+
+/** The length of the longest phone number. */
+const PHONE_LENGTH = 15
+
+/**
+ * Replaces an address, or the subject at a provider, of a deleted user whose row is kept. The result tells nothing and frees the
+ * address for others (reference: Deletion). Null stays null.
+ */
+function obscure(userId: string, value: string): string
+function obscure(userId: string, value: string | null): string | null
+function obscure(userId: string, value: string | null): string | null {
+  return value === null ? null : hash('sha256', `${userId}${value}`, 'base64url')
+}
+
+function obscurePhone(userId: string, value: string | null): string | null {
+  return obscure(userId, value)?.slice(0, PHONE_LENGTH) ?? null
 }

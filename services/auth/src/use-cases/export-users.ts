@@ -1,6 +1,6 @@
 import type { CommandDeps } from '../deps.ts'
-import { listUsersWithIdentities } from '../users/export-repository.ts'
 import { writeUserLine } from '../users/user-line.ts'
+import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
 const PAGE = 500
 

@@ -6,7 +6,6 @@ import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailExists, emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
-import { hasClaimedEmail } from '../identities/claimed-email.ts'
 import { confirmationUrl } from '../messages/confirmation-url.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
@@ -19,18 +18,17 @@ import type { RequestContext } from '../request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
+import { isTaken } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
-import type { Profile } from '../users/profile.ts'
+import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { getProfile } from '../users/user-profile-repository.ts'
+import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import {
-  deleteStagedUser,
   findIdentifierHolder,
+  hasClaimedEmail,
   lockOwnerOfIdentifier,
   lockUserByIdentifier,
-  updateUser,
 } from '../users/user-repository.ts'
-import { isTaken } from './claim-identifier.ts'
 import { findOrMakeInvited } from './invite-user.ts'
 
 export interface GenerateLink extends WantedLink {

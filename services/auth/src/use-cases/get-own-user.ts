@@ -1,7 +1,7 @@
 import type { AuthDeps } from '../deps.ts'
 import { audienceMismatch, sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
-import { findOwnUser } from '../users/own-user-repository.ts'
+import { findOwnUser } from '../users/profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'
 
 export interface GetOwnUserInput {

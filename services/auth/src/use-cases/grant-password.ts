@@ -9,16 +9,14 @@ import {
   phoneNotConfirmed,
   validationFailed,
 } from '../errors.ts'
+import { normaliseEmail, normalisePhone, type UserIdentifier } from '../identifier.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { normaliseEmail } from '../users/email-address.ts'
-import { findLogin, type Login } from '../users/login-repository.ts'
-import { normalisePhone } from '../users/phone-number.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
-import { judgePasswordAttempt } from './judge-attempt.ts'
+import { findLogin, type Login } from '../users/user-repository.ts'
 
 export interface PasswordGrant extends SessionOrigin {
   readonly email: string | undefined

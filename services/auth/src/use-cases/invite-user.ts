@@ -10,12 +10,11 @@ import type { RequestContext } from '../request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { keepSignUpContent, replaceIdentityData } from '../sign-ups/sign-up-content-repository.ts'
-import { isUnclaimed } from '../users/claim-repository.ts'
 import { mergeMetadata } from '../users/metadata.ts'
-import type { Profile } from '../users/profile.ts'
+import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { getProfile } from '../users/user-profile-repository.ts'
-import { deleteStagedUser, lockOwnerOfIdentifier, updateUser } from '../users/user-repository.ts'
+import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
+import { isUnclaimed, lockOwnerOfIdentifier } from '../users/user-repository.ts'
 
 export interface Invitation {
   readonly admin: Admin

@@ -1,11 +1,11 @@
+import { newAddress, type OwnAddresses } from '../address-changes/request-address-change.ts'
 import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, emailExists, phoneExists, secondFactorNeeded } from '../errors.ts'
 import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { type ActiveCaller, requireFreshSession } from '../sessions/active-caller.ts'
+import { isTaken } from '../users/claim-identifier.ts'
 import type { User } from '../users/user.ts'
-import { newAddress, type OwnAddresses } from './change-own-addresses.ts'
-import { isTaken } from './claim-identifier.ts'
 
 /**
  * Refuses what a caller may not change of their own account (reference: PUT /user). The order decides which error they

@@ -1,6 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import type { Cursor } from '../pagination/page-query.ts'
-import type { Profile } from '../users/profile.ts'
+import type { Profile } from '../users/profile-repository.ts'
 import { countUsers, listUsers as findUsers } from '../users/user-list-repository.ts'
 import type { UserListRequest } from '../users/user-list-request.ts'
 

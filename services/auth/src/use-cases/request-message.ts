@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import {
   countOf,
   type MessagePurpose,
@@ -14,7 +15,6 @@ import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import { takeAll } from '../rate-limits/take-all.ts'
 import type { RequestContext } from '../request-context.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
 import { sendRequested } from './answer-message-request.ts'
 
 export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {

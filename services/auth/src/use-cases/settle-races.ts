@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
-import { EMAIL_KEYS } from '../users/user-repository.ts'
+import { EMAIL_KEYS } from '../users/user-change-repository.ts'
 
 /** A decision rests on rows that a concurrent request has changed. */
 export class StaleView extends Error {

@@ -7,7 +7,7 @@ import type { RequestContext } from '../request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
-import { createAnonymousUser } from '../sign-ups/unconfirmed-user.ts'
+import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
 export interface AnonymousSignIn {
   readonly data: Readonly<Record<string, unknown>>

@@ -4,10 +4,10 @@ import type { AuthDeps } from '../deps.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
-import { isUnclaimed } from '../users/claim-repository.ts'
+import { setOwnIdentity } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
-import { deleteWaysIn, updateUser } from '../users/user-repository.ts'
-import { setOwnIdentity } from './set-own-identity.ts'
+import { deleteWaysIn, updateUser } from '../users/user-change-repository.ts'
+import { isUnclaimed } from '../users/user-repository.ts'
 
 /**
  * Whether an account is all that of whoever confirms it: where it is nobody's yet, all by which it may be entered may be a

@@ -14,14 +14,14 @@ import {
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
+import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
-import type { Timestamp } from '../users/timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 import { requireFactorOwner } from './factor-owner.ts'
-import { judgeFactorAttempt } from './judge-attempt.ts'
 import { prepareRaisedClaims } from './prepare-raised-claims.ts'
 
 export interface VerifyRecoveryCode extends SessionOrigin {

@@ -1,6 +1,7 @@
 import { siteKey } from '@trestle/common/server/address-key.ts'
 import type { AuthDeps } from '../deps.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
   claimGuess,
@@ -14,7 +15,7 @@ import { ACCEPTED_KINDS, isAccepted, type VerifyType } from '../one-time-tokens/
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import type { RequestContext } from '../request-context.ts'
 import { isBanned, type User } from '../users/user.ts'
-import { findUserById, findUserByIdentifier, type UserIdentifier } from '../users/user-repository.ts'
+import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 import { type Redeemed, redeemToken } from './redeem-token.ts'
 
 export interface VerifyCode {

@@ -1,8 +1,8 @@
+import { parseDuration } from '@trestle/common/config/setting.ts'
 import { validationFailed } from '../errors.ts'
+import { requireEmail, requirePhone } from '../identifier.ts'
 import { requireAudience } from './audience.ts'
-import { parseBanDuration } from './ban-duration.ts'
 import { requireMetadata } from './metadata.ts'
-import { requireEmail, requirePhone } from './require-identifier.ts'
 
 const ROLE_LENGTH_MAX = 255
 
@@ -23,7 +23,7 @@ export interface AdminUserFields {
   readonly ban_duration?: string | undefined
 }
 
-/** What an admin wants a user to be. Undefined members stay as they are. */
+/** The values that an admin sets. Undefined members stay as they are. */
 export interface AdminUser {
   readonly aud: string | undefined
   readonly role: string | undefined
@@ -31,7 +31,7 @@ export interface AdminUser {
   readonly email: string | undefined
   readonly phone: string | undefined
   readonly password: string | undefined
-  /** A hash that some other system made; on create only. */
+  /** A hash that another system made. On create only. */
   readonly passwordHash: string | undefined
   readonly emailConfirm: boolean
   readonly phoneConfirm: boolean
@@ -41,7 +41,7 @@ export interface AdminUser {
   readonly banMs: number | undefined
 }
 
-/** Checks and normalises each field by itself. @throws validationFailed */
+/** Checks and normalises each field. @throws validationFailed */
 export function parseAdminUser(fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
@@ -64,8 +64,24 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
   }
 }
 
-/** @throws validationFailed for a role that does not fit into its column */
+/** @throws validationFailed for a role that is longer than its column */
 function requireRole(role: string): string {
   if (role.length <= ROLE_LENGTH_MAX) return role
   throw validationFailed({ message: `A role may not be longer than ${ROLE_LENGTH_MAX} characters` })
+}
+
+/** The longest Go duration: 292 years, in milliseconds. */
+const LONGEST_MS = Number(2n ** 63n - 1n) / 1e6
+
+/**
+ * Parses the ban that an admin asks for, in milliseconds: a Go duration, `0` or `none` (reference: Bans). 0 clears a ban, and a
+ * negative ban has ended already. Undefined for any other text. Unlike in a setting, a number without a unit is no duration.
+ */
+export function parseBanDuration(text: string): number | undefined {
+  if (text === 'none') return 0
+  const unsigned = text.replace(/^[+-]/, '')
+  if (unsigned === '0') return 0
+  const ms = /[a-zµμ]$/.test(unsigned) ? parseDuration(unsigned) : undefined
+  if (ms === undefined || ms > LONGEST_MS) return undefined
+  return text.startsWith('-') && ms !== 0 ? -ms : ms
 }

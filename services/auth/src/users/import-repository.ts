@@ -3,7 +3,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Holders } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
-import { BLANK } from './user-repository.ts'
+import { BLANK } from './user-change-repository.ts'
 
 /** Adds to `holders` who has the ids, emails, phones and identities of these users. Staged rows are no users. */
 export async function findHolders(

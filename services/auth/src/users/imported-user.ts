@@ -1,10 +1,9 @@
 import type { Insertable } from 'kysely'
 import type { IdentitiesTable, UsersTable } from '../database.ts'
+import { emailProblem, normaliseEmail, normalisePhone } from '../identifier.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
-import { emailProblem, normaliseEmail } from './email-address.ts'
 import { requireMetadata } from './metadata.ts'
-import { normalisePhone } from './phone-number.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 
 /** A user as the import stores one. Columns that are not named are those of a new user. */

@@ -1,8 +1,13 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { Identity } from '../identities/identity.ts'
+import { toIdentity } from '../identities/identity-repository.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Cursor } from '../pagination/page-query.ts'
-import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile.ts'
+import type { Timestamp } from '../timestamp.ts'
+import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
+import type { User } from './user.ts'
+import { toUser } from './user-repository.ts'
 
 /** Which users are listed. */
 export interface UserFilter {
@@ -11,22 +16,22 @@ export interface UserFilter {
   readonly filter: string | undefined
 }
 
-/** Which of them, and in what order: by creation. */
+/** Which users are on a page, in the order of their creation. */
 export interface UserList extends UserFilter {
   readonly direction: 'asc' | 'desc'
   readonly limit: number
   readonly offset: number
-  /** Where to go on. */
+  /** Where the page begins. */
   readonly after: Cursor | undefined
 }
 
-/** As many of the first rows of a list are looked through before the index of the search is asked. */
+/** How many of the first rows of a list are searched before the index is asked. */
 const WINDOW = 10_000
 
 /**
- * Users in the order of their creation. A search that many match ends among the first rows of the list; one that few
- * match is answered from the index of character runs. Which it is, is not known before: so the first rows are always
- * looked through, which takes milliseconds, and the index is asked when they do not hold enough.
+ * Lists users in the order of their creation. When a search matches many users, the first rows of the list hold enough of them.
+ * When it matches few, the index of character runs is faster. It is not known in advance which is the case, so the first rows
+ * are always searched, which takes milliseconds, and the index is asked when they do not hold enough.
  */
 export async function listUsers(db: Kysely<AuthDatabase>, list: UserList): Promise<Profile[]> {
   const direction = sql.raw(list.direction === 'asc' ? 'ASC' : 'DESC')
@@ -38,7 +43,7 @@ export async function listUsers(db: Kysely<AuthDatabase>, list: UserList): Promi
   return rows.map(toProfile)
 }
 
-/** How many there are: exactly, as long as they are not many. */
+/** Counts users: exactly while there are few. */
 export function countUsers(db: Kysely<AuthDatabase>, { audience, filter }: UserFilter): Promise<number> {
   const all = sql`FROM ${directory} WHERE aud = ${audience}`
   return filter === undefined ? countAll(db, all) : countFound(db, sql`${all} ${matches(filter)}`)
@@ -83,7 +88,46 @@ function matches(filter: string): RawBuilder<unknown> {
   return sql`AND ${sql.table('text_grams')}(document) @> ${sql.table('text_grams')}(${text}) AND strpos(document, ${text}) > 0`
 }
 
-/** What is looked for in a document; see the migration that makes these. */
+/** The text to search for in a document, as the migration `create-user-directory` makes documents. */
 function needle(filter: string): RawBuilder<string> {
   return sql`(repeat(chr(31), 3 - length(${filter}::text)) || lower(${filter}::text))`
+}
+
+export interface UserWithIdentities {
+  readonly user: User
+  /** Since when the account is claimed, see `isUnclaimed`. */
+  readonly claimedAt: Timestamp | null
+  /** Oldest first. */
+  readonly identities: readonly Identity[]
+}
+
+/** A page of all users by id, without staged and deleted users. */
+export async function listUsersWithIdentities(
+  db: Kysely<AuthDatabase>,
+  { after, limit }: { readonly after: string | undefined; readonly limit: number },
+): Promise<UserWithIdentities[]> {
+  const users = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('staged_at', 'is', null)
+    .where('deleted_at', 'is', null)
+    .$if(after !== undefined, (query) => query.where('id', '>', after ?? ''))
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  const ids = users.map(({ id }) => id)
+  if (ids.length === 0) return []
+  const identities = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('user_id', 'in', ids)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  const byUser = Map.groupBy(identities.map(toIdentity), ({ userId }) => userId)
+  return users.map((row) => ({
+    user: toUser(row),
+    claimedAt: row.claimed_at,
+    identities: byUser.get(row.id) ?? [],
+  }))
 }

@@ -1,27 +1,23 @@
-import {
-  type Insertable,
-  type Kysely,
-  type RawBuilder,
-  type Selectable,
-  sql,
-  type Transaction,
-  type Updateable,
-} from 'kysely'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
-import { normaliseEmail } from './email-address.ts'
-import { NO_TIME, toMetadata } from './stored-values.ts'
-import type { User } from './user.ts'
+import { normaliseEmail, type UserIdentifier } from '../identifier.ts'
+import { toMetadata } from '../identities/identity.ts'
+import { listIdentities } from '../identities/identity-repository.ts'
+import { NO_TIME } from '../timestamp.ts'
+import { isStaged, type User } from './user.ts'
 
 type Database = Kysely<AuthDatabase>
 type Row = Selectable<UsersTable>
 
-/** Finds a user, staged or deleted ones included. */
+/** Finds a user, also a staged or deleted one. */
 export async function findUserById(db: Database, id: string): Promise<User | undefined> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
 }
 
-/** Finds the user who has an email or phone number, within one audience; staged ones included. */
+/** Finds the user of an audience who has an email or phone number, also a staged one. */
 export async function findUserByIdentifier(
   db: Database,
   aud: string,
@@ -32,13 +28,13 @@ export async function findUserByIdentifier(
   return row && toUser(row)
 }
 
-/** Locks a user until the transaction ends. Users are locked before anything that belongs to them. */
+/** Locks a user until the transaction ends. A user is locked before anything that belongs to them. */
 export async function lockUserById(trx: Transaction<AuthDatabase>, id: string): Promise<User | undefined> {
   const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
-/** Locks whoever holds an email or a phone number, in any audience: identifiers are unique across audiences. */
+/** Locks the user who has an email or a phone number, in any audience: identifiers are unique across audiences. */
 export async function lockUserByIdentifier(
   trx: Transaction<AuthDatabase>,
   identifier: UserIdentifier,
@@ -49,8 +45,9 @@ export async function lockUserByIdentifier(
 }
 
 /**
- * The same where somebody has asked to show that the identifier is theirs. An email that an account has by the word of a
- * provider alone, which has not verified it, gives way: it may be a stranger's who waits for its owner to confirm it.
+ * Like `lockUserByIdentifier`, for somebody who is about to prove that the identifier is theirs. An email that a provider has
+ * given to an account without verifying it is released first: the account may be a stranger's, who waits for the owner of the
+ * email to confirm it.
  */
 export async function lockOwnerOfIdentifier(
   trx: Transaction<AuthDatabase>,
@@ -62,7 +59,7 @@ export async function lockOwnerOfIdentifier(
   return lockUserByIdentifier(trx, identifier)
 }
 
-/** Finds whoever has an email or a phone number, in any audience; staged ones included. */
+/** Finds the user who has an email or a phone number, in any audience, also a staged one. */
 export async function findIdentifierHolder(
   db: Database,
   identifier: UserIdentifier,
@@ -71,115 +68,87 @@ export async function findIdentifierHolder(
   return query.executeTakeFirst()
 }
 
-/** Whether a user has an identifier. A staged user counts as nobody. */
+/** Whether a user has an identifier. A staged user does not count. */
 export async function isHeld(db: Database, identifier: UserIdentifier): Promise<boolean> {
   const holder = await findIdentifierHolder(db, identifier)
   return holder !== undefined && holder.stagedAt === null
 }
 
-/** A normalised email or phone number. */
-export interface UserIdentifier {
-  readonly kind: 'email' | 'phone'
-  readonly value: string
-}
-
 /**
- * Whether a user is known by an identifier. Nobody is known by the email of an SSO user: several of them may have one. A row may
- * have an email in mixed case.
+ * Matches the rows of an identifier. The email of an SSO user identifies nobody, since several SSO users may have the same. A
+ * row may have an email in mixed case.
  */
 function isIdentifiedBy({ kind, value }: UserIdentifier): RawBuilder<boolean> {
   return kind === 'email' ? sql`(lower(email) = ${value} AND NOT is_sso_user)` : sql`phone = ${value}`
 }
 
-/** A new user. An id and times are made where none are given. */
-export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
-
-/** The indexes of which a duplicate email violates one, and that of phones. */
-export const EMAIL_KEYS = ['users_email_partial_key', 'users_email_lower_key'] as const
-export const PHONE_KEY = 'users_phone_key'
-
-/** Inserts a user. Throws PostgreSQL's unique violation of one of EMAIL_KEYS or of PHONE_KEY on a duplicate. */
-export async function insertUser(trx: Database, values: NewUser): Promise<User> {
-  return toUser(await trx.insertInto('users').values(toNewRow(values)).returningAll().executeTakeFirstOrThrow())
+/** A user who may sign in by password, and what the password is verified with. */
+export interface Login {
+  readonly id: string
+  /** Null for a user without a password. */
+  readonly passwordHash: string | null
+  /** Whether the identifier that they sign in with is confirmed. */
+  readonly isConfirmed: boolean
 }
 
-/** What supabase/auth writes into columns without a default that the service does not read, or that hold nothing yet. */
-export const BLANK = {
-  instance_id: '00000000-0000-0000-0000-000000000000',
-  confirmation_token: '',
-  recovery_token: '',
-  email_change_token_new: '',
-  email_change: '',
-} as const
-
-function toNewRow(values: NewUser) {
-  const moment = sql<string>`clock_timestamp()`
-  const made = { id: sql<string>`gen_random_uuid()`, created_at: moment, updated_at: moment }
-  return { ...BLANK, ...made, raw_app_meta_data: {}, raw_user_meta_data: {}, ...values }
+interface LoginQuery extends UserIdentifier {
+  readonly audience: string
 }
 
-/** Inserts a user, unless somebody has taken the email or phone at this very moment. */
-export async function insertUnlessTaken(trx: Database, values: NewUser): Promise<User | undefined> {
-  const insert = trx
-    .insertInto('users')
-    .values(toNewRow(values))
-    .onConflict((conflict) => conflict.doNothing())
-  const row = await insert.returningAll().executeTakeFirst()
-  return row && toUser(row)
-}
+const findLoginByEmail = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_email', (p, db) =>
+  db
+    .selectFrom('users')
+    .select(['id', 'encrypted_password as passwordHash'])
+    .select((e) => e('email_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
+    .where(sql<boolean>`lower(email) = ${p.value} AND NOT is_sso_user`)
+    .where('aud', '=', p.audience)
+    .where('staged_at', 'is', null)
+    .where('deleted_at', 'is', null),
+)
 
-/** Changes the given columns of a user; `updated_at` is the caller's to give. */
-export async function updateUser(trx: Database, id: string, changes: Updateable<UsersTable>): Promise<User> {
-  return toUser(
-    await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
-  )
+const findLoginByPhone = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_phone', (p, db) =>
+  db
+    .selectFrom('users')
+    .select(['id', 'encrypted_password as passwordHash'])
+    .select((e) => e('phone_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
+    .where('phone', '=', p.value)
+    .where('aud', '=', p.audience)
+    .where('staged_at', 'is', null)
+    .where('deleted_at', 'is', null),
+)
+
+/** Finds the user who may sign in by an identifier: neither staged nor deleted. */
+export async function findLogin(lanes: Lanes, query: LoginQuery): Promise<Login | undefined> {
+  return lanes.read.first(query.kind === 'email' ? findLoginByEmail : findLoginByPhone, query)
 }
 
 /**
- * Bans a user for so many milliseconds from now, by the clock that bans are judged by; 0 ends a ban (reference: Bans).
+ * Whether nobody has claimed an account yet. A stranger may have made it with somebody else's address, so a user who confirms
+ * the address takes the account over. A claimed account keeps what it has, even when its addresses change. An account is
+ * claimed for good by its first confirmation, by an admin who makes it, or by a provider that makes it without an address,
+ * which nobody else could confirm.
+ * @param user as they were before the confirmation
  */
-export async function updateBan(trx: Database, id: string, banMs: number): Promise<void> {
-  const until = sql<string>`clock_timestamp() + make_interval(secs => ${banMs / 1_000})`
-  await trx
-    .updateTable('users')
-    .set({ banned_until: banMs === 0 ? null : until })
-    .where('id', '=', id)
-    .execute()
+export async function isUnclaimed(
+  db: Kysely<AuthDatabase>,
+  { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>,
+): Promise<boolean> {
+  if (confirmedAt !== null) return false
+  const row = await db.selectFrom('users').select('claimed_at').where('id', '=', id).executeTakeFirst()
+  return row !== undefined && row.claimed_at === null
 }
 
-/** Removes a user and all that belongs to them. */
-export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Promise<void> {
-  await trx.deleteFrom('users').where('id', '=', id).execute()
+/**
+ * Whether a provider has given a user their email without verifying it. The user may be a stranger, who waits for the owner of
+ * the email to confirm it. The SQL function `release_email` asks the same.
+ */
+export async function hasClaimedEmail(trx: Transaction<AuthDatabase>, user: User): Promise<boolean> {
+  if (user.email === null || user.emailConfirmedAt !== null || isStaged(user)) return false
+  const providers = (await listIdentities(trx, user.id)).map(({ provider }) => provider)
+  return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
 }
 
-const WAYS_IN = ['sessions', 'mfa_factors', 'mfa_recovery_sets', 'webauthn_credentials', 'webauthn_challenges'] as const
-
-/** Ends the sessions of a user, and takes their second factors and passkeys away. */
-export async function deleteWaysIn(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
-  for (const table of WAYS_IN) {
-    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
-  }
-}
-
-/** Ends all by which a user could sign in or stay signed in: messages and flows too. */
-export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
-  await deleteWaysIn(trx, userId)
-  for (const table of ['one_time_tokens', 'flow_state', 'sign_up_contents'] as const) {
-    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
-  }
-}
-
-/** Removes a row that waits for its first one-time code. False when it has become a user meanwhile. */
-export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: string): Promise<boolean> {
-  const { numDeletedRows } = await trx
-    .deleteFrom('users')
-    .where('id', '=', id)
-    .where('staged_at', 'is not', null)
-    .executeTakeFirst()
-  return numDeletedRows > 0n
-}
-
-/** Maps a row to the domain's user. NULL and '' are the same to supabase/auth, and so they are here. */
+/** Maps a row to a user. NULL and '' mean the same, as they do to supabase/auth. */
 export function toUser(row: Row): User {
   return {
     id: row.id,

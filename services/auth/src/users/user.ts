@@ -1,4 +1,4 @@
-import type { Timestamp } from './timestamp.ts'
+import type { Timestamp } from '../timestamp.ts'
 
 /** A user, as the rules see one. Times are null where the event has not happened. */
 export interface User {

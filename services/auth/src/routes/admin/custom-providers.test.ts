@@ -208,7 +208,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
 })
 
 describe('a sign-in at a custom provider', () => {
-  it('signs in by the metadata of an OpenID provider, with PKCE, and verifies the id_token', async () => {
+  it('goes by its metadata, with PKCE towards it; the id_token is verified', async () => {
     await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
     openId.person = newPerson()
     const { authorize, fragment } = await signIn('custom:company', { scopes: 'groups', login_hint: 'ada' })
@@ -234,7 +234,7 @@ describe('a sign-in at a custom provider', () => {
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })
 
-  it('asks for the profile where the id_token has no email, and refuses the profile of another user', async () => {
+  it('asks for a profile where the id_token tells no address, and believes none of another person', async () => {
     await ask('POST', '', oidc({ attribute_mapping: { email: 'mail' }, custom_claims_allowlist: ['groups'] }))
     const person = newPerson()
     openId.person = person
@@ -247,7 +247,7 @@ describe('a sign-in at a custom provider', () => {
     expect(user).toMatchObject({ email: person.email, user_metadata: { custom_claims: { groups: ['staff'] } } })
   })
 
-  it('maps the profile of a provider without OpenID Connect', async () => {
+  it('reads a profile as the mapping says, where the provider speaks no OpenID', async () => {
     await ask('POST', '', oauth2())
     const person = newPerson()
     openId.person = {
@@ -282,7 +282,7 @@ describe('a sign-in at a custom provider', () => {
     ])
   })
 
-  it('is refused while the provider is disabled or deleted, or custom providers are off', async () => {
+  it('is not to be had while the provider is switched off, gone, or all of them are', async () => {
     await ask('POST', '', oidc())
     openId.person = newPerson()
     await ask('PUT', '/custom:company', { enabled: false })

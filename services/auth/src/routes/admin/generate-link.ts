@@ -2,12 +2,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../error-body.ts'
 import { validationFailed } from '../../errors.ts'
+import { requireEmail } from '../../identifier.ts'
 import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
 import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
 import { requireMetadata } from '../../users/metadata.ts'
-import { requireEmail } from '../../users/require-identifier.ts'
 import { toUserView, userViewSchema } from '../../users/user-view.ts'
 
 const LinkBody = z.object({

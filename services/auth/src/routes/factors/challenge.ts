@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../error-body.ts'
+import { requireId } from '../../ids.ts'
 import { requireChannel } from '../../messages/require-channel.ts'
 import { credentialOptionsSchema } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
-import { requireId } from '../../users/require-id.ts'
 
 const ChallengeBody = z
   .object({ channel: z.string().optional().meta({ description: 'phone: sms or whatsapp' }) })

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { errorSchema } from '../../error-body.ts'
 import { validationFailed } from '../../errors.ts'
 import { challengeNotFound } from '../../factor-errors.ts'
+import { parseId, requireId } from '../../ids.ts'
 import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { sessionViewSchema } from '../../sessions/session-view.ts'
 import { type FactorAnswer, verifyFactor } from '../../use-cases/verify-factor.ts'
-import { parseId, requireId } from '../../users/require-id.ts'
 
 const VerifyBody = z.object({
   challenge_id: z.string().optional(),

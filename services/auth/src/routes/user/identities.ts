@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../error-body.ts'
+import { requireId } from '../../ids.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { unlinkIdentity } from '../../use-cases/unlink-identity.ts'
-import { requireId } from '../../users/require-id.ts'
 
 /** `DELETE /user/identities/{identity_id}` */
 export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorSchema } from '../../../error-body.ts'
 import { userNotFound } from '../../../errors.ts'
+import { requireId } from '../../../ids.ts'
 import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
 import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
-import { requireId } from '../../../users/require-id.ts'
-import { findProfile } from '../../../users/user-profile-repository.ts'
+import { findProfile } from '../../../users/profile-repository.ts'
 
 const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 

@@ -1,27 +1,22 @@
 import { violates } from '@trestle/database/violations.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
-import { isStaged } from '../users/user.ts'
-import {
-  deleteStagedUser,
-  EMAIL_KEYS,
-  findIdentifierHolder,
-  PHONE_KEY,
-  type UserIdentifier,
-} from '../users/user-repository.ts'
+import type { UserIdentifier } from '../identifier.ts'
+import { isStaged } from './user.ts'
+import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
+import { findIdentifierHolder } from './user-repository.ts'
 
-/** What to throw where another user has the email, or the phone number. */
+/** The errors for an email or phone number that another user has. */
 export type TakenErrors = Readonly<Record<UserIdentifier['kind'], () => Error>>
 
 export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExists }
 export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
 
 /**
- * Makes sure, as far as can be seen, that nobody but `ownerId` has an identifier. Somebody who only waits for a first
- * one-time code gives it up: a staged user blocks nobody (reference: Staged users). A real holder is not locked, since
- * two users who want each other's identifier would wait for each other.
+ * Requires that no user but `ownerId` has an identifier, as far as this transaction sees. A staged user who has it is deleted
+ * (reference: Staged users). A real holder is not locked, since two users who want each other's identifier would deadlock.
  */
 export async function claimIdentifier(
   trx: Transaction<AuthDatabase>,
@@ -33,18 +28,18 @@ export async function claimIdentifier(
   if (!isStaged(holder) || !(await deleteStagedUser(trx, holder.id))) throw taken[identifier.kind]()
 }
 
-/** Whether somebody other than `ownerId` has an identifier, as far as can be seen. A staged user counts as nobody. */
+/** Whether a user other than `ownerId` has an identifier, as far as can be seen. A staged user does not count. */
 export async function isTaken(db: Kysely<AuthDatabase>, identifier: UserIdentifier, ownerId: string): Promise<boolean> {
   const holder = await findIdentifierHolder(db, identifier)
   return holder !== undefined && holder.id !== ownerId && !isStaged(holder)
 }
 
 /**
- * Runs a transaction that gives a user an identifier. What another request takes between the look and the write is found
- * by the unique index; the second attempt sees who it is. @throws what `taken` makes for the identifier
+ * Runs a transaction that gives a user an identifier. The unique index finds an identifier that another request takes between
+ * the look and the write, and the second attempt sees its holder. @throws the error of `taken` for the identifier
  */
 export async function withUniqueIdentifiers<Result>(
-  { db, names }: Pick<AuthDeps, 'db' | 'names'>,
+  { db, names }: { readonly db: Kysely<AuthDatabase>; readonly names: Names },
   taken: TakenErrors,
   run: (trx: Transaction<AuthDatabase>) => Promise<Result>,
 ): Promise<Result> {

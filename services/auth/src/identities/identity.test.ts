@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { emailCandidates } from './adopted-email.ts'
 import type { Identity } from './identity.ts'
+import { emailCandidates } from './identity.ts'
 
 const identity = (provider: string, email: string | null, verified?: boolean): Identity => ({
   id: provider,

@@ -1,30 +1,38 @@
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { reauthenticationNotValid } from '../errors.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import { codeMatches, hashCode } from '../one-time-tokens/one-time-token.ts'
 import { claimGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
+import type { FailureDeps } from '../rate-limits/failed-attempts.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
-import { PASSWORD_PROOF_MS } from '../sessions/proof-repository.ts'
-import { findAddressChange } from '../users/address-change-repository.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
+import { findAddressChange } from '../users/user-change-repository.ts'
+import { PASSWORD_PROOF_MS } from './proof-repository.ts'
 
-/** A nonce that was right, still to be used up by `consumeToken`. */
+export interface NonceDeps extends FailureDeps {
+  readonly config: {
+    readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
+  }
+  readonly db: Kysely<AuthDatabase>
+  readonly now: () => Date
+  readonly serverKeys: ServerKeys
+}
+
+/** A nonce that was right. `consumeToken` has yet to use it up. */
 export interface CheckedNonce {
   readonly id: string
   readonly codeHash: Buffer
 }
 
 /**
- * Where the nonce of a user goes (reference: GET /reauthenticate): their email, else their phone. Where a new password
- * needs it, an address that the user has changed within a day is left out: whoever has stolen the session may have done
- * that.
- * @returns undefined where no address is left
+ * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): their email, else their phone. Where a new
+ * password needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it.
  */
 export async function findNonceAddress(
   db: Kysely<AuthDatabase>,
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, now }: Pick<NonceDeps, 'config' | 'now'>,
   user: User,
 ): Promise<UserIdentifier | undefined> {
   for (const kind of ['email', 'phone'] as const) {
@@ -38,11 +46,11 @@ export async function findNonceAddress(
 }
 
 /**
- * Compares the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared,
- * and failures count like wrong passwords. @param address the client's @throws reauthenticationNotValid
+ * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a
+ * failure counts like a wrong password. @param address the client's @throws reauthenticationNotValid
  */
 export async function checkNonce(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now' | 'rateLimits' | 'serverKeys'>,
+  deps: NonceDeps,
   user: User,
   { nonce, address }: { readonly nonce: string; readonly address: string },
 ): Promise<CheckedNonce> {

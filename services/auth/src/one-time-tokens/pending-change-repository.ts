@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
-import type { UserIdentifier } from './user-repository.ts'
+import type { UserIdentifier } from '../identifier.ts'
+import { deleteTokensOfKinds } from './one-time-token-repository.ts'
 
 /** Ends the changes of email and phone that wait to be confirmed: whoever has asked for them may be somebody else by now. */
 export async function deletePendingChanges(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {

@@ -1,6 +1,6 @@
-import type { User } from './user.ts'
+import type { User } from '../users/user.ts'
 
-/** Which of the two messages of a pending change was used: that to the new address, or that to the current one. */
+/** The message of a pending change that was used: the message to the new address, or to the current address. */
 export type EmailChangeToken = 'email_change_new' | 'email_change_current'
 
 /**
@@ -10,8 +10,8 @@ export type EmailChangeToken = 'email_change_new' | 'email_change_current'
 export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 
 /**
- * Judges a message of a change. Each message can be used once and sending a change anew forgets what was confirmed, so a
- * message that comes second is the one to the other address.
+ * Judges a message of a change. Each message can be used once, and sending the messages again forgets a confirmation. So the
+ * second message that is used is the message to the other address.
  * @param secure MAILER_SECURE_EMAIL_CHANGE_ENABLED
  */
 export function judgeEmailChange(

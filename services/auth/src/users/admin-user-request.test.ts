@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseBanDuration } from './ban-duration.ts'
+import { parseBanDuration } from './admin-user-request.ts'
 
 describe('parseBanDuration', () => {
   it.each([

@@ -1,13 +1,15 @@
+import type { Kysely } from 'kysely'
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthDatabase } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { factorAttemptRejected } from '../hook-errors.ts'
 import { requireHookAnswer } from '../hooks/hook-answer.ts'
-import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
-import { deletePendingChanges } from '../users/pending-change-repository.ts'
+import type { Hooks } from '../hooks/hooks.ts'
+import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
+import { deleteSessionsOfUser } from './session-repository.ts'
 
 const verdictSchema = z.object({
   decision: z.enum(['continue', 'reject']),
@@ -15,19 +17,22 @@ const verdictSchema = z.object({
   should_logout_user: z.boolean().optional(),
 })
 
-type Deps = Pick<AuthDeps, 'db' | 'hooks'>
+export interface AttemptHookDeps {
+  readonly db: Kysely<AuthDatabase>
+  readonly hooks: Hooks
+}
 
 /**
  * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
  * @throws invalidCredentials with the hook's message
  */
-export async function judgePasswordAttempt(deps: Deps, userId: string, isRight: boolean): Promise<void> {
+export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string, isRight: boolean): Promise<void> {
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
   const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })
-  const { decision, message, should_logout_user: ends } = requireHookAnswer(verdictSchema, answer)
+  const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(verdictSchema, answer)
   if (decision === 'continue') return
-  if (ends) await endSessions(deps, userId)
+  if (isSignedOut) await endSessions(deps, userId)
   throw invalidCredentials(message ? { message } : {})
 }
 
@@ -36,7 +41,7 @@ export async function judgePasswordAttempt(deps: Deps, userId: string, isRight: 
  * @throws factorAttemptRejected with the hook's message
  */
 export async function judgeFactorAttempt(
-  deps: Deps,
+  deps: AttemptHookDeps,
   userId: string,
   { factor, isRight }: { readonly factor: Pick<Factor, 'id' | 'factorType'>; readonly isRight: boolean },
 ): Promise<void> {
@@ -52,7 +57,7 @@ export async function judgeFactorAttempt(
 }
 
 /** Ends all sessions of a user, as a global sign-out does. */
-async function endSessions({ db }: Deps, userId: string): Promise<void> {
+async function endSessions({ db }: Pick<AttemptHookDeps, 'db'>, userId: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     if (!(await lockUserById(trx, userId))) return
     await deleteSessionsOfUser(trx, userId)

@@ -1,6 +1,8 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { toRfc3339 } from '@trestle/database/timestamps.ts'
-import { type RawBuilder, type Selectable, sql } from 'kysely'
-import type { IdentitiesTable, UsersTable } from '../database.ts'
+import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { AuthDatabase, IdentitiesTable, UsersTable } from '../database.ts'
 import type { Factor } from '../factors/factor.ts'
 import { type FactorRow, toFactor } from '../factors/factor-repository.ts'
 import type { Identity } from '../identities/identity.ts'
@@ -25,7 +27,7 @@ export interface ProfileJson {
   readonly factors: readonly FactorRow[] | null
 }
 
-// Named one by one: a prepared `*` fails as soon as a migration adds a column.
+// Named one by one, since a prepared `*` fails as soon as a migration adds a column.
 const USER_COLUMNS = [
   'id',
   'aud',
@@ -96,7 +98,7 @@ export function toProfile(row: ProfileRow): Profile {
   }
 }
 
-/** Maps a profile that a function of the database has made, in place: it is the caller's own. */
+/** Maps a profile that a SQL function has made. Changes the timestamps of its argument, which the caller gives away. */
 export function toProfileOfJson({ user, identities, factors }: ProfileJson): Profile {
   for (const column of TIME_COLUMNS) {
     const text = user[column]
@@ -122,4 +124,75 @@ function toFactorOfJson(row: FactorRow): Factor {
     created_at: toRfc3339(row.created_at),
     updated_at: toRfc3339(row.updated_at),
   })
+}
+
+interface ProfileQuery {
+  readonly userId: string
+  /** Undefined finds users of any. */
+  readonly audience: string | undefined
+}
+
+const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
+  'find_profile',
+  (p) => sql`SELECT ${profileColumns()} FROM ${sql.table('users')} u
+    WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND (${p.audience}::text IS NULL OR u.aud = ${p.audience})`,
+)
+
+/** Finds a user with everything that their record shows: also a deleted user, but not a staged one. */
+export async function findProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile | undefined> {
+  const row = await lanes.read.first(findProfileQuery, query)
+  return row && toProfile(row)
+}
+
+/** Finds a user of any audience by id, also a staged one. */
+export async function findProfileById(db: Kysely<AuthDatabase>, userId: string): Promise<Profile | undefined> {
+  const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
+  const { rows } = await query.execute(db)
+  return rows[0] && toProfile(rows[0])
+}
+
+/** Gets the profile of a user whom the transaction has changed. */
+export async function getProfile(trx: Kysely<AuthDatabase>, userId: string): Promise<Profile> {
+  const profile = await findProfileById(trx, userId)
+  if (!profile) throw new Error('no such user')
+  return profile
+}
+
+export interface OwnUserQuery {
+  readonly userId: string
+  /** The session that must exist; null requires none. */
+  readonly sessionId: string | null
+}
+
+/** The profile of a user who asks in their own name. */
+export interface OwnUser extends Profile {
+  readonly isBanned: boolean
+  /** True for a token without session. */
+  readonly isSessionLive: boolean
+}
+
+interface OwnUserRow extends ProfileRow {
+  readonly is_banned: boolean | null
+  readonly is_session_live: boolean
+}
+
+const selectOwnUser = sql`SELECT ${profileColumns()}, u.banned_until > now() AS is_banned`
+
+const findOwnUserQuery: PreparedQuery<Pick<OwnUserQuery, 'userId'>, OwnUserRow> = prepare(
+  'find_own_user',
+  (p) => sql`${selectOwnUser}, true AS is_session_live
+    FROM ${sql.table('users')} u WHERE u.id = ${p.userId} AND u.deleted_at IS NULL`,
+)
+
+const findOwnUserOfSession: PreparedQuery<OwnUserQuery, OwnUserRow> = prepare(
+  'find_own_user_of_session',
+  (p) => sql`${selectOwnUser}, EXISTS (
+      SELECT FROM ${sql.table('sessions')} s WHERE s.id = ${p.sessionId} AND s.user_id = u.id) AS is_session_live
+    FROM ${sql.table('users')} u WHERE u.id = ${p.userId} AND u.deleted_at IS NULL`,
+)
+
+/** Finds the profile of a caller, and whether they may still ask: in one statement, without a lock. */
+export async function findOwnUser(lanes: Lanes, query: OwnUserQuery): Promise<OwnUser | undefined> {
+  const row = await lanes.read.first(query.sessionId === null ? findOwnUserQuery : findOwnUserOfSession, query)
+  return row && { ...toProfile(row), isBanned: row.is_banned ?? false, isSessionLive: row.is_session_live }
 }

@@ -1,9 +1,10 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
-import type { User } from '../users/user.ts'
-import { type UserIdentifier, updateUser } from '../users/user-repository.ts'
+import type { User } from './user.ts'
+import { updateUser } from './user-change-repository.ts'
 
 export interface OwnIdentity {
   readonly identifier: UserIdentifier
@@ -12,9 +13,9 @@ export interface OwnIdentity {
 }
 
 /**
- * Gives the identity of a user's own email or phone another address, or makes it, and lists its provider in the user's
- * app metadata: `provider` is the first of `providers` (reference: User record).
- * @param user locked, as they are now
+ * Gives the identity of a user's own email or phone another address, or inserts the identity, and lists its provider in the
+ * user's app metadata, where `provider` is the first of `providers` (reference: User record).
+ * @param user locked, as they are at present
  */
 export async function setOwnIdentity(
   trx: Transaction<AuthDatabase>,
@@ -37,7 +38,7 @@ export async function setOwnIdentity(
   return updateProviders(trx, user)
 }
 
-/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are now */
+/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are at present */
 export async function updateProviders(
   trx: Transaction<AuthDatabase>,
   { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>,

@@ -3,23 +3,25 @@ import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
+import type { UserIdentifier } from '../identifier.ts'
+import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
+import type { MessageRequest } from '../messages/message-request.ts'
+import { issueSmsCode, type SmsCode, type SmsCodeDeps } from '../messages/sms-code.ts'
+import { queueSms } from '../messages/sms-job.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
+import { findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
 import { touchInterval } from '../rate-limits/send-interval.ts'
-import { needsBoth } from '../users/email-change.ts'
-import { findChangeAskedAt } from '../users/pending-change-repository.ts'
 import type { User } from '../users/user.ts'
-import { lockUserByIdentifier, type UserIdentifier, updateUser } from '../users/user-repository.ts'
-import { issueMailToken, type MailToken, type MailTokenDeps } from './mail-token.ts'
-import type { MessageRequest } from './message-request.ts'
-import { issueSmsCode, type SmsCode, type SmsCodeDeps } from './sms-code.ts'
-import { queueSms } from './sms-job.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { lockUserByIdentifier } from '../users/user-repository.ts'
+import { needsBoth } from './email-change.ts'
 
-interface PhoneChangeDeps extends SmsCodeDeps {
+export interface PhoneChangeDeps extends SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly jobs: Jobs
 }
 
-interface EmailChangeDeps extends MailTokenDeps {
+export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 

@@ -1,20 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import { sendEmailChange, sendPhoneChange } from '../messages/address-change.ts'
+import type { UserIdentifier } from '../identifier.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
-import type { Allowance } from '../rate-limits/rate-limits.ts'
+import type { Allowance, RateLimits } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { takeAll } from '../rate-limits/take-all.ts'
 import type { RequestContext } from '../request-context.ts'
-import { needsBoth } from '../users/email-change.ts'
 import type { User } from '../users/user.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
-import { applyPhoneChange } from './apply-phone-change.ts'
-import { applyEmailChange } from './confirm-email-change.ts'
+import { type ApplyDeps, applyEmailChange, applyPhoneChange } from './apply-address-change.ts'
+import { needsBoth } from './email-change.ts'
+import { type EmailChangeDeps, type PhoneChangeDeps, sendEmailChange, sendPhoneChange } from './send-address-change.ts'
+
+interface TakeDeps extends SmsAllowanceDeps {
+  readonly config: Pick<AuthConfig, 'mail' | 'sms'>
+  readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
+}
+
+interface ChangeDeps extends ApplyDeps, EmailChangeDeps, PhoneChangeDeps {
+  readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'mfa' | 'signup' | 'sms'>
+}
 
 /** Addresses that a user wants, normalised, and how they are to be confirmed. */
 export interface OwnAddresses {
@@ -30,13 +39,12 @@ export function newAddress(user: User, wanted: OwnAddresses, kind: UserIdentifie
 }
 
 /**
- * Counts the messages that the changes need, before anything is done for them. A change that is applied at once sends no
- * message, so it counts none.
- * @param client key of who asks
+ * Counts the messages of the changes, before anything else is done for them. A change that is applied at once sends no message.
+ * @param client the key of the client's limits
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
 export async function takeOwnMessages(
-  deps: AuthDeps,
+  deps: TakeDeps,
   user: User,
   wanted: OwnAddresses,
   client: string | undefined,
@@ -57,10 +65,10 @@ interface OwnChange {
   readonly context: RequestContext
 }
 
-/** Makes changes of a user's own addresses pending, or applies them where they need no confirmation. @param user locked */
+/** Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked */
 export async function changeOwnAddresses(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: ChangeDeps,
   user: User,
   { changes, context }: OwnChange,
 ): Promise<void> {
@@ -71,7 +79,8 @@ export async function changeOwnAddresses(
   if (newEmail !== undefined && isAppliedAtOnce(deps, user)) {
     current = await applyEmailChange(trx, deps, user, { newEmail, ip })
   } else if (newEmail !== undefined) {
-    // By what POST /resend knows the user by; a new address alone would let one mail go to each of any number.
+    // The interval belongs to the identifier that POST /resend takes. An interval of the new address would allow a mail to each
+    // of any number of addresses.
     const identifier = user.email ?? user.phone ?? user.id
     await requireInterval(trx, deps, { kind: 'email_change', identifier, audience: user.aud })
     await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context })
@@ -83,7 +92,7 @@ export async function changeOwnAddresses(
   await sendPhoneChange(trx, deps, current, message)
 }
 
-/** An anonymous user's first email is like a signup. Other users always confirm theirs (reference: Anonymous users). */
-function isAppliedAtOnce({ config }: AuthDeps, { isAnonymous }: User): boolean {
+/** An anonymous user's first email is like a sign-up. Other users always confirm an email (reference: Anonymous users). */
+function isAppliedAtOnce({ config }: Pick<TakeDeps, 'config'>, { isAnonymous }: User): boolean {
   return isAnonymous && config.mail.autoconfirm
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { emailProblem, normaliseEmail } from './email-address.ts'
+import { emailProblem, normaliseEmail, normalisePhone } from './identifier.ts'
 
 const INVALID = 'Unable to validate email address: invalid format'
 
@@ -34,5 +34,23 @@ describe('emailProblem', () => {
 describe('normaliseEmail', () => {
   it('is lower-case', () => {
     expect(normaliseEmail('A@B.C')).toBe('a@b.c')
+  })
+})
+
+describe('normalisePhone', () => {
+  it.each([
+    ['+1 415 555 0100', '14155550100'],
+    ['14155550100', '14155550100'],
+    ['12', '12'],
+    ['123456789012345', '123456789012345'],
+    ['1234567890123456', undefined],
+    ['1', undefined],
+    ['', undefined],
+    ['0123', undefined],
+    ['++123', undefined],
+    ['1-415', undefined],
+    ['١٢٣', undefined],
+  ])('%s: %s', (phone, expected) => {
+    expect(normalisePhone(phone)).toBe(expected)
   })
 })

@@ -1,4 +1,4 @@
-import { malformedId, validationFailed } from '../errors.ts'
+import { malformedId, validationFailed } from './errors.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const NIL = '00000000-0000-0000-0000-000000000000'

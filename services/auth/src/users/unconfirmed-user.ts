@@ -1,8 +1,8 @@
+import type { UserIdentifier } from '../identifier.ts'
 import type { Identity } from '../identities/identity.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import { toTimestamp } from '../users/timestamp.ts'
-import type { User } from '../users/user.ts'
-import type { UserIdentifier } from '../users/user-repository.ts'
+import { toTimestamp } from '../timestamp.ts'
+import type { User } from './user.ts'
 
 export interface UnconfirmedUserInput {
   readonly identifier: UserIdentifier

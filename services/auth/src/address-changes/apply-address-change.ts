@@ -1,0 +1,92 @@
+import type { Transaction } from 'kysely'
+import type { AuditDeps } from '../audit/audit-log.ts'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import type { AuthDatabase } from '../database.ts'
+import type { NotifyDeps } from '../messages/notification.ts'
+import { notify } from '../messages/notification.ts'
+import { claimIdentifier, TAKEN_FOR_USER } from '../users/claim-identifier.ts'
+import { setOwnIdentity } from '../users/own-identity.ts'
+import type { User } from '../users/user.ts'
+import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
+import { type EmailChangeToken, judgeEmailChange } from './email-change.ts'
+
+export interface ApplyDeps extends AuditDeps, NotifyDeps {
+  readonly config: Pick<AuthConfig, 'database' | 'mail' | 'signup'>
+}
+
+/**
+ * Confirms a pending change of email, by a message that has been used up: applies the change, or waits for the other address.
+ * The transaction is one of `withUniqueIdentifiers`.
+ * @param user locked @returns `refused` for a message that proves nothing alone @throws emailExists
+ */
+export async function confirmEmailChange(
+  trx: Transaction<AuthDatabase>,
+  deps: ApplyDeps,
+  user: User,
+  { used, ip }: { readonly used: EmailChangeToken; readonly ip: string },
+): Promise<'applied' | 'other-address-left' | 'refused'> {
+  const verdict = judgeEmailChange(user, used, deps.config.mail.secureEmailChange)
+  if (verdict === 'refuse' || user.emailChange === null) return 'refused'
+  if (verdict === 'apply') {
+    await applyEmailChange(trx, deps, user, { newEmail: user.emailChange, ip })
+    return 'applied'
+  }
+  await updateUser(trx, user.id, { email_change_confirm_status: 1, updated_at: deps.now() })
+  return 'other-address-left'
+}
+
+/** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. @throws emailExists */
+export async function applyEmailChange(
+  trx: Transaction<AuthDatabase>,
+  deps: ApplyDeps,
+  user: User,
+  { newEmail, ip }: { readonly newEmail: string; readonly ip: string },
+): Promise<User> {
+  const at = deps.now()
+  const identifier = { kind: 'email', value: newEmail } as const
+  await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_USER })
+  const changed = await updateUser(trx, user.id, {
+    email: newEmail,
+    email_confirmed_at: at,
+    email_change: '',
+    email_change_confirm_status: 0,
+    is_anonymous: false,
+    updated_at: at,
+  })
+  await recordAddressChange(trx, user, { kind: 'email', at })
+  const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
+  if (user.email !== null) {
+    await notify(trx, deps, owner, { name: 'EMAIL_CHANGED', variables: { OldEmail: user.email } })
+  }
+  await recordAudit(trx, deps, { action: 'user_modified', actor: owner, ip, traits: { provider: 'email' } })
+  return owner
+}
+
+/**
+ * Gives a user another phone, which counts as confirmed. An anonymous user becomes a permanent one. The transaction is one of
+ * `withUniqueIdentifiers`. @param user locked @throws phoneExists
+ */
+export async function applyPhoneChange(
+  trx: Transaction<AuthDatabase>,
+  deps: ApplyDeps,
+  user: User,
+  { newPhone, ip }: { readonly newPhone: string; readonly ip: string },
+): Promise<User> {
+  const at = deps.now()
+  const identifier = { kind: 'phone', value: newPhone } as const
+  await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_USER })
+  const changed = await updateUser(trx, user.id, {
+    phone: newPhone,
+    phone_confirmed_at: at,
+    phone_change: '',
+    is_anonymous: false,
+    updated_at: at,
+  })
+  await recordAddressChange(trx, user, { kind: 'phone', at })
+  const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
+  const variables = { Phone: newPhone, OldPhone: user.phone }
+  await notify(trx, deps, owner, { name: 'PHONE_CHANGED', variables })
+  await recordAudit(trx, deps, { action: 'user_modified', actor: owner, ip, traits: { provider: 'phone' } })
+  return owner
+}

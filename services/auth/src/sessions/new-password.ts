@@ -1,0 +1,105 @@
+import { currentPasswordInvalid, currentPasswordRequired, reauthenticationNeeded, samePassword } from '../errors.ts'
+import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
+import { type BreachLookup, refuseBreached } from '../passwords/breached-passwords.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
+import { type PasswordPolicy, requirePassword } from '../passwords/password-policy.ts'
+import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import type { ActiveCaller } from './active-caller.ts'
+import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
+import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
+import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './proof-repository.ts'
+
+export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, BreachLookup {
+  readonly config: NonceDeps['config'] &
+    BreachLookup['config'] & {
+      readonly passwords: { readonly policy: PasswordPolicy }
+      readonly security: { readonly currentPasswordForPassword: boolean }
+    }
+  readonly passwords: PasswordHasher
+}
+
+export interface NewPassword {
+  readonly password: string
+  readonly nonce: string | undefined
+  /** The password that the new one replaces. */
+  readonly currentPassword: string | undefined
+  /** The client's address, for the limit of failures. */
+  readonly address: string
+}
+
+/** A password that may be stored, and the nonce that goes with it. */
+export interface PreparedPassword {
+  readonly hash: string
+  /** Undefined where no nonce was needed. */
+  readonly nonce: CheckedNonce | undefined
+  /** The hash of the current password, where the user had to show it; else undefined. */
+  readonly shownHash: string | null | undefined
+}
+
+/**
+ * Checks a new password of a user, and hashes it (reference: Change of password). The caller holds no lock meanwhile.
+ * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword,
+ *   currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words
+ */
+export async function preparePassword(
+  deps: NewPasswordDeps,
+  caller: ActiveCaller,
+  { password, nonce, currentPassword, address }: NewPassword,
+): Promise<PreparedPassword> {
+  const { user } = caller
+  requirePassword(deps.config.passwords.policy, password)
+  await refuseBreached(deps, password)
+  const isNeeded = deps.config.security.reauthenticateForPassword && !(await isFresh(deps, caller))
+  if (isNeeded && !nonce) throw reauthenticationNeeded()
+  const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, address }) : undefined
+  let isShown: boolean
+  try {
+    isShown = await requireCurrentPassword(deps, caller, { currentPassword, address })
+    const { matches } = await deps.passwords.verify(user.passwordHash, password)
+    if (matches) throw samePassword()
+  } catch (error) {
+    // A correct nonce may be sent again with another password.
+    if (checked) await returnGuess(deps.db, checked.id)
+    throw error
+  }
+  const hash = await deps.passwords.hash(password)
+  return { hash, nonce: checked, shownHash: isShown ? user.passwordHash : undefined }
+}
+
+/** Whether no nonce is needed: the user has signed in within a day, by an old credential (reference: Change of password). */
+async function isFresh({ db, now }: Pick<NonceDeps, 'db' | 'now'>, { session }: ActiveCaller): Promise<boolean> {
+  if (!session || now().getTime() - Date.parse(session.startedAt) > PASSWORD_PROOF_MS) return false
+  const isOfToday = ({ at }: Proof) => now().getTime() - Date.parse(at) <= PASSWORD_PROOF_MS
+  const proofs = await listProofs(db, session.id)
+  return proofs.some((proof) => isOfToday(proof) && isByOldCredential(proof, PASSWORD_PROOF_MS))
+}
+
+/**
+ * Methods of a user who may have forgotten their password. They count only for an address that the user had before: a thief of a
+ * session can change the address, and sign in with the new one.
+ */
+const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'recovery'])
+
+/**
+ * Requires the current password where the settings say so (reference: Change of password). A wrong password counts as it does at
+ * sign-in, and the hook PASSWORD_VERIFICATION_ATTEMPT is told of each. @returns whether the user had to show it
+ */
+async function requireCurrentPassword(
+  deps: NewPasswordDeps,
+  { user, session }: ActiveCaller,
+  given: { readonly currentPassword: string | undefined; readonly address: string },
+): Promise<boolean> {
+  if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return false
+  const proofs = session ? await listProofs(deps.db, session.id) : []
+  const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
+  if (proofs.some(isExempt)) return false
+  if (given.currentPassword === undefined) throw currentPasswordRequired()
+  const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
+  const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
+  const isRight = matches && !(await isBlocked(deps, attempt))
+  // A failure is counted before the hook is called, since the hook may refuse or take long.
+  if (!isRight) await recordFailure(deps, attempt)
+  await judgePasswordAttempt(deps, user.id, isRight)
+  if (isRight) return true
+  throw currentPasswordInvalid()
+}

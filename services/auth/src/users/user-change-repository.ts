@@ -1,0 +1,132 @@
+import { type Insertable, type Kysely, sql, type Transaction, type Updateable } from 'kysely'
+import type { AuthDatabase, UsersTable } from '../database.ts'
+import type { UserIdentifier } from '../identifier.ts'
+import type { Timestamp } from '../timestamp.ts'
+import type { User } from './user.ts'
+import { toUser } from './user-repository.ts'
+
+type Database = Kysely<AuthDatabase>
+
+/** A new user. The id and the times are made where they are not given. */
+export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
+
+/** The unique indexes of emails: a duplicate violates one of them. */
+export const EMAIL_KEYS = ['users_email_partial_key', 'users_email_lower_key'] as const
+/** The unique index of phone numbers. */
+export const PHONE_KEY = 'users_phone_key'
+
+/** Inserts a user. @throws the unique violation of one of EMAIL_KEYS or of PHONE_KEY for a duplicate */
+export async function insertUser(trx: Database, values: NewUser): Promise<User> {
+  return toUser(await trx.insertInto('users').values(toNewRow(values)).returningAll().executeTakeFirstOrThrow())
+}
+
+/** The values that supabase/auth writes into columns that have no default and that are not read here, or are empty yet. */
+export const BLANK = {
+  instance_id: '00000000-0000-0000-0000-000000000000',
+  confirmation_token: '',
+  recovery_token: '',
+  email_change_token_new: '',
+  email_change: '',
+} as const
+
+function toNewRow(values: NewUser) {
+  const moment = sql<string>`clock_timestamp()`
+  const made = { id: sql<string>`gen_random_uuid()`, created_at: moment, updated_at: moment }
+  return { ...BLANK, ...made, raw_app_meta_data: {}, raw_user_meta_data: {}, ...values }
+}
+
+/** Inserts a user. Undefined when another transaction has just taken the email or phone. */
+export async function insertUnlessTaken(trx: Database, values: NewUser): Promise<User | undefined> {
+  const insert = trx
+    .insertInto('users')
+    .values(toNewRow(values))
+    .onConflict((conflict) => conflict.doNothing())
+  const row = await insert.returningAll().executeTakeFirst()
+  return row && toUser(row)
+}
+
+/** Changes the given columns of a user. The caller gives `updated_at`. */
+export async function updateUser(trx: Database, id: string, changes: Updateable<UsersTable>): Promise<User> {
+  return toUser(
+    await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
+  )
+}
+
+/** Bans a user for so many milliseconds from now, by the database's clock; 0 ends a ban (reference: Bans). */
+export async function updateBan(trx: Database, id: string, banMs: number): Promise<void> {
+  const until = sql<string>`clock_timestamp() + make_interval(secs => ${banMs / 1_000})`
+  await trx
+    .updateTable('users')
+    .set({ banned_until: banMs === 0 ? null : until })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Deletes a user and everything that belongs to them. */
+export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Promise<void> {
+  await trx.deleteFrom('users').where('id', '=', id).execute()
+}
+
+const WAYS_IN = ['sessions', 'mfa_factors', 'mfa_recovery_sets', 'webauthn_credentials', 'webauthn_challenges'] as const
+
+/** Deletes the sessions, second factors and passkeys of a user. */
+export async function deleteWaysIn(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+  for (const table of WAYS_IN) {
+    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+  }
+}
+
+/** Deletes everything by which a user could sign in or stay signed in, also messages and flows. */
+export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+  await deleteWaysIn(trx, userId)
+  for (const table of ['one_time_tokens', 'flow_state', 'sign_up_contents'] as const) {
+    await trx.deleteFrom(table).where('user_id', '=', userId).execute()
+  }
+}
+
+/** Deletes a staged user. False when they have become a user meanwhile. */
+export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: string): Promise<boolean> {
+  const { numDeletedRows } = await trx
+    .deleteFrom('users')
+    .where('id', '=', id)
+    .where('staged_at', 'is not', null)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
+}
+
+/** Finds when a user changed to the email or phone that they have. Undefined when the account began with it, or an admin set it. */
+export async function findAddressChange(
+  db: Database,
+  userId: string,
+  kind: UserIdentifier['kind'],
+): Promise<Timestamp | undefined> {
+  const query = db.selectFrom('address_changes').select('changed_at').where('user_id', '=', userId)
+  return (await query.where('kind', '=', kind).executeTakeFirst())?.changed_at
+}
+
+/**
+ * Records that a user has changed their email or phone. The first address of an anonymous user is not recorded, since there is
+ * no older way to sign in to the account.
+ * @param user as they were before
+ */
+export async function recordAddressChange(
+  trx: Transaction<AuthDatabase>,
+  { id, isAnonymous }: Pick<User, 'id' | 'isAnonymous'>,
+  { kind, at }: { readonly kind: UserIdentifier['kind']; readonly at: Date },
+): Promise<void> {
+  if (isAnonymous) return
+  await trx
+    .insertInto('address_changes')
+    .values({ user_id: id, kind, changed_at: at })
+    .onConflict((conflict) => conflict.columns(['user_id', 'kind']).doUpdateSet({ changed_at: at }))
+    .execute()
+}
+
+/** Deletes the record of a change, because an admin has set the address. */
+export async function deleteAddressChange(
+  trx: Transaction<AuthDatabase>,
+  userId: string,
+  kind: UserIdentifier['kind'],
+): Promise<void> {
+  await trx.deleteFrom('address_changes').where('user_id', '=', userId).where('kind', '=', kind).execute()
+}
