@@ -25,16 +25,20 @@ import { createSmsGateway, type SmsGateway } from './messages/sms-gateway.ts'
 import { createTemplateLoader } from './messages/template-loader.ts'
 import { authNames } from './migrations.ts'
 import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
-import { createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
+import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createKeySets, type KeySets } from './providers/key-sets.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
-import { batchRefreshes, type RefreshSession, toRefreshRules } from './sessions/refresh-session.ts'
+import {
+  batchRefreshes,
+  createTokenReuseCounter,
+  type RefreshSession,
+  toRefreshRules,
+} from './sessions/refresh-session.ts'
 import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
 import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.ts'
-import { countHashing, createTokenReuseCounter } from './telemetry/session-metrics.ts'
 
 /** Everything that the service works with. Built once in main.ts; a test builds its own, or replaces members. */
 export interface AuthDeps {

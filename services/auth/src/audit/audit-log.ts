@@ -4,7 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
 import { auditName, type User } from '../users/user.ts'
 
-/** Who does what is recorded: a user, or an admin whose token may name none. */
+/** Who did what is recorded: a user, or an admin, whose token may name no user. */
 export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 
 /** Stands for an actor without an id, as clients of the audit log know it. */
@@ -59,7 +59,7 @@ export interface AuditEvent {
   readonly traits?: Readonly<Record<string, unknown>>
 }
 
-/** Writes one event in the transaction of what happened; to the log alone where AUDIT_LOG_DISABLE_POSTGRES is set. */
+/** Records an event in the transaction that causes it, or only in the log where AUDIT_LOG_DISABLE_POSTGRES is set. */
 export async function recordAudit(trx: Kysely<AuthDatabase>, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
@@ -82,7 +82,7 @@ export async function recordAudit(trx: Kysely<AuthDatabase>, deps: AuditDeps, ev
     .execute()
 }
 
-/** A name is the user's own metadata, of up to 64 KiB. A trigger of the table cuts off what functions of the database write. */
+/** A name is the user's own metadata, of up to 64 KiB. A trigger of the table shortens the names that SQL functions write. */
 const NAME_LENGTH_MAX = 120
 
 function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknown> {
@@ -96,4 +96,22 @@ function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknow
     log_type: LOG_TYPES[action],
     ...(traits ? { traits } : {}),
   }
+}
+
+/** An event that a SQL function records in the database, unless that is switched off. */
+export interface LoggedEvent {
+  readonly action: AuditAction
+  readonly actorId: string
+  readonly ip: string
+}
+
+/** Writes an event to the log, where AUDIT_LOG_DISABLE_POSTGRES keeps it out of the database. */
+export function auditToLog(deps: Omit<AuditDeps, 'now'>, { action, actorId, ip }: LoggedEvent): void {
+  if (deps.config.database.auditInPostgres) return
+  deps.logger.info({ auth_event: { actor_id: actorId, action, ip_address: ip } }, 'audit')
+}
+
+/** The traits of an event in which an admin changed a user (reference: Users made and changed by admins). */
+export function adminTraits({ id, email, phone }: Pick<User, 'id' | 'email' | 'phone'>): Record<string, string> {
+  return { user_id: id, user_email: email ?? '', user_phone: phone ?? '' }
 }

@@ -2,14 +2,14 @@ import { validationFailed } from '../errors.ts'
 
 const AUDIT_SCOPES = ['author', 'action', 'type'] as const
 
-/** What `query=<scope>:<text>` searches (reference: Audit log). */
+/** The filter of `query=<scope>:<text>` (reference: Audit log). */
 export interface AuditFilter {
   readonly scope: (typeof AUDIT_SCOPES)[number]
-  /** Part of what is searched, in any case. */
+  /** Part of the searched value, in upper or lower case. */
   readonly text: string
 }
 
-/** Reads `author:x`, `action:x` or `type:x`. Undefined is everything. @throws validationFailed */
+/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. @throws validationFailed */
 export function parseAuditQuery(query: string | undefined): AuditFilter | undefined {
   if (query === undefined) return undefined
   const [, name, text] = /^([^:]*):(.*)$/s.exec(query) ?? []

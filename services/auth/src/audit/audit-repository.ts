@@ -1,8 +1,9 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
 import type { AuthDatabase } from '../database.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
+import type { Timestamp } from '../timestamp.ts'
 import type { AuditFilter } from './audit-query.ts'
-import type { AuditEntry } from './audit-view.ts'
 
 export interface AuditList {
   readonly filter: AuditFilter | undefined
@@ -10,7 +11,7 @@ export interface AuditList {
   readonly offset: number
 }
 
-/** Entries of the audit log, newest first. */
+/** Lists entries of the audit log, newest first. */
 export async function listAuditEntries(
   db: Kysely<AuthDatabase>,
   { filter, limit, offset }: AuditList,
@@ -21,7 +22,7 @@ export async function listAuditEntries(
   return rows
 }
 
-/** How many there are: exactly, as long as they are not many. */
+/** Counts entries: exactly while there are few. */
 export function countAuditEntries(db: Kysely<AuthDatabase>, filter: AuditFilter | undefined): Promise<number> {
   return filter === undefined ? countAll(db, matching(filter)) : countFound(db, matching(filter))
 }
@@ -37,4 +38,29 @@ function matching(filter: AuditFilter | undefined): RawBuilder<unknown> {
   return filter === undefined
     ? from
     : sql`${from} WHERE strpos(lower(${SEARCHED[filter.scope]}), lower(${filter.text}::text)) > 0`
+}
+
+/** An entry of the audit log as clients see it (reference: Audit log). */
+export const auditEntryViewSchema = z.object({
+  id: z.guid(),
+  payload: z
+    .record(z.string(), z.unknown())
+    .meta({ description: 'actor_id, actor_username, action, log_type, traits …' }),
+  created_at: z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' }),
+  ip_address: z.string(),
+})
+
+export type AuditEntryView = z.output<typeof auditEntryViewSchema>
+
+/** An entry of the audit log. */
+export interface AuditEntry {
+  readonly id: string
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly createdAt: Timestamp
+  /** Empty when unknown. */
+  readonly ipAddress: string
+}
+
+export function toAuditEntryView({ id, payload, createdAt, ipAddress }: AuditEntry): AuditEntryView {
+  return { id, payload: { ...payload }, created_at: createdAt, ip_address: ipAddress }
 }

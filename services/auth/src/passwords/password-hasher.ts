@@ -1,3 +1,4 @@
+import type { Meter } from '@opentelemetry/api'
 import { serverBusy } from '../errors.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
 import { ARGON2_COST, isOutdated, parseStoredHash, type StoredHash } from './stored-hash.ts'
@@ -28,6 +29,21 @@ export interface HashWork {
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax'> {
   /** Called for every hash that is made or verified. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
+}
+
+/** Counts hashes that are made and verified: when they are submitted, and when they are completed. */
+export function countHashing(meter: Meter): NonNullable<PasswordHasherOptions['onWork']> {
+  const counters = {
+    hash: {
+      submitted: meter.createCounter('auth_password_hash_submitted_total', { description: 'Hashes asked for' }),
+      completed: meter.createCounter('auth_password_hash_completed_total', { description: 'Hashes made' }),
+    },
+    verify: {
+      submitted: meter.createCounter('auth_password_compare_submitted_total', { description: 'Comparisons asked for' }),
+      completed: meter.createCounter('auth_password_compare_completed_total', { description: 'Comparisons made' }),
+    },
+  }
+  return ({ kind, alg }, stage) => counters[kind][stage].add(1, { alg })
 }
 
 /** How long a task may have to wait before it is refused. */

@@ -3,7 +3,6 @@ import type { Limiter, LimiterStore } from '@trestle/service/limiter-store.ts'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
-import { takeAll } from './take-all.ts'
 import { retryAfterSeconds, toWindow } from './windows.ts'
 
 /**
@@ -164,4 +163,19 @@ function createFailureLimit(name: string, failuresMax: number | 'off', store: Li
 
 function retryAfter(waitMs: number): { readonly headers: Record<string, string> } {
   return { headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } }
+}
+
+/** Counts several messages, or none when one is refused. @returns the allowance of all of them */
+export async function takeAll(takes: readonly (() => Promise<Allowance>)[]): Promise<Allowance> {
+  const taken: Allowance[] = []
+  const giveBack = async () => {
+    for (const allowance of taken) await allowance.giveBack()
+  }
+  try {
+    for (const take of takes) taken.push(await take())
+  } catch (error) {
+    await giveBack()
+    throw error
+  }
+  return { giveBack }
 }

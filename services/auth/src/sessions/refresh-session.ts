@@ -1,3 +1,5 @@
+import type { Counter, Meter } from '@opentelemetry/api'
+import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { columns } from '@trestle/database/batches/columns.ts'
 import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
@@ -144,4 +146,12 @@ function toResult(row: RefreshRow): RefreshResult {
   }
   const verdict = toVerdict(row.verdict, REFUSALS)
   return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
+}
+
+/** Counts refresh tokens that were used again: `allowed` within the reuse interval, `revoked` as stolen. */
+export function createTokenReuseCounter(meter: Meter): Counter {
+  const counter = meter.createCounter('auth_refresh_token_reuse_total', {
+    description: 'Refresh tokens that were used again',
+  })
+  return startAtZero(counter, [{ outcome: 'allowed' }, { outcome: 'revoked' }])
 }

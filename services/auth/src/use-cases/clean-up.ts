@@ -1,8 +1,9 @@
+import type { Meter } from '@opentelemetry/api'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { NO_TIME } from '../timestamp.ts'
 
 /** Deletes expired rows (reference: Retention). One process runs it every minute. */
@@ -24,11 +25,16 @@ const RUN_MS = 20_000
  */
 const SPARSE_BATCHES_MAX = 1_000
 
+interface SweepDeps {
+  readonly config: AuthConfig
+  readonly now: () => Date
+}
+
 type CountRows = (table: string, rows: number) => void
 
 /** Makes the handler of the task. A walk that a run does not finish continues in the next run. */
 export function createCleanUp(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  deps: SweepDeps & { readonly db: Kysely<AuthDatabase> },
   countRows: CountRows,
   sparseBatchesMax = SPARSE_BATCHES_MAX,
 ): () => Promise<Outcome> {
@@ -59,7 +65,7 @@ export function createCleanUp(
 }
 
 /** Counts the rows in `auth_cleanup_affected_rows_total`. */
-export function createCleanUpCounter({ meter }: Pick<AuthDeps, 'meter'>): CountRows {
+export function createCleanUpCounter({ meter }: { readonly meter: Meter }): CountRows {
   const counter = meter.createCounter('auth_cleanup_affected_rows_total', { description: 'Rows removed by clean-up' })
   return (table, rows) => counter.add(rows, { table })
 }
@@ -109,13 +115,15 @@ const START: Readonly<Record<'refresh_tokens' | 'sessions', Cursor>> = {
 }
 
 /** The sweeps of all tables (reference: Retention). */
-export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): readonly Sweep[] {
+export function listSweeps({ config, now }: SweepDeps): readonly Sweep[] {
   const ago = (ms: number) => new Date(now().getTime() - ms)
   const yesterday = ago(DAY_MS)
   const codeMs = config.mail.codeLifetimeSeconds * 1_000
   const stagedMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
   // The auth code of a mail's link begins to live when the link is used.
   const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
+  const intervals = [...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs]
+  const intervalMs = Math.max(DAY_MS, ...intervals)
   const byIndex = (table: keyof AuthDatabase, column: string, before: Date, only = sql<boolean>`true`): Sweep => ({
     by: 'index',
     table,
@@ -136,13 +144,7 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
     byIndex('mfa_challenges', 'created_at', ago(DAY_MS + config.mfa.challengeLifetimeSeconds * 1_000)),
     byIndex('webauthn_challenges', 'expires_at', yesterday),
     byIndex('one_time_tokens', 'expires_at', yesterday),
-    byIndex(
-      'send_throttle',
-      'sent_at',
-      ago(
-        Math.max(DAY_MS, ...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs),
-      ),
-    ),
+    byIndex('send_throttle', 'sent_at', ago(intervalMs)),
     byIndex('code_guesses', 'since', yesterday),
     byIndex('users', 'staged_at', ago(stagedMs)),
     byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), sql`is_anonymous`),
@@ -152,7 +154,7 @@ export function listSweeps({ config, now }: Pick<AuthDeps, 'config' | 'now'>): r
 
 /** Sweeps of rows that strangers can make, after the time that settings give. */
 function listRetentions(
-  { database, mail, sms }: Pick<AuthDeps['config'], 'database' | 'mail' | 'sms'>,
+  { database, mail, sms }: Pick<AuthConfig, 'database' | 'mail' | 'sms'>,
   byIndex: (table: keyof AuthDatabase, column: string, before: Date, only?: RawBuilder<boolean>) => Sweep,
   ago: (ms: number) => Date,
 ): readonly Sweep[] {
@@ -176,7 +178,7 @@ const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 
 /** Sweeps of sessions that the settings ended a day ago. */
 function listSessionWalks(
-  { timeboxMs, inactivityTimeoutMs }: AuthDeps['config']['sessions'],
+  { timeboxMs, inactivityTimeoutMs }: AuthConfig['sessions'],
   ago: (ms: number) => Date,
 ): readonly Sweep[] {
   const ends = [

@@ -1,7 +1,6 @@
 import { violates } from '@trestle/database/violations.ts'
 import type { Transaction } from 'kysely'
-import { adminTraits } from '../audit/admin-traits.ts'
-import { recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userIdTaken, validationFailed } from '../errors.ts'

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import { adminTraits } from '../audit/admin-traits.ts'
-import { recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { listIdentities, obscureIdentity } from '../identities/identity-repository.ts'

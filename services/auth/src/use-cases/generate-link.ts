@@ -1,6 +1,5 @@
 import type { Transaction } from 'kysely'
-import { adminTraits } from '../audit/admin-traits.ts'
-import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
+import { type AuditAction, adminTraits, recordAudit } from '../audit/audit-log.ts'
 import { OWN_LINK_PATH } from '../config/mail.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'

@@ -1,4 +1,4 @@
-import { auditToLog } from '../audit/audit-to-log.ts'
+import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   refreshTokenAlreadyUsed,

@@ -10,10 +10,9 @@ import {
 } from '../messages/message-request.ts'
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
-import type { Allowance } from '../rate-limits/rate-limits.ts'
+import { type Allowance, takeAll } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
-import { takeAll } from '../rate-limits/take-all.ts'
 import type { RequestContext } from '../request-context.ts'
 import { sendRequested } from './answer-message-request.ts'
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { auditToLog } from '../audit/audit-to-log.ts'
+import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'

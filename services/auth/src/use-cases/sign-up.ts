@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
-import { auditToLog } from '../audit/audit-to-log.ts'
+import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userAlreadyExists } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'

@@ -1,6 +1,5 @@
 import type { Transaction } from 'kysely'
-import { adminTraits } from '../audit/admin-traits.ts'
-import { recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userNotFound, validationFailed } from '../errors.ts'

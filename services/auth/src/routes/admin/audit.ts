@@ -2,8 +2,12 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { parseAuditQuery } from '../../audit/audit-query.ts'
-import { countAuditEntries, listAuditEntries } from '../../audit/audit-repository.ts'
-import { auditEntryViewSchema, toAuditEntryView } from '../../audit/audit-view.ts'
+import {
+  auditEntryViewSchema,
+  countAuditEntries,
+  listAuditEntries,
+  toAuditEntryView,
+} from '../../audit/audit-repository.ts'
 import { errorSchema } from '../../error-body.ts'
 import { pageLinks } from '../../pagination/page-links.ts'
 import { parsePage } from '../../pagination/page-query.ts'
