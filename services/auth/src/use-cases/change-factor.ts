@@ -9,7 +9,7 @@ import type { Factor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
+import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 /** A second factor of a user, and the admin who changes it. */
 export interface FactorOfUser extends ManagedUser {

@@ -7,7 +7,7 @@ import { listIdentities, obscureIdentity } from '../identities/identity-reposito
 import type { Admin } from '../sessions/admin.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, deleteUser, updateUser } from '../users/user-change-repository.ts'
-import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
+import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 export interface DeleteUser extends ManagedUser {
   readonly admin: Admin

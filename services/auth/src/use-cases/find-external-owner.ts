@@ -15,12 +15,12 @@ import {
 import { type Identity, identitySince } from '../identities/identity.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Timestamp } from '../timestamp.ts'
+import { StaleView } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierHolder, lockUserById } from '../users/user-repository.ts'
-import { StaleView } from './settle-races.ts'
 
 /** The user whom an external account signs in, locked, and how the user was found. */
 export interface ExternalOwner {

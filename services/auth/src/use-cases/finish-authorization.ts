@@ -32,6 +32,8 @@ import { sealSecret } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
+import { settleRaces } from '../users/claim-identifier.ts'
+import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
@@ -40,9 +42,7 @@ import { adoptProfile } from './find-external-owner.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import { requireIdentityFactor } from './require-identity-owner.ts'
-import { settleRaces } from './settle-races.ts'
 import { confirmOwner, type ExternalOutcome, type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
-import { awaitsFirstSignIn } from './take-over-account.ts'
 
 /**
  * Takes the flow of a `state`, once (reference: GET /callback and POST /callback).

@@ -9,12 +9,12 @@ import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { settleRaces } from '../users/claim-identifier.ts'
 import { isBanned } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { refuseUnverified } from './refuse-unverified.ts'
-import { settleRaces } from './settle-races.ts'
 import type { ExternalOutcome } from './sign-in-externally.ts'
 
 export interface AuthCodeGrant extends SessionOrigin {

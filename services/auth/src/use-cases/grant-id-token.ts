@@ -22,11 +22,11 @@ import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { settleRaces } from '../users/claim-identifier.ts'
 import { askBeforeExternalUser } from './ask-before-external-user.ts'
 import { linkExternalIdentity } from './link-external-identity.ts'
 import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
 import { requireIdentityOwner } from './require-identity-owner.ts'
-import { settleRaces } from './settle-races.ts'
 import { signInExternally } from './sign-in-externally.ts'
 
 /** The members of the request. Empty members count as absent. */

@@ -20,10 +20,10 @@ import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { replaceIdentityData, type SignUpContent, takeSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { awaitsFirstSignIn, confirmerOwns, takeOverAccount } from '../users/take-over-account.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
-import { awaitsFirstSignIn, confirmerOwns, takeOverAccount } from './take-over-account.ts'
 
 /** A message whose secret was right, on its way to be used up. */
 export interface Redemption {

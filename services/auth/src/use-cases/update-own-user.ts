@@ -1,25 +1,40 @@
 import type { Transaction } from 'kysely'
-import { changeOwnAddresses, type OwnAddresses, takeOwnMessages } from '../address-changes/request-address-change.ts'
+import {
+  changeOwnAddresses,
+  newAddress,
+  type OwnAddresses,
+  takeOwnMessages,
+} from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { appMetadataForAdmins, currentPasswordInvalid, reauthenticationNotValid } from '../errors.ts'
+import {
+  anonymousPassword,
+  appMetadataForAdmins,
+  currentPasswordInvalid,
+  emailExists,
+  phoneExists,
+  reauthenticationNotValid,
+  secondFactorNeeded,
+} from '../errors.ts'
+import { adminNeedsSecondFactor } from '../factor-errors.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { notify } from '../messages/notification.ts'
 import { consumeToken, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { RequestContext } from '../request-context.ts'
-import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
+import { type ActiveCaller, findCaller, lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type PreparedPassword, preparePassword } from '../sessions/new-password.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
-import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { isTaken, TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
+import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
-import { judgeOwnChanges } from './judge-own-changes.ts'
 
-/** What a user wants of their own account. Undefined members stay as they are. */
+/** The changes that a user makes to their own account. Undefined members stay as they are. */
 export interface OwnChanges extends OwnAddresses {
   readonly password: string | undefined
   readonly currentPassword: string | undefined
@@ -36,14 +51,14 @@ export interface UpdateOwnUser {
 }
 
 /**
- * Changes the caller's own account (reference: PUT /user). Everything is judged before anything is hashed or counted;
- * then one transaction does it all, under the user's lock, or nothing of it.
+ * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
+ * transaction makes all of them or none, under the user's lock.
  */
 export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
   if (changes.appMetadata && !isStillAdmin(deps, caller, found)) throw appMetadataForAdmins()
-  await judgeOwnChanges(deps, found, changes)
+  await requireAllowed(deps, found, changes)
   const { address } = context
   const prepared =
     password === undefined
@@ -53,11 +68,11 @@ export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
       const active = await lockCaller(trx, deps, caller)
-      // Hashing takes its time: meanwhile the same session may have enrolled a factor, or replaced the password.
-      await judgeOwnChanges({ ...deps, db: trx }, active, changes)
+      // While the password was hashed, the same session may have enrolled a factor or replaced the password.
+      await requireAllowed({ ...deps, db: trx }, active, changes)
       if (prepared?.shownHash !== undefined && prepared.shownHash !== active.user.passwordHash)
         throw currentPasswordInvalid()
-      await change(trx, deps, active, { changes, context, prepared })
+      await makeChanges(trx, deps, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
     })
   } catch (error) {
@@ -67,8 +82,8 @@ export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }
 }
 
 /**
- * A token of a session may say a role that its user has no longer. An operator's own token has no session, and where the hook
- * CUSTOM_ACCESS_TOKEN is on, the role may be its work.
+ * Whether the caller is still an admin: the token of a session may have a role that its user has lost. An operator's token has no
+ * session, and where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the role.
  */
 function isStillAdmin({ config, hooks }: Pick<AuthDeps, 'config' | 'hooks'>, caller: Caller, { user }: ActiveCaller) {
   if (!caller.isAdmin || caller.sessionId === null || hooks.isOn('CUSTOM_ACCESS_TOKEN')) return caller.isAdmin
@@ -81,7 +96,7 @@ interface Change {
   readonly prepared: PreparedPassword | undefined
 }
 
-async function change(
+async function makeChanges(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   active: ActiveCaller,
@@ -100,7 +115,7 @@ async function change(
 }
 
 /**
- * A new password ends all other sessions, and every message, auth code and change of address of before
+ * Stores a new password. It ends all other sessions, and all earlier messages, auth codes and pending changes of address
  * (reference: Change of password).
  */
 async function changePassword(
@@ -118,4 +133,43 @@ async function changePassword(
   await deleteFinishedFlows(trx, user.id)
   await notify(trx, deps, user, { name: 'PASSWORD_CHANGED', variables: {} })
   await recordAudit(trx, deps, { action: 'user_updated_password', actor: user, ip })
+}
+
+/**
+ * Requires that a caller may make the changes (reference: PUT /user). The order of the checks decides which error the client
+ * sees.
+ * @throws secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists, phoneExists
+ */
+async function requireAllowed(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  caller: ActiveCaller,
+  changes: OwnAddresses & { readonly password: string | undefined; readonly appMetadata: object | undefined },
+): Promise<void> {
+  const { db } = deps
+  // For what only admins may change, a session must meet the conditions of admin endpoints.
+  const isByAdmin = changes.appMetadata !== undefined && caller.session !== undefined
+  const { user, session } = caller
+  const [email, phone] = [newAddress(user, changes, 'email'), newAddress(user, changes, 'phone')]
+  const isGuarded = changes.password !== undefined || email !== undefined || phone !== undefined
+  if ((isGuarded || isByAdmin) && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) {
+    throw isGuarded ? secondFactorNeeded() : adminNeedsSecondFactor()
+  }
+  if (isGuarded || isByAdmin) await requireFreshSession(db, deps, caller)
+  if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
+  await requireFree(deps, user, { email, phone })
+}
+
+/**
+ * Requires that no other user has the new addresses. Anybody may become an anonymous user, so such a user learns only of a taken
+ * address that would be applied at once, as from POST /signup. Otherwise a taken address is answered like a free one, and gets no
+ * message.
+ */
+async function requireFree(
+  { config: { mail, sms }, db }: Pick<AuthDeps, 'config' | 'db'>,
+  { id, isAnonymous }: User,
+  { email, phone }: { readonly email: string | undefined; readonly phone: string | undefined },
+): Promise<void> {
+  const [tellsEmail, tellsPhone] = [!isAnonymous || mail.autoconfirm, !isAnonymous || sms.autoconfirm]
+  if (email !== undefined && tellsEmail && (await isTaken(db, { kind: 'email', value: email }, id))) throw emailExists()
+  if (phone !== undefined && tellsPhone && (await isTaken(db, { kind: 'phone', value: phone }, id))) throw phoneExists()
 }

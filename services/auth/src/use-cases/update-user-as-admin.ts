@@ -19,7 +19,7 @@ import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { deleteAddressChange, updateBan, updateUser } from '../users/user-change-repository.ts'
-import { lockManagedUser, type ManagedUser } from './lock-managed-user.ts'
+import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 export interface UpdateUser extends ManagedUser {
   readonly admin: Admin

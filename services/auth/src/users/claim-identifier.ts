@@ -4,6 +4,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import type { UserIdentifier } from '../identifier.ts'
+import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import { isStaged } from './user.ts'
 import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
 import { findIdentifierHolder } from './user-repository.ts'
@@ -57,5 +58,32 @@ export async function withUniqueIdentifiers<Result>(
     return await attempt()
   } catch (second) {
     throw refusal(second) ?? second
+  }
+}
+
+/** What a transaction has looked up has changed since: another request was first. */
+export class StaleView extends Error {
+  override readonly name = 'StaleView'
+}
+
+/** Each failed attempt means that another request has succeeded, so only so many requests about one user at once fail. */
+const ATTEMPTS_MAX = 10
+const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
+
+/**
+ * Runs a transaction that decides whose an external account is. Runs it again when another request has taken the account or its
+ * address meanwhile: the unique indexes find that, and the next attempt sees the holder.
+ */
+export async function settleRaces<Result>(
+  { db, names }: { readonly db: Kysely<AuthDatabase>; readonly names: Names },
+  run: (trx: Transaction<AuthDatabase>) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await db.transaction().execute(run)
+    } catch (error) {
+      const isRace = error instanceof StaleView || violates(error, names, ...RACES)
+      if (!isRace || attempt === ATTEMPTS_MAX) throw error
+    }
   }
 }

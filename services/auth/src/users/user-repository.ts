@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
+import { userNotFound } from '../errors.ts'
 import { normaliseEmail, type UserIdentifier } from '../identifier.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
@@ -120,6 +121,23 @@ const findLoginByPhone = prepare<LoginQuery, Login, AuthDatabase>('find_login_by
 /** Finds the user who may sign in by an identifier: neither staged nor deleted. */
 export async function findLogin(lanes: Lanes, query: LoginQuery): Promise<Login | undefined> {
   return lanes.read.first(query.kind === 'email' ? findLoginByEmail : findLoginByPhone, query)
+}
+
+/** The user whom an admin's request names. */
+export interface ManagedUser {
+  readonly userId: string
+  /** The header X-JWT-AUD: then users of other audiences are not found (reference: Audience). Undefined finds any user. */
+  readonly audience: string | undefined
+}
+
+/** Locks the user whom an admin's request names: also a deleted user, but not a staged one. @throws userNotFound */
+export async function lockManagedUser(
+  trx: Transaction<AuthDatabase>,
+  { userId, audience }: ManagedUser,
+): Promise<User> {
+  const user = await lockUserById(trx, userId)
+  if (!user || isStaged(user) || (audience !== undefined && user.aud !== audience)) throw userNotFound()
+  return user
 }
 
 /**

@@ -13,11 +13,11 @@ import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
-import type { ManagedUser } from '../../use-cases/lock-managed-user.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { parseAdminUser } from '../../users/admin-user-request.ts'
 import { findProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
+import type { ManagedUser } from '../../users/user-repository.ts'
 import { toUserView, type UserView, userViewSchema } from '../../users/user-view.ts'
 
 const metadata = z.record(z.string(), z.unknown())

@@ -1,45 +1,50 @@
-import type { Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
-import { setOwnIdentity } from '../users/own-identity.ts'
-import type { User } from '../users/user.ts'
-import { deleteWaysIn, updateUser } from '../users/user-change-repository.ts'
-import { isUnclaimed } from '../users/user-repository.ts'
+import { setOwnIdentity } from './own-identity.ts'
+import type { User } from './user.ts'
+import { deleteWaysIn, updateUser } from './user-change-repository.ts'
+import { isUnclaimed } from './user-repository.ts'
+
+export interface ConfirmerDeps {
+  readonly config: { readonly signup: { readonly confirmerOwnsAccount: boolean } }
+  readonly db: Kysely<AuthDatabase>
+}
 
 /**
- * Whether an account is all that of whoever confirms it: where it is nobody's yet, all by which it may be entered may be a
- * stranger's, who has used the address of somebody else. Who has no address so far, and is known by a provider, is none.
+ * Whether the user who confirms an account takes it over. While nobody has claimed the account, a stranger may have made it with
+ * somebody else's address, and every way to sign in may be the stranger's. A user whom a provider has made without an address
+ * owns the account already.
  * @param user as they were before the confirmation
  */
-export async function confirmerOwns({ config, db }: Pick<AuthDeps, 'config' | 'db'>, user: User): Promise<boolean> {
+export async function confirmerOwns({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
   const { email, phone, isAnonymous } = user
   const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
   return mayBeOpen && isUnclaimed(db, user)
 }
 
 /**
- * Whether an account waits for its first sign-in, so that who is invited to it may say how they sign in from then on. Once
- * somebody has signed in, or has a second factor, the address proves no more than that it is theirs: an admin may have set it
- * since, and anybody has its confirmation sent again.
+ * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. Once somebody has signed in
+ * or has a second factor, an invitation proves only that the address is theirs: an admin may have set it since, and anybody can
+ * have its confirmation sent again.
  */
 export async function awaitsFirstSignIn(
-  { db }: Pick<AuthDeps, 'db'>,
+  { db }: Pick<ConfirmerDeps, 'db'>,
   { id, lastSignInAt }: Pick<User, 'id' | 'lastSignInAt'>,
 ): Promise<boolean> {
   return lastSignInAt === null && !(await hasVerifiedFactor(db, id))
 }
 
 /**
- * Takes what strangers may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
- * changes that wait. The password is that of whoever confirms, or none.
+ * Removes what a stranger may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
+ * pending changes. The account gets the password of the user who confirms, or none.
  * @param user locked, as they were before
  */
 export async function takeOverAccount(
   trx: Transaction<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now }: { readonly now: () => Date },
   { id }: User,
   passwordHash: string | undefined,
 ): Promise<void> {
@@ -51,7 +56,7 @@ export async function takeOverAccount(
     email_change: '',
     email_change_confirm_status: 0,
     phone_change: '',
-    // What the provider has told of somebody else.
+    // The metadata that the provider has sent belongs to somebody else.
     ...(isClaimed ? { raw_user_meta_data: {} } : {}),
   })
   if (isClaimed && owner.email !== null && owner.emailConfirmedAt !== null) {
