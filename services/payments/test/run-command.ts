@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Operator } from '../src/commands/operation.ts'
+import type { Operator } from '../src/commands/operator-command.ts'
 import type { OperatorDeps } from '../src/deps.ts'
 
 /** Runs commands of an operator as they are typed. */

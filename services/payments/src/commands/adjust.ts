@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
 import { callAdjust } from '../ledger/line-repository.ts'
-import { type Operator, operationCommand } from './operation.ts'
+import { type Operator, toCommand } from './operator-command.ts'
 
 const TEXT_LENGTH_MAX = 255
 
-/** `payments adjust <merchant> <amount> <text>`: what neither a card nor a bank does to a balance. */
+/** `payments adjust <merchant> <amount> <text>`: changes a balance by what neither a card nor a bank did. */
 export function adjustCommand(operator: Operator): Command {
-  return operationCommand(operator, {
+  return toCommand(operator, {
     usage: 'adjust <merchant> <amount> <text>',
-    description: 'book minor units of the merchant’s currency to its balance: +100, or -100 to its loss',
+    description: 'change the balance of a merchant by minor units of its currency: +100 or -100',
     run: async ({ database }, { words: [merchantId = '', amount = '', text = ''] }) => {
       if (!/^[+-]?[1-9]\d{0,11}$/.test(amount)) throw new Error('the amount is a number of minor units, not 0')
       if (text === '' || text.length > TEXT_LENGTH_MAX) throw new Error('the text has 1 to 255 characters')

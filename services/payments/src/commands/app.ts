@@ -3,29 +3,29 @@ import { inviteApp, revokeAllKeys, updateAppHidden } from '../apps/app-repositor
 import type { OperatorDeps } from '../deps.ts'
 import { drawToken } from '../members/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
-import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments app …`: apps as an operator sees them. */
+/** `payments app …`: apps and invitations to register them. */
 export function appCommand(operator: Operator): Command {
-  return operationGroup(
+  return commandGroup(
     operator,
     'app',
     'make apps, invite others to, show or hide their hints, revoke their keys',
-    operations,
+    commands,
   )
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'create',
-    description: 'make an app and print its key, once',
+    description: 'make an app and print its key, which is not shown again',
     options: [['--name <name>', 'what merchants see instead of the hint of its key']],
     run: ({ database: { lanes }, pepper, createKey }, { options }) =>
       createApp({ lanes, pepper, createKey }, { name: typeof options.name === 'string' ? options.name : undefined }),
   },
   {
     usage: 'invite',
-    description: 'print a code with which one app can be registered within 14 days',
+    description: 'print a code that registers one app within 14 days',
     options: [['--note <text>', 'whom it is for']],
     run: ({ database, randomBytes }, { options: { note } }) =>
       inviteApp(database.db, {
@@ -35,10 +35,14 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'hide <id>',
-    description: 'no longer show the hint of its key to other members of its merchants',
+    description: 'hide the hint of its key from other members of its merchants',
     run: (deps, input) => setHidden(deps, input, true),
   },
-  { usage: 'show <id>', description: 'show that hint again', run: (deps, input) => setHidden(deps, input, false) },
+  {
+    usage: 'show <id>',
+    description: 'show the hint of its key again',
+    run: (deps, input) => setHidden(deps, input, false),
+  },
   {
     usage: 'revoke-keys <id>',
     description: 'revoke every key of an app, from its next request on',
@@ -46,7 +50,7 @@ const operations: readonly Operation[] = [
   },
 ]
 
-async function setHidden({ database }: OperatorDeps, { words: [id = ''] }: OperationInput, hidden: boolean) {
+async function setHidden({ database }: OperatorDeps, { words: [id = ''] }: CommandInput, hidden: boolean) {
   await updateAppHidden(database.db, id, hidden)
   return { id, hidden }
 }

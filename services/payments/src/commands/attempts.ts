@@ -8,29 +8,29 @@ import {
   type UnsettledAttempt,
   updateUnknownAttempt,
 } from '../transactions/attempt-repository.ts'
-import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments attempts …`: authorizations of which nobody knows what became of them. */
+/** `payments attempts …`: authorizations without a known outcome. */
 export function attemptsCommand(operator: Operator): Command {
-  return operationGroup(operator, 'attempts', 'list and settle authorizations of unknown outcome', operations)
+  return commandGroup(operator, 'attempts', 'list and resolve authorizations without a known outcome', commands)
 }
 
 const LIST_LIMIT = 1_000
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
-    description: 'show what was sent and has no outcome, oldest first',
+    description: 'list authorizations without a known outcome, oldest first',
     run: ({ database }) => listUnsettledAttempts(database.db, { ageSeconds: 0, limit: LIST_LIMIT }),
   },
   {
     usage: 'resolve <id> <outcome>',
-    description: 'say how it ended: approved (the acquirer is asked to give it back) or declined',
+    description: 'record the outcome: approved (the acquirer is asked to reverse it) or declined',
     run: resolve,
   },
 ]
 
-async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: OperationInput): Promise<object> {
+async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: CommandInput): Promise<object> {
   if (outcome !== 'approved' && outcome !== 'declined') throw new Error('the outcome is approved or declined')
   const { db } = deps.database
   const attempt = await findUnknownAttemptById(db, id)

@@ -5,17 +5,17 @@ import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, type Dispute, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
-import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments dispute …`: chargebacks that reach the operator on paper. */
+/** `payments dispute …`: disputes that reach the operator on paper. */
 export function disputeCommand(operator: Operator): Command {
-  return operationGroup(operator, 'dispute', 'open and close disputes', operations)
+  return commandGroup(operator, 'dispute', 'open and close disputes', commands)
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'open <transaction>',
-    description: 'dispute captured money',
+    description: 'open a dispute about captured money',
     options: [
       ['--amount <amount>', 'in minor units; default: all that can be disputed'],
       ['--reason <code>', `the code of the reason; default ${DEFAULT_REASON_CODE}`],
@@ -30,12 +30,12 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'lost <dispute>',
-    description: 'close a dispute in favour of the cardholder: the money is taken, with the fee',
+    description: 'close a dispute in favour of the customer: the money is taken, with the fee',
     run: (deps, { words: [id = ''] }) => close(deps, id, 'lost'),
   },
 ]
 
-async function open({ database }: OperatorDeps, { words, options }: OperationInput): Promise<object> {
+async function open({ database }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [transactionId = ''] = words
   const reasonCode = options.reason === undefined ? DEFAULT_REASON_CODE : Number(options.reason)
   const title = reasonTitle(reasonCode)

@@ -13,7 +13,7 @@ import { findSealSamples } from '../vault/rotation-repository.ts'
 import { UnsealError } from '../vault/seal.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 
-/** What the checks look at. */
+/** What the checks read. */
 interface Subject {
   readonly config: PaymentsConfig
   readonly database: ReturnType<typeof openPaymentsDatabase>
@@ -123,7 +123,7 @@ function isShut(open: () => string): boolean {
   }
 }
 
-/** Tries everything that the service needs, one line each. Resolves to false when something is wrong. */
+/** Checks all that the service needs, and prints a line for each check. Resolves to false when a check fails. */
 export async function doctor(
   loadConfig: () => PaymentsConfig,
   print: (line: string) => void,

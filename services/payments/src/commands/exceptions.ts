@@ -1,24 +1,24 @@
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { listOpenExceptions, updateExceptionResolved } from '../acquirers/exception-repository.ts'
-import { type Operation, type Operator, operationGroup } from './operation.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments exceptions …`: what acquirers refused or said that our books could not follow. */
+/** `payments exceptions …`: answers of acquirers that contradict the books. */
 export function exceptionsCommand(operator: Operator): Command {
-  return operationGroup(operator, 'exceptions', 'list and close what acquirers refused or said out of turn', operations)
+  return commandGroup(operator, 'exceptions', 'list and close answers of acquirers that contradict the books', commands)
 }
 
 const LIST_LIMIT = 1_000
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
-    description: 'show those that wait, oldest first',
+    description: 'list open exceptions, oldest first',
     run: ({ database }) => listOpenExceptions(database.db, LIST_LIMIT),
   },
   {
     usage: 'resolve <merchant> <id>',
-    description: 'note that one has been dealt with, for example by an adjustment',
+    description: 'close an exception that was dealt with, for example by an adjustment',
     run: async ({ database: { db } }, { words: [merchantId = '', id = ''] }) => {
       if (!(await updateExceptionResolved(db, merchantId, id))) throw new Error(`no exception ${id} waits`)
       await insertOperatorAudit(db, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })

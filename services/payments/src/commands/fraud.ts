@@ -2,17 +2,17 @@ import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
-import { type Operation, type Operator, operationGroup } from './operation.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments fraud …`: alerts that reach the operator on paper. */
+/** `payments fraud …`: fraud alerts that reach the operator on paper. */
 export function fraudCommand(operator: Operator): Command {
-  return operationGroup(operator, 'fraud', 'keep reports of fraud', operations)
+  return commandGroup(operator, 'fraud', 'store fraud alerts', commands)
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'add <transaction>',
-    description: 'keep a report of fraud; it moves no money',
+    description: 'store a fraud alert; it moves no money',
     options: [
       ['--reason <code>', '0 to 8'],
       ['--reported <instant>', 'when it was reported, as 2026-03-01T10:20:30Z'],

@@ -3,16 +3,16 @@ import type { Command } from 'commander'
 import { isCurrency } from '../money/currencies.ts'
 import { readEcbRates } from '../money/ecb-rates.ts'
 import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
-import { type Operation, type Operator, operationGroup } from './operation.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 const BYTES_MAX = 5 * 1_024 * 1_024
 
-/** `payments fx …`: the rates at which captures are exchanged. */
+/** `payments fx …`: exchange rates. */
 export function fxCommand(operator: Operator): Command {
-  return operationGroup(operator, 'fx', 'import and list exchange rates', operations)
+  return commandGroup(operator, 'fx', 'import and list exchange rates', commands)
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'import <file>',
     description: 'store the reference rates of an XML file of the European Central Bank, daily or historical',
@@ -27,7 +27,7 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'list',
-    description: 'show the rate of every currency: units for one euro, its date and source',
+    description: 'list the rate of each currency: units for one euro, date and source',
     options: [['--date <date>', 'the day that they apply on, as 2026-03-01; default today']],
     run: ({ database }, { options: { date } }) => {
       if (date !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(String(date))) throw new Error('--date is no date')

@@ -4,16 +4,16 @@ import { printable, printableJson } from '@trestle/common/server/printable.ts'
 import { Command } from 'commander'
 import { insertVerification } from '../ledger/verification.ts'
 import { type ChainHeads, type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
-import { explainRefusal, type Operator } from './operation.ts'
+import { explainRefusal, type Operator } from './operator-command.ts'
 
 interface VerifyOptions {
   readonly merchant?: string
-  /** True when it is given without a file. */
+  /** True when the option has no file. */
   readonly head?: string | true
   readonly json?: true
 }
 
-/** `payments ledger verify`: recomputes everything, a line for each thing found; it fails when anything does not hold. */
+/** `payments ledger verify`: recomputes the ledger and prints a line for each finding. It fails when there is one. */
 export function ledgerCommand(operator: Operator): Command {
   const group = new Command('ledger').exitOverride().description('prove the ledger')
   group
@@ -72,7 +72,7 @@ function printHead({ merchantId, ledger, states }: VerifiedMerchant, json: true 
 }
 
 /**
- * A list that `--head` has printed, as text or JSON. Lists of versions that recorded no states end after the ledger's head.
+ * Reads a list of heads that `--head` printed, as text or JSON. Older lists have no heads of states.
  * @throws Error on a line that is neither
  */
 async function readHeads(file: string): Promise<ReadonlyMap<string, ChainHeads>> {

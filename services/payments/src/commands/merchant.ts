@@ -3,19 +3,19 @@ import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
 import { changeMerchant } from '../merchants/merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
-import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments merchant …`: what an operator settles with a merchant. */
+/** `payments merchant …`: what an operator decides for a merchant. */
 export function merchantCommand(operator: Operator): Command {
-  return operationGroup(
+  return commandGroup(
     operator,
     'merchant',
     'settle fees, permissions, 3-D Secure, acquirer and bank account of a merchant',
-    operations,
+    commands,
   )
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'pricing <id>',
     description: 'change the fees of future captures, refunds and lost disputes',
@@ -35,7 +35,7 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'tds <id> <mode>',
-    description: 'attempt: charge also where 3-D Secure is not to be had; full: never without',
+    description: 'attempt: charge also when 3-D Secure is unavailable; full: never charge without it',
     run: ({ database }, { words: [id = '', mode] }) => {
       if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
       return changeMerchant(database.db, id, { tdsMode: mode })
@@ -43,7 +43,7 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'acquirer <id> <name>',
-    description: 'the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS; none for no longer any',
+    description: 'set the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS, or none',
     run: ({ database }, { words: [id = '', name = ''] }) => {
       if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
       return changeMerchant(database.db, id, { acquirer: name === 'none' ? null : name })
@@ -51,7 +51,7 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'bank <id> <iban>',
-    description: 'the account that later payouts go to; payouts that were made before keep theirs',
+    description: 'set the bank account of later payouts; existing payouts keep theirs',
     run: async ({ database }, { words: [id = '', text = ''] }) => {
       const iban = normalizeIban(text)
       if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
@@ -61,7 +61,7 @@ const operations: readonly Operation[] = [
   },
 ]
 
-function readPricing(options: OperationInput['options']): Partial<Pricing & { refund: Money }> {
+function readPricing(options: CommandInput['options']): Partial<Pricing & { refund: Money }> {
   const { rate, ...flats } = options
   const fees = Object.entries(flats).map(([kind, text]) => [kind, readFee(kind, String(text))])
   return { ...(rate === undefined ? {} : { rate: readRate(String(rate)) }), ...Object.fromEntries(fees) }

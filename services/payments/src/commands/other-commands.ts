@@ -23,13 +23,13 @@ import { vaultCommand } from './vault.ts'
 import { webhookCommand } from './webhook.ts'
 
 interface OtherCommandsOptions {
-  /** Called when a command runs, so that `--help` needs no settings. */
+  /** Called when a command runs, because `--help` needs no settings. */
   readonly load: () => PaymentsConfig
   readonly now: () => Date
   readonly process: NodeJS.Process
 }
 
-/** Those of an operator, in the order of `--help`. */
+/** The commands of operators, in the order of `--help`. */
 const operatorCommands = [
   appCommand,
   merchantCommand,
@@ -48,7 +48,7 @@ const operatorCommands = [
   vaultCommand,
 ] as const
 
-/** Every command of the service but `serve`. */
+/** All commands of the service except `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): readonly Command[] {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const operator = { open: () => openOperatorDeps(load()), print }

@@ -7,20 +7,20 @@ import type { Debtor } from '../payouts/pain-001.ts'
 import { exportPayouts, getBatch, listBatches } from '../payouts/payout-batch-repository.ts'
 import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
-import { type Operation, type OperationInput, type Operator, operationGroup } from './operation.ts'
+import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments payout …`: from balances to bank accounts. */
 export function payoutCommand(operator: Operator): Command {
-  return operationGroup(operator, 'payout', 'pay merchants out, and follow what the bank makes of it', operations)
+  return commandGroup(operator, 'payout', 'pay merchants out, and record what the bank did', commands)
 }
 
 const STATUSES: readonly unknown[] = ['created', 'exported', 'settled', 'failed']
 const LIST_LIMIT = 1_000
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'run',
-    description: 'pay out every merchant with money, once a day each',
+    description: 'pay out each merchant with a positive balance, once a day',
     options: [['--merchant <id>', 'this merchant alone']],
     run: async ({ database: { db, lanes }, payouts }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
@@ -33,7 +33,7 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'list',
-    description: 'show the newest payouts of all merchants',
+    description: 'list the newest payouts of all merchants',
     options: [['--status <status>', 'created, exported, settled or failed']],
     run: ({ database }, { options: { status } }) => {
       if (status !== undefined && !STATUSES.includes(status)) throw new Error(`there is no status ${status}`)
@@ -45,28 +45,28 @@ const operations: readonly Operation[] = [
   },
   {
     usage: 'export <folder>',
-    description: 'write what waits into files for the bank: euro as pain.001, the rest as CSV',
+    description: 'write waiting payouts into files for the bank: euro as pain.001, other currencies as CSV',
     options: [
-      ['--name <name>', 'the owner of the account that is paid from'],
-      ['--iban <iban>', 'that account'],
-      ['--bic <bic>', 'its bank'],
-      ['--again <batch>', 'the files of this batch once more, unchanged; the account is that of then'],
+      ['--name <name>', 'owner of the account that pays'],
+      ['--iban <iban>', 'IBAN of that account'],
+      ['--bic <bic>', 'BIC of its bank'],
+      ['--again <batch>', 'write the files of this batch again, with the account of then'],
     ],
     run: exportToFolder,
   },
   {
     usage: 'batches',
-    description: 'show the newest batches that were exported',
+    description: 'list the newest batches',
     run: ({ database }) => listBatches(database.db, LIST_LIMIT),
   },
   {
     usage: 'settle <id>',
-    description: 'note that the bank has paid',
+    description: 'record that the bank has paid',
     run: (deps, { words: [id = ''] }) => closePayout(deps, id, 'settled'),
   },
   {
     usage: 'fail <id>',
-    description: 'note that the bank could not pay: the money returns to the balance',
+    description: 'record that the bank could not pay: the money returns to the balance',
     run: (deps, { words: [id = ''] }) => closePayout(deps, id, 'failed'),
   },
 ]
@@ -79,10 +79,10 @@ async function closePayout({ database }: OperatorDeps, id: string, status: 'sett
 }
 
 /**
- * The files are whole on the disk before the payouts are marked, and get their names afterwards: a folder that is missing or
- * full leaves everything as it was. What ends between the two is mended by --again: the bank gets the same message.
+ * Writes whole files to the disk before the payouts are marked, and renames them afterwards. So a missing or full
+ * folder leaves everything as it was. After a crash in between, `--again` writes the same files.
  */
-async function exportToFolder({ database: { db } }: OperatorDeps, { words, options }: OperationInput): Promise<object> {
+async function exportToFolder({ database: { db } }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [folder = ''] = words
   if (options.again !== undefined) {
     const again = await getBatch(db, String(options.again))
@@ -103,7 +103,7 @@ async function exportToFolder({ database: { db } }: OperatorDeps, { words, optio
   }
 }
 
-function readDebtor({ name, iban, bic }: OperationInput['options']): Debtor {
+function readDebtor({ name, iban, bic }: CommandInput['options']): Debtor {
   const account = normalizeIban(String(iban ?? ''))
   if (typeof name !== 'string' || name === '') throw new Error('--name is required')
   if (!hasIbanShape(account) || !hasIbanChecksum(account)) throw new Error('--iban must be an IBAN')

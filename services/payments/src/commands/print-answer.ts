@@ -1,8 +1,8 @@
 import { printable, printableJson } from '@trestle/common/server/printable.ts'
 
 /**
- * The lines in which a command tells its answer: JSON, or for people a line a member, and for a list a table. Amounts may be
- * bigints; JSON has them as numbers. What is stored may come from strangers, so nothing in it steers a terminal.
+ * The lines that print an answer: JSON, or for people one line for each member, and a table for a list. Bigints are
+ * printed as numbers. Stored values may come from strangers, so control characters are escaped.
  */
 export function printAnswer(answer: object, format: 'json' | 'text'): readonly string[] {
   if (format === 'json') return [printableJson(answer, toNumber)]
@@ -10,7 +10,7 @@ export function printAnswer(answer: object, format: 'json' | 'text'): readonly s
   return printColumns(Object.entries(answer).map(([name, value]) => [name, toText(value)]))
 }
 
-/** A table whose columns are the members of the rows, in the order in which they first appear. */
+/** A table. Its columns are the members of all rows, in the order of their first appearance. */
 function printTable(rows: readonly object[]): readonly string[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   if (names.length === 0) return ['nothing']

@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { readSeedFile } from '../seed/seed-file.ts'
 import { seed } from '../use-cases/seed.ts'
-import { type Operator, operationCommand } from './operation.ts'
+import { type Operator, toCommand } from './operator-command.ts'
 
 /** `payments seed <file>`: objects with given ids and keys, for development and tests of clients. */
 export function seedCommand(operator: Operator): Command {
-  return operationCommand(operator, {
+  return toCommand(operator, {
     usage: 'seed <file>',
     description: 'insert apps, merchants and transactions of a JSON file, with its ids and keys',
     run: async (deps, { words: [file = ''] }) => {

@@ -11,7 +11,7 @@ import { createPaymentsLog, openTelemetry } from '../telemetry/open-telemetry.ts
 import { startWork, stopWork } from '../work.ts'
 
 const LARGE_POOL = 32
-/** What telemetry and the database may take at the end, after the jobs, in milliseconds. */
+/** The time that telemetry and the database get to close after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000
 
 /** Waits for the database, migrates, and serves until a signal ends the process. */
@@ -37,7 +37,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       'keys made for this run only: what they protect is lost at its end',
     )
   }
-  // Side by side: one waits for the database, the other loads libraries.
+  // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
     openTelemetry(config),
     prepareDatabase({
@@ -63,7 +63,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      // Before the first request has been read: what it sends waits for the queue.
+      // Opened before the first request is answered: requests send jobs.
       await deps.jobs.open(answered)
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')

@@ -3,16 +3,16 @@ import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { tasks } from '../tasks.ts'
 import { cleanUp } from '../use-cases/clean-up.ts'
-import { type Operation, type Operator, operationCommand, operationGroup } from './operation.ts'
+import { commandGroup, type Operator, type OperatorCommand, toCommand } from './operator-command.ts'
 
-/** `payments tasks …`: the background work as an operator sees it. */
+/** `payments tasks …`: background work. */
 export function tasksCommand(operator: Operator): Command {
-  return operationGroup(operator, 'tasks', 'look at background work, and retry what has failed for good', operations)
+  return commandGroup(operator, 'tasks', 'list background work, and retry dead jobs', commands)
 }
 
-/** `payments prune`: what the service does by itself every hour. */
+/** `payments prune`: deletes expired and old rows, as the service does every hour. */
 export function pruneCommand(operator: Operator): Command {
-  return operationCommand(operator, {
+  return toCommand(operator, {
     usage: 'prune',
     description:
       'delete expired sessions, tokens and invitations, idempotency keys of a day, events of a month, apps that nobody uses',
@@ -20,10 +20,10 @@ export function pruneCommand(operator: Operator): Command {
   })
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
-    description: 'count what waits, runs and has failed for good, by task',
+    description: 'count waiting, running and dead jobs by task',
     run: async ({ database }) => {
       const queues = { db: database.db, schema: database.names.jobSchema, tasks }
       const [waiting, dead] = [await listWaitingJobs(queues), await listDeadJobs(queues)]

@@ -2,27 +2,27 @@ import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { rotateVault } from '../use-cases/rotate-vault.ts'
 import { countSeals } from '../vault/rotation-repository.ts'
-import { type Operation, type Operator, operationGroup } from './operation.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments vault …`: the keys that card numbers and the secrets of webhooks are sealed with. */
+/** `payments vault …`: the keys that seal card numbers and secrets of webhooks. */
 export function vaultCommand(operator: Operator): Command {
-  return operationGroup(
+  return commandGroup(
     operator,
     'vault',
     'look at the keys of card numbers and secrets of webhooks, and replace them',
-    operations,
+    commands,
   )
 }
 
-const operations: readonly Operation[] = [
+const commands: readonly OperatorCommand[] = [
   {
     usage: 'keys',
-    description: 'count the card numbers and secrets of each key',
+    description: 'count card numbers and secrets by key',
     run: ({ database }) => countSeals(database.db),
   },
   {
     usage: 'rotate',
-    description: 'seal every card number and secret with the first key of PAYMENTS_VAULT_KEYS; may be repeated',
+    description: 'seal all card numbers and secrets with the first key of PAYMENTS_VAULT_KEYS; may be repeated',
     run: async (deps) => {
       const rotated = await rotateVault(deps)
       const answer = { ...rotated, keyId: deps.vault.keyId }

@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
 import { callReplayWebhook } from '../webhooks/webhook-repository.ts'
-import { type Operator, operationGroup } from './operation.ts'
+import { commandGroup, type Operator } from './operator-command.ts'
 
 const ID = /^[0-9a-f]{24}$/
 
-/** `payments webhook …`: where events are sent. */
+/** `payments webhook …`: deliveries. */
 export function webhookCommand(operator: Operator): Command {
-  return operationGroup(operator, 'webhook', 'send events again', [
+  return commandGroup(operator, 'webhook', 'send events again', [
     {
       usage: 'replay <merchant> <webhook>',
-      description: 'send again what has happened, also to a webhook that was given up, which takes events from then on',
+      description: 'send events again; a disabled webhook is enabled',
       options: [['--after <event>', 'only what happened after this event; default: all of the last 30 days']],
       run: async ({ database: { lanes } }, { words: [merchantId = '', webhookId = ''], options: { after } }) => {
         if (after !== undefined && !ID.test(String(after))) throw new Error('--after is no id of an event')

@@ -4,10 +4,10 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 
-/** Where an acquirer is spoken to. */
+/** The address of an acquirer. */
 export interface AcquirerAddress {
   readonly name: string
-  /** Without its secret. */
+  /** The URL without its secret. */
   readonly url: string
   readonly secret: string
 }
@@ -43,11 +43,11 @@ export const acquiringSettings = group('Acquirers and payouts', {
   ALLOW_SEED: flag().prefault('false').describe('Let `payments seed` insert objects with given ids and keys.'),
 })
 
-/** How long money waits for others, in days. */
+/** Time limits in days. */
 export interface DayLimits {
-  /** After which a reservation expires; 0: never. */
+  /** After which an authorization expires; 0: never. */
   readonly authorizationExpiryDays: number
-  /** Within which an acquirer must accept a capture, refund or void. Their jobs try for more than one. */
+  /** Within which an acquirer must accept a capture, refund or void. Jobs try for longer than a day. */
   readonly confirmationDays: number
   /** After which an exchange rate is too old for live money. */
   readonly rateAgeDaysMax: number
@@ -86,7 +86,7 @@ function acquirers() {
     })
 }
 
-/** Card numbers and security codes leave the machine only under TLS. */
+/** Whether card data sent there stays on this machine or travels under TLS. */
 function isProtected(address: string): boolean {
   const { protocol, hostname } = new URL(address)
   return protocol === 'https:' || namesLoopback(hostname.replace(/^\[|\]$/g, ''))

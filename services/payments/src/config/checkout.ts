@@ -27,7 +27,7 @@ export function toCheckoutConfig({
 }: SettingValues<typeof checkoutSettings> & { readonly BASE_URL: string }) {
   return {
     checkout: {
-      /** The page of payment links, as customers reach it. */
+      /** The URL of the payment page, as customers reach it. */
       posUrl: POS_URL ?? `${BASE_URL}/pos`,
       /** A host whose root is that page too. */
       posHost: POS_URL === undefined ? undefined : new URL(POS_URL).hostname,

@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, flag, secret, text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 
-/** Settings of what the service sends by itself. */
+/** Settings of mails and webhooks. */
 export const messageSettings = group('Mails and webhooks', {
   SMTP_URL: secret(url('smtp', 'smtps'))
     .optional()
@@ -38,7 +38,7 @@ export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...valu
     webhooks: {
       /** For test merchants. */
       allowHttp: values.WEBHOOK_ALLOW_HTTP,
-      /** Hosts, addresses and networks inside the own network that events may be sent to. */
+      /** Hosts, addresses and networks of the operator's own network that may have webhooks. */
       allowedHosts: values.WEBHOOK_ALLOWED_HOSTS,
     },
   } as const

@@ -24,7 +24,7 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
 
 export function toPostingConfig(values: SettingValues<typeof postingSettings>) {
   return {
-    /** What one call to the database may hold. */
+    /** Whose operations one call of the database may contain. */
     batchScope: values.BATCH,
     rateTerms: { marginBasisPoints: values.FX_MARGIN_BPS, ageDaysMax: values.FX_MAX_AGE_DAYS },
   } as const

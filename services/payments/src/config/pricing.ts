@@ -5,7 +5,7 @@ import { readMoney } from '../money/minor-units.ts'
 
 const BASIS_POINTS_MAX = 10_000
 
-/** What a new merchant pays. */
+/** The fees of new merchants. */
 export const pricingSettings = group('Fees of new merchants', {
   FEE_RATE_BPS: integer(0, BASIS_POINTS_MAX, 'basis points').prefault('135').describe('Share of each capture.'),
   FEE_FLAT: money().prefault('EUR:25').describe('Fixed part of the fee of each capture.'),

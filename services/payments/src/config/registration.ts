@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 
 const DAYS_MAX = 36_500
 
-/** Settings of who may make apps, and of what becomes of those that nobody uses. */
+/** Settings of registration, and of apps that nobody uses. */
 export const registrationSettings = group('Apps', {
   REGISTRATION: oneOf('open', 'invited', 'closed')
     .prefault('open')
@@ -18,9 +18,9 @@ export const registrationSettings = group('Apps', {
 
 export function toRegistrationConfig({ REGISTRATION, UNUSED_APP_DAYS }: SettingValues<typeof registrationSettings>) {
   return {
-    /** Whether anybody may make an app, whoever has a code of the operator, or the operator alone. */
+    /** Who may make an app: anybody, whoever has a code of the operator, or only the operator. */
     registration: REGISTRATION,
-    /** Days after which an app goes that looks after no merchant and was not used; 0: it stays. */
+    /** The days after which an app without merchants is deleted when nobody uses it; 0: never. */
     unusedAppDays: UNUSED_APP_DAYS,
   } as const
 }

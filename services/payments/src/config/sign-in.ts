@@ -32,7 +32,7 @@ export const signInRules: readonly Rule<Values>[] = [
       : undefined,
 ]
 
-/** Where tokens of persons come from, and whom they must be for; undefined: nobody signs in. */
+/** The service that signs tokens of persons. Undefined: persons cannot call. */
 export function toSignInConfig({ USER_JWKS_URL: jwksUrl, USER_ISSUER: issuer, USER_AUDIENCE: audience }: Values) {
   return jwksUrl === undefined || issuer === undefined ? undefined : { jwksUrl, issuer, audience }
 }

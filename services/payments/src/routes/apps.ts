@@ -8,10 +8,10 @@ import { registerApp } from '../use-cases/create-app.ts'
 
 const CODE_LENGTH_MAX = 255
 
-/** The code is judged where registration is by invitation, and ignored elsewhere. */
+/** `code` counts only where registration is by invitation. */
 const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH_MAX).optional() })
 
-/** Makes an app. It needs no credentials and ignores any (reference: Registration). */
+/** Makes an app. Needs no credentials, and ignores them (reference: Registration). */
 export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
   const refuse = refuseBeyond(app, 'apps', app.deps.limits.apps)
   app.post(

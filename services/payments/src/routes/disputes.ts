@@ -8,7 +8,7 @@ import { ReportQuery, reportPage } from '../disputes/report-query.ts'
 import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
-/** Disputes, which the acquirer reports (reference: Disputes and fraud alerts). */
+/** Lists and reads disputes (reference: Disputes and fraud alerts). */
 export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/disputes',

@@ -8,7 +8,7 @@ import { ReportQuery, reportPage } from '../disputes/report-query.ts'
 import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
-/** Fraud alerts, which the acquirer reports (reference: Disputes and fraud alerts). */
+/** Lists and reads fraud alerts (reference: Disputes and fraud alerts). */
 export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/frauds',

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 
-/** Whether the process lives. `GET /ready` tells whether it can serve. */
+/** 200 while the process lives. `GET /ready` tells whether it can serve. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/health',

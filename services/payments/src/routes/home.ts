@@ -4,7 +4,7 @@ import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES, VaultBody } from '../vault/card-token.ts'
 import { showLink } from './pos.ts'
 
-/** The vault at the root of the host that PAYMENTS_VAULT_HOST names: official clients post there (reference: Checkout). */
+/** The vault, at the root of the host of PAYMENTS_VAULT_HOST, where official clients post (reference: Checkout). */
 export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   const { vaultHost } = app.deps
   if (vaultHost === undefined) return
@@ -14,7 +14,7 @@ export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/', options, ({ body }, reply) => reply.code(201).send(tokenizeCard(app.deps, body)))
 }
 
-/** The page of payment links at the root of the host of PAYMENTS_POS_URL (reference: Payment links). */
+/** The payment page, at the root of the host of PAYMENTS_POS_URL (reference: Payment links). */
 export const posHostRoutes: FastifyPluginAsyncZod = async (app) => {
   const { posHost } = app.deps
   if (posHost === undefined) return

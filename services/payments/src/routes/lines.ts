@@ -7,7 +7,7 @@ import { notFound } from '../errors.ts'
 import { readLine } from '../ledger/line-repository.ts'
 import { LineView, viewLine } from '../ledger/line-view.ts'
 
-/** One line, without a wrapper (reference: Reading transactions and lines). */
+/** Reads a line, without a wrapper (reference: Reading transactions and lines). */
 export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/lines/:lineId',

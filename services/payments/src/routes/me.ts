@@ -6,7 +6,7 @@ import { IdentityView, viewIdentity } from '../apps/app-view.ts'
 import { errorResponses } from '../error-body.ts'
 import { unauthorized } from '../errors.ts'
 
-/** The identity of the caller (reference: Identity of the caller). */
+/** Reads the identity of the caller (reference: Identity of the caller). */
 export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/me',

@@ -36,7 +36,7 @@ const MerchantBody = z
   })
   .refine(hasRightIban, { path: ['bank', 'iban'], error: 'must have right check digits', when: () => true })
 
-/** Live merchants are paid out for real: the check digits of their IBAN must be right. */
+/** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
 function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {
   const given = bank?.iban
   return test !== false || typeof given !== 'string' || !hasIbanShape(given) || hasIbanChecksum(given)

@@ -7,7 +7,7 @@ import { notFound } from '../errors.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
 
-/** One payout (reference: Reading payouts). */
+/** Reads a payout (reference: Reading payouts). */
 export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/payouts/:payoutId',

@@ -15,7 +15,7 @@ const AmountBody = z.object({
 /** The page of a payment link (reference: Payment links). */
 export const posRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos', { schema: { hide: true } }, showLink)
-  // The amount that the customer has typed goes into the link; whether it is one is told there, where a reload sends nothing.
+  // The amount that the customer typed goes into the URL of the link, and is judged there. So a reload sends no form.
   app.post('/pos', { schema: { hide: true, body: AmountBody } }, async (request, reply) => {
     if (request.flaw) throw request.flaw.error
     const { link: given, amount: typed = '' } = request.body
@@ -28,7 +28,7 @@ export const posRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** Asks for the card, or first for the amount. */
+/** The page that asks for the card, or first for the amount. */
 export async function showLink(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const query = linkQueryOf(request)
   const visit = visitOf(request, reply)

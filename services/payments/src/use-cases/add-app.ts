@@ -5,7 +5,7 @@ import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
 
-/** What a client says of a new member; null when its body was refused. */
+/** A new member; `appId` is null when the body was refused. */
 export interface AddAppRequest {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -13,7 +13,10 @@ export interface AddAppRequest {
   readonly appId: string | null
 }
 
-/** Makes an app a member, with the rights of any other. @throws 400 when there is no such app */
+/**
+ * Makes an app a member of a merchant, with the same rights as all members.
+ * @throws 400 when there is no such app
+ */
 export async function addApp(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, appId }: AddAppRequest,

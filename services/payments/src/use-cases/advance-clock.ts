@@ -5,7 +5,7 @@ import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { expireAuthorizations } from '../transactions/transaction-repository.ts'
 
-/** How far a test merchant's clock is to go; null when the body was refused. */
+/** How far the clock of a test merchant is moved; `seconds` is null when the body was refused. */
 export interface AdvanceClockInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -13,10 +13,13 @@ export interface AdvanceClockInput {
   readonly seconds: number | null
 }
 
-/** As much as a request may do; the hourly job does the rest. */
+/** As many batches as one request may take. The hourly job does the rest. */
 const EXPIRY_BATCHES = 50
 
-/** Lets time pass for a test merchant, and what it makes expire. @throws 400 when its clock would run more than 100 years ahead */
+/**
+ * Moves the clock of a test merchant forward, and expires what is due then.
+ * @throws 400 when the clock would run more than 100 years ahead
+ */
 export async function advanceClock(
   { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
   { caller, flaw, merchantId, seconds }: AdvanceClockInput,

@@ -54,7 +54,10 @@ export async function runCleanUp({
 const staleRows = (table: keyof PaymentsTables, stale: RawBuilder<unknown>) =>
   sql`SELECT ctid FROM ${sql.table(table)} WHERE ${stale} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`
 
-/** Deletes rows until there is no full batch of them. @param batch selects the `ctid` of at most BATCH rows */
+/**
+ * Deletes batches of rows until one is not full.
+ * @param batch selects the `ctid` of at most BATCH rows
+ */
 async function deleteRows(
   db: Kysely<PaymentsTables>,
   table: keyof PaymentsTables,

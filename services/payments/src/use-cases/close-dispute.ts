@@ -5,7 +5,7 @@ import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeClosed, trailFull } from '../errors.ts'
 
-/** How a test merchant wants a dispute to end; null when the body was refused. */
+/** The outcome of a dispute; null when the body was refused. */
 export interface CloseDisputeInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -15,7 +15,7 @@ export interface CloseDisputeInput {
 
 /**
  * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
- * @throws 409 when it was closed the other way
+ * @throws 409 when the dispute has the other outcome
  */
 export async function closeDispute(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

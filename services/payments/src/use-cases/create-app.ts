@@ -6,14 +6,14 @@ import { hashToken } from '../members/invitation.ts'
 
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
 
-/** An app as it is answered to whoever made it. */
+/** A new app with its key. */
 export interface CreatedApp {
   readonly id: string
   readonly name: string | undefined
   readonly key: string
 }
 
-/** Makes an app. Its key is known to the caller alone from here on: only a digest is kept. */
+/** Makes an app. Only the caller learns the key: the service stores its MAC. */
 export async function createApp(
   { lanes, pepper, createKey }: CreateAppDeps,
   { name }: { readonly name: string | undefined },
@@ -23,7 +23,10 @@ export async function createApp(
   return { id, name, key }
 }
 
-/** Makes an app for somebody from outside, as far as the operator lets them. @throws 403 where they may not */
+/**
+ * Makes an app for a client, where the operator permits it.
+ * @throws 403 where the operator does not
+ */
 export async function registerApp(
   deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,
   { name, code }: { readonly name?: string | undefined; readonly code?: string | undefined },

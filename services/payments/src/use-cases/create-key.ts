@@ -6,25 +6,26 @@ import { readBasicKey } from '../apps/presented-key.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { forbidden, idempotencyKeySpent } from '../errors.ts'
 
-/** A new key, as only its caller sees it. */
+/** A new key, which only its caller sees. */
 export interface CreatedKey {
   readonly id: string
   readonly key: string
   readonly created: Date
-  /** Whether it was made before, under the same Idempotency-Key. */
+  /** Whether an earlier request with the Idempotency-Key made it. */
   readonly replayed: boolean
 }
 
 interface CreateKeyRequest {
   readonly caller: Caller
-  /** The header of the request, which holds the caller's key. */
+  /** The `Authorization` header, which holds the caller's key. */
   readonly authorization: string | undefined
   readonly flaw: Flaw | undefined
 }
 
 /**
- * Gives the calling app one more key, known to it alone from here on: only a digest is kept. Under an Idempotency-Key the same
- * key is made each time. @throws 400 when that key was revoked since
+ * Adds a key to the calling app. Only the caller learns it: the service stores its MAC. Requests with the same
+ * Idempotency-Key get the same key.
+ * @throws 400 when that key was revoked
  */
 export async function createKey(
   { lanes, pepper, createKey: draw }: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,

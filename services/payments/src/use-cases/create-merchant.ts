@@ -4,14 +4,17 @@ import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
 
-/** What a client says of a new merchant; null when its body was refused. */
+/** A new merchant; `merchant` is null when the body was refused. */
 export interface CreateMerchantInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
   readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'> | null
 }
 
-/** Makes a merchant, of which the caller becomes a member. Its fees are those of the settings at this time. A repeated one is found. */
+/**
+ * Makes a merchant, and the caller its member. Its fees are those of the settings at this time. A repeat finds the
+ * merchant of the first request.
+ */
 export async function createMerchant(
   { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
   { caller, flaw, merchant: given }: CreateMerchantInput,

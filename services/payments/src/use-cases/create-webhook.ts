@@ -7,7 +7,7 @@ import type { Webhook } from '../webhooks/webhook.ts'
 import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
 import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 
-/** Where events are to be sent; null when the body was refused. */
+/** A new webhook; `webhook` is null when the body was refused. */
 export interface CreateWebhookRequest {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -19,7 +19,7 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
 
 const REFUSALS = { 'not-https': webhookWithoutTls, 'too-many': tooManyWebhooks } as const
 
-/** Makes a webhook. Its secret is answered here, and by a repeat of the same request, and never again. */
+/** Makes a webhook. Only this answer and its repeats contain the secret. */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
   { caller, flaw: given, merchantId, webhook: values }: CreateWebhookRequest,

@@ -5,7 +5,7 @@ import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { drawToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
 
-/** Whom a client invites; null when its body was refused. */
+/** An invitation; `email` is null when the body was refused. */
 export interface InviteUserRequest {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -16,8 +16,8 @@ export interface InviteUserRequest {
 type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'>
 
 /**
- * Invites a person by e-mail, unless they are a member already, and answers whether they were. The mail is a job of the same
- * transaction; the answer does not wait for it.
+ * Invites a user by email address. `isMember`: they are a member already, and nothing was done. The job of the mail is
+ * written in the same transaction, and the answer does not wait for the mail.
  */
 export async function inviteUser(
   deps: InviteDeps,

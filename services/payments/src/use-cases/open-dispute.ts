@@ -6,7 +6,7 @@ import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository
 import { amountBeyondLimit } from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
 
-/** A dispute that a test merchant asks for; null when the body was refused. */
+/** A dispute of a test merchant; `dispute` is null when the body was refused. */
 export interface OpenDisputeInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -16,7 +16,7 @@ export interface OpenDisputeInput {
 
 /**
  * Opens a dispute, as the acquirer would.
- * @throws 400 for more than was captured and is neither refunded nor disputed
+ * @throws 400 for more than is captured and neither refunded nor disputed
  */
 export async function openDispute(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
@@ -27,6 +27,6 @@ export async function openDispute(
   if (limit) throw amountBeyondLimit('dispute', formatMoney(limit.currency, limit.amount))
   if (!dispute) throw new Error(`open_dispute answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'
-  // An answer is repeated as it was, whatever became of the dispute since.
+  // A repeat gets the dispute as it was, whatever has happened to it since.
   return { dispute: replayed ? { ...dispute, status: 'open', resolved: null } : dispute, replayed }
 }

@@ -3,7 +3,7 @@ import { isChargeable } from '../money/currencies.ts'
 import { currencyOf, judgeLink, type LinkProblem, type PaymentLink } from '../payment-links/link.ts'
 import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
-/** Finds what is to be paid under the parameters of a link, or why nothing can be (reference: Parameters of a link). */
+/** Finds what a link asks to pay, or why it cannot be paid (reference: Parameters of a link). */
 export async function openLink(
   { lanes, acquirers, rateAgeDaysMax }: Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'rateAgeDaysMax'>,
   query: URLSearchParams,

@@ -10,17 +10,20 @@ import type { Receipt } from '../payment-links/receipt.ts'
 import { type PayDeps, pay } from './pay.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
 
-/** A payment from the page of a link, as far as it has come. */
+/** The state of a payment on the page of a link. */
 export interface LinkPayment extends Pick<OrderRequest, 'address' | 'isSecure'> {
   readonly link: PayableLink
   readonly card: TokenisedCard
-  /** Names the rendering of the page: sent again, by a reload or a second click, it pays no second time. */
+  /** Names the rendering of the page, so that a reload or a second click does not pay twice. */
   readonly pageId: string
-  /** Where the cardholder's bank leads back to. */
+  /** The URL to which the customer's bank returns. */
   readonly returnUrl: string
 }
 
-/** It is paid; refused, with a status code; or the cardholder's bank asks, and `hints` go with what comes after. */
+/**
+ * The payment is made; it is refused with a status code; or the customer's bank asks, and the next request needs
+ * `hints`.
+ */
 export type LinkPaymentAnswer =
   | Omit<Receipt, 'paid'>
   | { readonly statusCode: string }
@@ -29,14 +32,14 @@ export type LinkPaymentAnswer =
 const STEPS_MAX = 8
 
 /**
- * Pays for browsers without script, as the script of the page does. No frame can be shown, so fingerprints are passed over and the
- * bank is met by a redirect (reference: Payment page). A payment that the script has finished is only told.
+ * Pays for browsers without a script, as the script of the page does. It can show no frame, so it skips fingerprints
+ * and meets the bank by a redirect (reference: Payment page). It only looks up a payment that the script has finished.
  */
 export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
   try {
     return await walk(deps, payment)
   } catch (error) {
-    // What is wrong with an order is something to tell the customer; what else goes wrong is not.
+    // The customer is told what is wrong with an order, and nothing about other errors.
     if (error instanceof HttpError && error.status === 400) return { statusCode: error.code }
     throw error
   }
@@ -58,10 +61,10 @@ async function walk(
     if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
     const task = await takeChallenge(deps, { ...request, step, way, origin: undefined }).catch(passUnavailable)
-    // The same form came twice, and the other has gone on meanwhile. What has become of the order is told next.
+    // The same form was sent twice, and the other request has continued. The next step finds what became of the order.
     if (!task) continue
     hints.push(...task.hints)
-    // A fingerprint that was taken and brings no hint is passed over.
+    // A fingerprint that was begun and has no hint is skipped.
     if (step === 'tds-challenge' && task.url !== undefined) return { bankUrl: task.url, hints }
   }
   throw challengeUnavailable()
@@ -71,7 +74,10 @@ function passUnavailable(error: unknown): undefined {
   if (!(error instanceof HttpError && error.code === challengeUnavailable.code)) throw error
 }
 
-/** Tells of the transaction, not of the form: what has ended may have been paid under another reference, or by another card. */
+/**
+ * Takes its facts from the transaction and not from the form: the payment may have ended with another reference or
+ * another card.
+ */
 async function toReceipt(
   { lanes }: PayDeps,
   { payee }: PayableLink,

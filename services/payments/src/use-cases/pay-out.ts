@@ -6,7 +6,7 @@ import type { Payout } from '../payouts/payout.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 import { countPayouts } from '../payouts/payout-task.ts'
 
-/** A payout that a test merchant asks for. */
+/** A payout of a test merchant. */
 export interface PayOutInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -14,8 +14,8 @@ export interface PayOutInput {
 }
 
 /**
- * Pays a test merchant out. On the same day its payout is answered again.
- * @throws 400 on `balance` with the reason for which nothing is paid out
+ * Pays a test merchant out. Later requests of the same day get the same payout.
+ * @throws 400 on `balance`, with the reason why nothing is paid out
  */
 export async function payOut(
   { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,

@@ -4,7 +4,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
-/** A fraud alert that a test merchant asks for; null when the body was refused. */
+/** A fraud alert of a test merchant; `fraud` is null when the body was refused. */
 export interface ReportFraudInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -12,7 +12,7 @@ export interface ReportFraudInput {
   readonly fraud: NewFraud | null
 }
 
-/** Keeps a fraud alert, as the acquirer would report it. */
+/** Stores a fraud alert, as the acquirer would report it. */
 export async function reportFraud(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, transactionId, fraud: given }: ReportFraudInput,

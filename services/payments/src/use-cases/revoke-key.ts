@@ -5,8 +5,8 @@ import type { PaymentsDeps } from '../deps.ts'
 import { lastKey } from '../errors.ts'
 
 /**
- * Revokes a key of the calling app, also the one that it calls with.
- * @throws 400 when no other key of it is good: an app without keys could never be reached again
+ * Revokes a key of the calling app, also the key of this request.
+ * @throws 400 when no other key is good: an app without keys could never call again
  */
 export async function revokeKey(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

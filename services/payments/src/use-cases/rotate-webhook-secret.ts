@@ -5,7 +5,7 @@ import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateSecret } from '../webhooks/webhook-repository.ts'
 import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 
-/** Which webhook is to get a new secret. */
+/** The webhook that gets a new secret. */
 export interface RotateSecretRequest {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
@@ -13,7 +13,7 @@ export interface RotateSecretRequest {
   readonly webhookId: string
 }
 
-/** Gives a webhook a new secret, which is answered here alone. For 24 h the one before signs beside it. */
+/** Gives a webhook a new secret, which only this answer contains. For 24 hours the previous secret signs too. */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
   { caller, flaw, merchantId, webhookId }: RotateSecretRequest,

@@ -7,25 +7,25 @@ import type { PayoutSkip } from '../payouts/payout.ts'
 import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
 import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-task.ts'
 
-/** What became of a merchant's turn: the payout of the day, or why there is none. */
+/** The outcome for a merchant: the payout of the day, or why there is none. */
 export interface PayoutTurn {
   readonly merchantId: string
   readonly payout: string | undefined
   readonly amount: bigint | undefined
   readonly skipped: PayoutSkip | undefined
-  /** What the database said when it ended the call. */
+  /** The message of the database when it ended the call. */
   readonly failure: string | undefined
 }
 
 type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
 
-/** Pays every merchant out once a day, where the settings say so. */
+/** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
 export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
   await deps.jobs.work(payoutTask, () => payEveryone(deps, deps.meter))
   if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }
 
-/** The queue remembers a schedule: once it was daily, jobs come although the settings have changed. */
+/** Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed. */
 export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
   if (deps.payouts.schedule !== 'daily') return 'dropped'
   const count = countPayouts(meter)
@@ -40,7 +40,7 @@ export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>
   return 'done'
 }
 
-/** Pays out every merchant with money, or one; each is decided and booked by a call of its own. */
+/** Pays out all merchants with a positive balance, or one. Each has a call of its own. */
 export async function* runPayouts(
   deps: PayoutDeps,
   { only }: { readonly only?: string | undefined } = {},
@@ -55,7 +55,7 @@ export async function* runPayouts(
   }
 }
 
-/** One merchant's trouble (a lock, or too much work for a statement) keeps no other waiting for its money. */
+/** A lock timeout or statement timeout of one merchant does not stop the payouts of others. */
 async function payMerchant({ lanes, payouts }: PayoutDeps, { merchantId, test }: PayoutCandidate): Promise<PayoutTurn> {
   const rules = { minimum: payouts.minimum, delayDays: test ? payouts.delayDays.test : payouts.delayDays.live }
   try {

@@ -24,7 +24,7 @@ import {
 
 type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'vault' | 'operations'>
 
-/** How many objects were new, and how many operations were carried out. */
+/** The number of new objects, and of operations that were run. */
 export interface SeedReport {
   readonly apps: number
   readonly merchants: number
@@ -33,9 +33,9 @@ export interface SeedReport {
 }
 
 /**
- * Inserts what a file lists, all of it or nothing, and then carries out the operations, as a member of the merchant would.
- * What is there already stays as it is, so that a file may be seeded again, also after it broke off between operations.
- * @throws Error for what the file refers to and nobody knows, and for an operation that is refused
+ * Inserts all objects of a file or none, and then runs the operations as a member of the merchant. Existing objects
+ * stay as they are, so a file may be seeded again, also when a run broke off between operations.
+ * @throws Error for an object that the file refers to and does not exist, and for an operation that is refused
  */
 export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> {
   const inserted = await deps.database.db.transaction().execute(async (trx) => ({
@@ -56,7 +56,7 @@ function seedMerchants(trx: Kysely<PaymentsTables>, { pricing }: SeedDeps, { mer
   })
 }
 
-/** Goes on with the operation that the trail does not have yet. */
+/** Runs the operations that the trail does not have yet. */
 async function runOperations({ database, operations: queue }: SeedDeps, transaction: SeedTransaction): Promise<number> {
   const { id, merchantId, operations } = transaction
   if (operations.length === 0) return 0
@@ -87,13 +87,13 @@ interface SeedPayment {
   /** Minor units. */
   readonly amount: number
   readonly card: { readonly number: string; readonly expiry: CardExpiry }
-  /** RFC 3339; undefined: the instant of the id. */
+  /** RFC 3339. Undefined: the instant in the id. */
   readonly created?: string | undefined
 }
 
 /**
- * Inserts a transaction of a test merchant as a customer would have made it. False when it is there already.
- * @throws Error when there is no such merchant, or when it is live: an acquirer would never have heard of the transaction
+ * Inserts a transaction of a test merchant, as a customer would have made it. False when it exists.
+ * @throws Error when there is no such merchant, or when it is live: its acquirer does not know the transaction
  */
 async function seedTransaction(
   trx: Kysely<PaymentsTables>,
@@ -109,7 +109,7 @@ async function seedTransaction(
   return true
 }
 
-/** The transaction as it is inserted: its card number is sealed at once. */
+/** The transaction as it is stored, with its card number sealed. */
 export function sealSeed(
   { vault }: Pick<SeedDeps, 'vault'>,
   { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,

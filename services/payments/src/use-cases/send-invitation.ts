@@ -10,12 +10,12 @@ type SendDeps = Pick<PaymentsDeps, 'lanes' | 'limits' | 'logger' | 'meter' | 'ba
   readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
 }
 
-/** Takes the mails of invitations from the queue. Without a mail server nobody takes them, and they wait. */
+/** Takes invitation mails from the queue. Without a mail server they wait there. */
 export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
     const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {
-      // Without the error's own words, which may name the address.
+      // Without the text of the error, which may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
       return 'failed' as const
     })
@@ -27,8 +27,8 @@ export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Pro
 }
 
 /**
- * Sends one mail, unless the invitation was revoked, used or expired meanwhile. While its address has had too many the mail
- * waits: a stranger who uses the limit of an address up must not suppress the invitations of others.
+ * Sends one mail, unless the invitation was revoked, used or has expired. While the address has had too many mails, the
+ * mail waits: otherwise a stranger could use up the limit of an address and suppress the invitations of others.
  */
 async function sendInvitation(
   { lanes, limits, logger, baseUrl }: SendDeps,
@@ -52,13 +52,13 @@ async function sendInvitation(
   return 'sent'
 }
 
-/** The address as the mail server gets it: a domain has many spellings in Unicode, and one in ASCII. */
+/** The address for the mail server: a domain has many spellings in Unicode and one in ASCII. */
 function recipientOf(email: string): string {
   const [local, domain = ''] = email.split('@')
   return `${local}@${domainToASCII(domain) || domain}`
 }
 
-/** The same for an address in whatever case. */
+/** A digest of the address that ignores case. */
 function digestOf(email: string): string {
   return createHash('sha256').update(email.toLowerCase()).digest('base64url')
 }

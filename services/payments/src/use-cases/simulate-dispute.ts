@@ -6,12 +6,12 @@ import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-task.ts'
 
-/** Has the test card that is disputed at its first capture disputed. */
+/** Takes the jobs that dispute a test card at its first capture. */
 export function workOnSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }
 
-/** Disputes all that is captured and not refunded, once for a transaction (reference: Test numbers). */
+/** Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). */
 async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const reason = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
   const dispute = { ...reason, acquirerRef: simulatedRef(id) }

@@ -8,17 +8,17 @@ import { normalizeIban } from '../merchants/iban.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 
-/** What a client wants changed; null when its body was refused. */
+/** A change of a merchant; `changes` is null when the body was refused. */
 export interface UpdateMerchantInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
   readonly merchantId: string
   readonly changes: MerchantChanges | null
-  /** Members that never change, as the client has them, by path. */
+  /** Immutable members as the client sent them, by path. */
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
-/** Changes name, e-mail address or descriptor of a merchant. Nothing changes when any field is wrong. */
+/** Changes name, email address or descriptor of a merchant. Nothing changes when any field is wrong. */
 export async function updateMerchant(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, changes, fixed }: UpdateMerchantInput,
@@ -27,7 +27,7 @@ export async function updateMerchant(
   admit(caller, result, withImmutable(flaw, Object.keys(fixed), result.differing))
 }
 
-/** The flaw of a body whose refused values and changed immutable members are told together, in the order of the body. */
+/** Adds errors for changed immutable members to the flaw of a body, in the order of the body. */
 function withImmutable(
   flaw: Flaw | undefined,
   order: readonly string[],
@@ -40,7 +40,7 @@ function withImmutable(
 
 const anything = () => z.unknown().optional()
 
-/** The members of a merchant that never change. A client may send them back as long as they are equal. */
+/** The immutable members of a merchant. A client may send them back when they are equal. */
 export const FixedMembers = z.object({
   id: anything(),
   key: anything(),
@@ -52,14 +52,14 @@ export const FixedMembers = z.object({
   created: anything(),
 })
 
-/** Stands for what no stored member can be: it is equal to none of them. */
+/** Replaces values that cannot be stored. It equals no stored value. */
 const UNLIKE_ANY = 0
-/** The texts that a new merchant has trimmed. */
+/** Texts that are trimmed when a merchant is made. */
 const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.country'])
 
 /**
- * What a body says of the members that never change, by path, as it would have been stored: `{ 'company.country': 'DK' }`.
- * Absent ones are left out.
+ * Reads the immutable members of a body as they would have been stored, by path: `{ 'company.country': 'DK' }`. Absent
+ * ones are left out.
  */
 export function readFixedMembers(body: unknown): Readonly<Record<string, string | boolean | number>> {
   const { company, bank, ...members } = FixedMembers.safeParse(body).data ?? {}

@@ -17,24 +17,24 @@ import { listChangedRows } from '../ledger/states.ts'
 import { listStrayTerms } from '../ledger/terms.ts'
 import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 
-/** Something that must hold of a ledger and does not. */
+/** A broken invariant of a ledger. */
 export interface Violation {
   readonly merchantId: string
-  /** Its number in the table (reference: Invariants). */
+  /** The number of the invariant (reference: Invariants). */
   readonly invariant: number
-  /** The row that it is about; null when it is about the merchant's ledger as a whole. */
+  /** The row that breaks it. Null when it concerns the merchant's ledger as a whole. */
   readonly table: string | null
   readonly id: string | null
   readonly message: string
 }
 
-/** The ends of a merchant's chains. Lists that were kept before there were states have none of theirs. */
+/** The ends of a merchant's chains. Lists that are older than the chain of states have no end of it. */
 export interface ChainHeads {
   readonly ledger: ChainHead
   readonly states: ChainHead | undefined
 }
 
-/** What was found of one merchant: the first violations of many, and the ends of its chains. */
+/** The result for one merchant: its first violations, and the ends of its chains. */
 export interface VerifiedMerchant {
   readonly merchantId: string
   readonly ledger: ChainHead
@@ -47,9 +47,9 @@ const PAGE = 500
 const NOTHING: ChainHead = { length: 0n, head: Buffer.alloc(0) }
 
 /**
- * Recomputes the ledgers of all merchants, one after the other, each as it stood at one moment, and compares with the heads
- * that were kept, by merchant (reference: Verification). Memory does not grow with the ledger. Invariant 12 is about the moment of
- * a payout and cannot be recomputed later.
+ * Recomputes the ledgers of all merchants, one after another, each as of one moment, and compares them with the heads
+ * that were kept (reference: Verification). Memory does not grow with the ledger. Invariant 12 holds at the moment of a
+ * payout and cannot be recomputed later.
  */
 export async function* verifyLedger(
   db: Kysely<PaymentsTables>,
@@ -68,10 +68,10 @@ export async function* verifyLedger(
   }
 }
 
-/** Tables below a merchant whose rows prove that there was one. */
+/** Tables below a merchant. A row in one of them proves that the merchant existed. */
 const TRACES = ['state_entries', 'journals', 'entries', 'trail_entries', 'lines', 'transactions'] as const
 
-/** Every merchant that has a row or a balance, by id; then those of which only rows below them are left. */
+/** All merchants with a row or a balance, by id; then merchants of which only rows below them are left. */
 async function* streamMerchantIds(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const page = sql<{ id: string }>`
@@ -101,8 +101,8 @@ async function* streamMerchantIds(db: Kysely<PaymentsTables>): AsyncGenerator<st
 }
 
 /**
- * Reads at one moment. A policy of row-level security would hide rows without a word; with row_security off PostgreSQL refuses
- * the query instead.
+ * Reads as of one moment. Row-level security would hide rows silently; with row_security off PostgreSQL refuses the
+ * query instead.
  */
 function readEveryRow<T>(db: Kysely<PaymentsTables>, read: (trx: Kysely<PaymentsTables>) => Promise<T>): Promise<T> {
   return db
@@ -115,7 +115,7 @@ function readEveryRow<T>(db: Kysely<PaymentsTables>, read: (trx: Kysely<Payments
     })
 }
 
-/** Undefined when the database has nothing of such a merchant. */
+/** Verifies one merchant. Undefined when the database has nothing of it. */
 function verifyMerchant(
   db: Kysely<PaymentsTables>,
   merchantId: string,
@@ -163,7 +163,7 @@ interface BalanceRow extends LedgerHead {
 
 type MerchantRow = Pick<PaymentsTables['merchants'], 'currency' | 'test'>
 
-/** What the rows of a merchant say of its ledger, and sums over those below it. */
+/** The rows of a merchant about its ledger, and sums over the rows below it. */
 async function readHead(trx: Kysely<PaymentsTables>, merchantId: string) {
   const merchant = await trx
     .selectFrom('merchants')
@@ -189,7 +189,7 @@ function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): Balanc
   return { balance, currency, lineCount, clockOffset, length: row.chain_length, head: row.chain_head, states }
 }
 
-/** Live money is paid out by the clock of the database: only that of a test merchant may run ahead. */
+/** Only the clock of a test merchant may run ahead, because live money is paid out by the clock of the database. */
 function checkBalance({ currency, clockOffset }: BalanceRow, merchant: MerchantRow | undefined): readonly Finding[] {
   const findings: Finding[] = []
   if (merchant && merchant.currency !== currency) findings.push([9, `is in ${currency}, not ${merchant.currency}`])

@@ -9,22 +9,22 @@ import { readMerchant } from '../merchants/merchant-repository.ts'
 import { LOWEST, type PageBounds } from '../pagination/cursor.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 
-/** Which period of which merchant; null when the query was refused. */
+/** A period of a merchant; null when the query was refused. */
 export interface StatementInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
   readonly merchantId: string
   readonly period: StatementPeriod | null
-  /** Reads so many lines when their turn has come. */
+  /** Reads lines when it is the client's turn. */
   readonly inTurn: InTurn
 }
 
-/** Lines that are written in one go: other requests wait for so long. */
+/** The lines of one read. Other requests wait while it lasts. */
 const PAGE = 200
 
 /**
- * A merchant's lines of a period as CSV, between its balances before and after them. Access is judged before anything is
- * written, and again with each page, so that a revoked app reads no further.
+ * Writes a merchant's lines of a period as CSV, between the balances before and after them. Access is judged before the
+ * first byte, and again with each page, so a revoked app reads no further.
  */
 export async function writeStatement(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

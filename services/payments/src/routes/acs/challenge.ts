@@ -21,7 +21,8 @@ export const bankRoutes: FastifyPluginAsyncZod = async (app) => {
         .send(lostPage())
     const { state, challenge, hints } = found
     const returnUrl = state.returns ? challenge.returnUrl : null
-    // Our page of payment links is the only place that a browser is sent to at once. Browsers judge redirects that follow a form.
+    // Only our own payment page is redirected to at once: browsers apply the policy of forms to redirects that follow a
+    // form.
     const isOwn = returnUrl !== null && posOrigin !== undefined && new URL(returnUrl).origin === posOrigin
     reply.headers(pageHeaders({ frameAncestors: '*', formTargets: isOwn ? [posOrigin] : [] }))
     if (!hints) {

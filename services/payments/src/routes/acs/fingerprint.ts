@@ -4,7 +4,7 @@ import { openFingerprintState } from '../../checkout/frame-state.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { pageHeaders } from '../../pages/page.ts'
 
-/** The hidden frame of a fingerprint. It tells its hint at once, or never answers (reference: Tasks). */
+/** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */
 export const fingerprintRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/acs/fingerprint', { schema: { hide: true, body: z.object({ state: z.string() }) } }, (request, reply) => {
     const state = request.flaw ? undefined : openFingerprintState(app.deps.seals.frames, request.body.state)

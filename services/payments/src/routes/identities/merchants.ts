@@ -9,7 +9,7 @@ import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 
 const IdentityParams = z.object({ identityId: pathId() })
 
-/** The merchants of the caller (reference: Reading merchants). */
+/** Lists the merchants of the caller (reference: Reading merchants). */
 export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/identities/:identityId/merchants',

@@ -10,7 +10,10 @@ import { replyCreated } from '../../plugins/idempotency-key.ts'
 import { createKey } from '../../use-cases/create-key.ts'
 import { revokeKey } from '../../use-cases/revoke-key.ts'
 
-/** The keys of the calling app. Several are good at once, so it replaces one without an outage (reference: Keys of an app). */
+/**
+ * Lists, makes and revokes keys of the calling app. Several keys are good at once, so an app can replace one without an
+ * outage (reference: Keys of an app).
+ */
 export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/me/keys',

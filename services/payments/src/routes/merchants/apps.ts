@@ -15,7 +15,7 @@ const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
 
 /** Without an app nobody could reach the merchant through the API any more. */
 
-/** The apps of a merchant, all with the same rights (reference: Apps of a merchant). */
+/** Lists, adds and removes apps of a merchant. All have the same rights (reference: Apps of a merchant). */
 export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/apps',

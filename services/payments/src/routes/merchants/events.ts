@@ -9,7 +9,7 @@ import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
 import { listEvents } from '../../webhooks/event-repository.ts'
 import { EventView, viewEvent } from '../../webhooks/event-view.ts'
 
-/** The events of a merchant (reference: Events). */
+/** Lists the events of a merchant (reference: Events). */
 export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/events',

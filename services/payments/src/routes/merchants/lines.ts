@@ -7,7 +7,7 @@ import { listLines } from '../../ledger/line-repository.ts'
 import { LineView, viewLine } from '../../ledger/line-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 
-/** The lines of a merchant (reference: Reading transactions and lines). */
+/** Lists the lines of a merchant (reference: Reading transactions and lines). */
 export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/lines',

@@ -7,7 +7,7 @@ import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
 
-/** The payouts of a merchant (reference: Reading payouts). */
+/** Lists the payouts of a merchant (reference: Reading payouts). */
 export const merchantPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/payouts',

@@ -25,7 +25,7 @@ const Period = z
     params: { code: 'RANGE' },
   })
 
-/** The lines of a period as CSV (reference: Statements and documents). */
+/** Writes the lines of a period as CSV (reference: Statements and documents). */
 export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/statement.csv',
@@ -51,7 +51,7 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
       const rows = await writeStatement(app.deps, input)
       const name = `statement-${merchantId}-${query.from}-${query.to}.csv`
       reply.header('content-disposition', `attachment; filename="${name}"`).type('text/csv; charset=utf-8')
-      // Each piece of it is read in a turn of its own.
+      // Each page is read in a turn of its own.
       reply.liftDeadline()
       return reply.send(Readable.from(rows))
     },

@@ -13,7 +13,7 @@ import { inviteUser } from '../../use-cases/invite-user.ts'
 const MerchantParams = z.object({ merchantId: pathId() })
 const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
-/** The users of a merchant, pending ones included (reference: Users of a merchant). */
+/** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
 export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const refuseSender = refuseBeyond(app, 'invitations', app.deps.limits.invitations)
   const refuseAddress = refuseBeyond(app, 'invitations', app.deps.limits.invitationAddresses)
@@ -37,7 +37,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/merchants/:merchantId/users',
     {
-      // Anybody can make apps, so that the address counts too.
+      // Anybody can make apps, so the address counts too.
       onRequest: async ({ caller: { keyMac, person }, ip }) => {
         await refuseSender(keyMac?.toString('base64') ?? person ?? '')
         await refuseAddress(ip)

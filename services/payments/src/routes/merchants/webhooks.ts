@@ -24,7 +24,7 @@ const eventType = z
   .pipe(z.enum(EVENT_TYPES))
 const WebhookBody = z.object({ url, events: z.array(eventType).max(EVENT_TYPES.length).default([]) })
 
-/** The webhooks of a merchant (reference: Webhooks). */
+/** Lists, makes and deletes webhooks of a merchant (reference: Webhooks). */
 export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/merchants/:merchantId/webhooks',

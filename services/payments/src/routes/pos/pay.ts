@@ -29,11 +29,14 @@ const PayBody = z.object({
   number: z.string().optional(),
   expiry: z.string().optional(),
   code: z.string().optional(),
-  /** What the script has made of the fields before. */
+  /** What the script of the page submits beside the fields. */
   card: z.string().optional(),
 })
 
-/** Takes the card form: with tokens from the script, with card data from browsers without it (reference: Payment page). */
+/**
+ * Takes the card form: with tokens from the script, or with card data from browsers without it (reference: Payment
+ * page).
+ */
 export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const refuse = refuseBeyond(app, 'address', deps.limits.checkouts)
@@ -73,11 +76,11 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
     const paid = openReceipt(deps.seals.frames, cookieOf(cookie, 'paid'), place)
     return paid ? tellPaid(visit, link, paid) : tellTooLate(visit, query)
   }
-  // The cardholder's bank leads back to here.
+  // The customer's bank returns to this URL.
   app.get('/pos/pay/:pageId', { schema: { hide: true, params: PageParams } }, (request, reply) =>
     comeBack(request, reply, request.params.pageId),
   )
-  // A browser that opens the address of a sent form once more.
+  // A browser opened the URL of a form again.
   app.get('/pos/pay', { schema: { hide: true } }, (request, reply) => comeBack(request, reply, ''))
 }
 
@@ -93,7 +96,7 @@ function tellTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
   return sendPage(visit, 400, troublePage('tooLong', again, visit.locale))
 }
 
-/** The page that a card was sent from. */
+/** The page that sent the card. */
 interface SentPage {
   readonly link: PayableLink
   readonly pageId: string
@@ -121,7 +124,7 @@ async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: Unde
     setCookies(visit, path, { card: sealUnderWay(deps.seals.frames, kept, place) })
     return reply.redirect(answer.bankUrl, 303)
   }
-  // The tokens are spent. Without the receipt a reload could only ask for the card once more.
+  // The tokens are spent: without the receipt, a reload could only ask for the card again.
   if (request.method === 'GET')
     setCookies(visit, path, { card: '', paid: sealReceipt(deps.seals.frames, answer, place) })
   return tellPaid(visit, link, answer)
@@ -136,8 +139,9 @@ function tellPaid(visit: PageVisit, { redirect }: PayableLink, receipt: Omit<Rec
 }
 
 /**
- * The customer's browser keeps the tokens and proofs while the bank has it: neither an address nor the database holds them. It
- * gives them back on the path of their page alone, so that payments in two windows do not meet. An empty text takes one away.
+ * The customer's browser keeps the tokens and hints while the customer is at the bank, so that no URL and no database
+ * row contains them. The cookie has the path of its page, so payments in two windows do not meet. An empty text deletes
+ * it.
  */
 function setCookies({ request, reply }: PageVisit, path: string, cookies: Readonly<Record<string, string>>): void {
   const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', ...(request.protocol === 'https' ? ['Secure'] : [])]

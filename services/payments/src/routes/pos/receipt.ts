@@ -3,7 +3,7 @@ import { receiptPage, troublePage } from '../../payment-links/link-pages.ts'
 import { openReceipt } from '../../payment-links/receipt.ts'
 import { linkQueryOf, sendPage, visitOf } from '../../plugins/link-pages.ts'
 
-/** The receipt of a payment. Its address can be opened again (reference: After the payment). */
+/** The receipt of a payment. Its URL can be opened again (reference: After the payment). */
 export const receiptRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos/receipt', { schema: { hide: true } }, (request, reply) => {
     const visit = visitOf(request, reply)

@@ -23,7 +23,7 @@ const FraudBody = z.object({
 })
 const TransactionParams = z.object({ transactionId: pathId() })
 
-/** Reports what an acquirer would report of a transaction of a test merchant (reference: Test endpoints). */
+/** Opens disputes and stores fraud alerts of test merchants, as an acquirer would (reference: Test endpoints). */
 export const testTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/test/transactions/:transactionId/disputes',
