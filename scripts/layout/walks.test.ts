@@ -30,6 +30,19 @@ it('accepts a walk whose files name the value and each other', async () => {
   ])
 })
 
+it('accepts a file that deps.ts builds for an earlier file', async () => {
+  const deps = "import '../carts/cart-repository.ts'\n"
+  const [taking, given] = [
+    "import type { Deps } from '../deps.ts'\nexport type ItemCount = Deps\n",
+    'services/shop/src/deps.ts',
+  ]
+  const text = document(named, [route, repository])
+  expect(await problemsOf(walks, { ...files, [route]: taking, [given]: deps, ...text })).toEqual([])
+  expect(await problemsOf(walks, { ...files, [route]: taking, [given]: '', ...text })).toEqual([
+    `docs/architecture.md:5 A count: no earlier file names ${repository}`,
+  ])
+})
+
 it('ends the walks at the next section', async () => {
   const more =
     '\n### Another\n\nThe value is `price`.\n\n1. [a](../a.ts): none.\n\n## Parts\n\n### No walk\n\n1. [b](b.ts)\n'

@@ -39,7 +39,7 @@ export function readWalks(tree: SourceTree): readonly Walk[] {
 
 /**
  * A walk of docs/architecture.md is short enough to be read, and true: every file names the value, and every file but the
- * first is named by an earlier file of the walk.
+ * first is named by an earlier file of the walk, or built for it by `deps.ts`.
  */
 export const walks: Rule = (tree) => {
   const texts = new Map(tree.files.map(({ path, text }) => [path, text]))
@@ -54,7 +54,7 @@ export const walks: Rule = (tree) => {
         .filter((path) => !plain(texts.get(path) ?? '').includes(plain(value)))
         .map((path) => refuse(`${path} does not name ${value}`)),
       ...files
-        .filter((path, index) => index > 0 && !files.slice(0, index).some((one) => names(texts.get(one), path)))
+        .filter((path, index) => index > 0 && !files.slice(0, index).some((one) => leadsTo(one, path, texts)))
         .map((path) => refuse(`no earlier file names ${path}`)),
     ]
   })
@@ -65,7 +65,14 @@ function plain(text: string): string {
   return text.replaceAll('_', '').toLowerCase()
 }
 
-/** TypeScript names files of its kind by their names, and a SQL function by the name of its file without an ending. */
-function names(text: string | undefined, path: string): boolean {
-  return text?.includes(posix.basename(path, '.sql')) === true
+/** Whether a file names another: by itself, or by the dependencies that it takes, which `deps.ts` builds. */
+function leadsTo(from: string, to: string, texts: ReadonlyMap<string, string>): boolean {
+  const text = texts.get(from) ?? ''
+  const [deps = ''] = /^services\/[^/]+\/src\//.exec(from) ?? []
+  return names(text, to) || (names(text, 'deps.ts') && names(texts.get(`${deps}deps.ts`) ?? '', to))
+}
+
+/** TypeScript names a file by the end of its path, and a SQL function by the name of its file without an ending. */
+function names(text: string, path: string): boolean {
+  return text.includes(posix.basename(path, '.sql'))
 }
