@@ -43,8 +43,8 @@ interface Observed {
 }
 
 /**
- * Reports what an operator must look at: attempts of unknown outcome, open exceptions, and operations on their way to acquirers by
- * the state of their job. Every process reports the same numbers.
+ * Reports what an operator must look at: attempts of unknown outcome, open exceptions, and operations on their way to
+ * acquirers by the state of their job. Every process reports the same numbers.
  */
 export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
   const unknown = meter.createObservableGauge('payments_attempts_unknown', {

@@ -1,43 +1,43 @@
 import type { Scenario } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 
-/** What is asked of an acquirer: to reserve an amount on a card. */
+/** Asks an acquirer to authorize an amount on a card. */
 export interface AuthorizationRequest {
-  /** The attempt's id: a request that is repeated with it is answered alike and reserves nothing more. */
+  /** The id of the attempt. A repeated request with it gets the same answer and authorizes nothing more. */
   readonly idempotencyRef: string
   readonly merchantId: string
   readonly money: Money
-  /** Text on the cardholder's statement. */
+  /** Text on the customer's bank statement. */
   readonly descriptor: string
   readonly card: {
-    /** Opens the stored number; called only where it goes to a card network. */
+    /** Opens the stored number. Called only where the number goes to a card network. */
     readonly number: () => string
-    /** The security code, where a customer gave it; it is kept nowhere. */
+    /** The security code that the customer typed; null without a customer. It is not stored. */
     readonly code: (() => string) | null
-    /** Last day on which the card is good: `2066-08-31`. */
+    /** Last day on which the card is valid: `2066-08-31`. */
     readonly expiry: string
     readonly scheme: string | null
   }
-  /** Who pays now: the customer in person, or the merchant's server on an earlier agreement. */
+  /** Who starts the payment: the customer, or the merchant's server under an earlier agreement. */
   readonly initiator: 'customer' | 'merchant'
   /** Whether the first payment announced a plan. */
   readonly planned: boolean
   /** The network's reference of the first payment. */
   readonly networkRef: string | null
-  /** How the simulator is to behave; of no use to others. */
+  /** How the simulator behaves. Other acquirers ignore it. */
   readonly scenario: Scenario
 }
 
-/** `unknown`: nobody can tell yet whether the amount is reserved. */
+/** `unknown`: it is not known yet whether the amount is authorized. */
 export type AuthorizationOutcome =
   | { readonly verdict: 'approved'; readonly ref: string; readonly networkRef: string | null }
   | { readonly verdict: 'declined'; readonly statusCode: string }
   | { readonly verdict: 'unknown' }
 
-/** A capture, refund or void that our books have decided and the acquirer must follow. */
+/** A capture, refund or void that is booked and that the acquirer must carry out. */
 export interface AcquirerTask {
   readonly kind: 'capture' | 'refund' | 'void'
-  /** Id of the trail entry: the same task may come again. */
+  /** Id of the trail entry. The acquirer may get the same task again. */
   readonly operationId: string
   readonly merchantId: string
   readonly transactionId: string
@@ -47,25 +47,25 @@ export interface AcquirerTask {
   readonly descriptor: string
 }
 
-/** `retry`: later again. `rejected`: never, so the books take the operation back. */
+/** `retry`: the task must be sent again later. `rejected`: it will not be carried out, so the operation is taken back. */
 export type TaskOutcome =
   | { readonly verdict: 'accepted' }
   | { readonly verdict: 'rejected'; readonly reason: string }
   | { readonly verdict: 'retry' }
 
-/** Stands for the merchant of an event that names none. No merchant has this id. */
+/** In place of the merchant of an event that names no merchant. No merchant has this id. */
 export const NO_MERCHANT = '0'.repeat(24)
-/** Events that are asked for at once. */
+/** Events of one list. */
 export const EVENTS_LIMIT = 500
 
-/** Events that an acquirer has for us. */
+/** Events of an acquirer. */
 export interface AcquirerNews {
   readonly events: readonly AcquirerEvent[]
-  /** Elements of the list without a readable reference. Nobody can acknowledge them. */
+  /** Elements of the list without a readable reference. They cannot be acknowledged. */
   readonly unnamed: number
 }
 
-/** What an acquirer tells us of its own accord. References are unique below the merchant, and an event is applied once. */
+/** What an acquirer reports without being asked. A reference is unique below its merchant, and an event is applied once. */
 export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
   | {
       readonly type: 'dispute.opened'
@@ -83,20 +83,23 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly reported: string | undefined
     }
   | { readonly type: 'settlement'; readonly money: Money }
-  /** Of a kind or form that we do not know. Its reference may be any text; what else it says is not kept. */
+  /** An event of an unknown kind or form. Its reference may be any text; its other members are not stored. */
   | { readonly type: 'unknown'; readonly kind: string }
 )
 
-/** A company that reserves and moves card money. Every call is bounded in time and may be repeated (reference: Acquirer port). */
+/**
+ * A company that authorizes card payments and moves their money. Calls end in a bounded time and may be repeated (reference:
+ * Acquirer port).
+ */
 export interface Acquirer {
   authorize(request: AuthorizationRequest): Promise<AuthorizationOutcome>
-  /** What became of an authorization whose answer was lost, by the attempt's id. */
+  /** The outcome of an authorization whose answer was lost, by the id of the attempt. */
   inquire(idempotencyRef: string): Promise<AuthorizationOutcome>
-  /** Gives back a reservation that nobody was told of. */
+  /** Reverses an authorization whose client got no answer. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
-  /** At most EVENTS_LIMIT events that were not acknowledged yet, oldest first. */
+  /** At most EVENTS_LIMIT events that are not acknowledged, oldest first. */
   events(): Promise<AcquirerNews>
-  /** Takes events off the list: they have been applied, or put aside for an operator. */
+  /** Removes events from the list, because they are applied or stored as exceptions. */
   acknowledge(references: readonly string[]): Promise<void>
 }

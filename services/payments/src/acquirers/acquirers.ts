@@ -1,13 +1,13 @@
 import type { Histogram, Meter } from '@opentelemetry/api'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
-/** The acquirers of this installation. Test merchants have the simulator, live ones the one that an operator gave them. */
+/** The acquirers of this installation. Test merchants have the simulator. An operator chooses the acquirer of a live merchant. */
 export interface Acquirers {
-  /** Those that a live merchant may have. */
+  /** The acquirers that a live merchant may have. */
   readonly names: readonly string[]
   /** Undefined for a name that is no longer configured. Null is the simulator. */
   find(name: string | null): Acquirer | undefined
-  /** Asks for an authorization within 10 s. What is not answered by then, or not at all, is unknown. */
+  /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */
   authorize(name: string | null, request: AuthorizationRequest): Promise<AuthorizationOutcome>
 }
 
@@ -16,7 +16,7 @@ export interface AcquirersOptions {
   readonly others: ReadonlyMap<string, Acquirer>
   readonly meter: Meter
   readonly logger: { warn(fields: object, message: string): void }
-  /** Resolves after so many milliseconds, or is given up. */
+  /** Resolves after so many milliseconds. Rejects when the signal aborts it. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
@@ -49,7 +49,7 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
   }
 }
 
-/** The same acquirer, each call of which is timed as `payments_acquirer_seconds{acquirer,call}`, however it ends. */
+/** Measures each call of an acquirer as `payments_acquirer_seconds{acquirer,call}`, also one that fails. */
 function measuredAcquirer(name: string, acquirer: Acquirer, seconds: Histogram): Acquirer {
   const measured =
     <Given extends readonly unknown[], Answer>(call: keyof Acquirer, ask: (...given: Given) => Promise<Answer>) =>

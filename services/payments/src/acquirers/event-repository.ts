@@ -6,7 +6,7 @@ import type { Money } from '../money/minor-units.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** What an acquirer means by a reference of its own. */
+/** A reference of an acquirer. */
 export interface AcquirerReference {
   readonly merchantId: string
   readonly acquirer: string
@@ -14,8 +14,8 @@ export interface AcquirerReference {
 }
 
 /**
- * The id of the transaction that an acquirer authorized under its reference. `ambiguous`: the acquirer gave the reference to
- * several, so nobody can tell which of them is meant.
+ * The id of the transaction that an acquirer authorized under its reference. `ambiguous`: several transactions have the
+ * reference.
  */
 export async function findAuthorized(
   db: Db,
@@ -66,7 +66,10 @@ const settleQuery = prepare(
       AS verdict`,
 )
 
-/** Books what an acquirer has paid, once for each reference. Answers what is wrong with it; undefined when nothing is. */
+/**
+ * Books what an acquirer has paid, once for each reference. Returns why the settlement is refused; undefined when it is
+ * booked.
+ */
 export async function callBookSettlement(lanes: Lanes, input: SettleInput): Promise<SettlementProblem | undefined> {
   const { verdict } = await lanes.write.one(settleQuery, input)
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict

@@ -5,18 +5,18 @@ import type { PaymentsTables } from '../database.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** What an acquirer did or said that our books could not follow: an operator decides. */
+/** An answer of an acquirer that contradicts the books. It waits for an operator. */
 export interface AcquirerException {
   readonly merchantId: string
-  /** What makes it one and the same when it comes again. */
+  /** Identifies the exception when it comes again. */
   readonly reference: string
-  /** Never card data. */
+  /** Without card data. */
   readonly payload: object
 }
 
 /**
- * Keeps an exception, once for each reference. False when it is there already. Texts that jsonb does not take are made
- * storable: what nobody can store nobody would hear of.
+ * Stores an exception, once for each reference. False when it exists already. Characters that jsonb does not accept are
+ * replaced: otherwise the operator would never see the exception.
  */
 export async function insertException(db: Db, { merchantId, reference, payload }: AcquirerException): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
@@ -33,7 +33,7 @@ export async function insertException(db: Db, { merchantId, reference, payload }
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** An exception as an operator's list shows it. */
+/** An exception in the list of an operator. */
 export interface ListedException {
   readonly id: string
   readonly merchantId: string
@@ -53,7 +53,7 @@ export async function listOpenExceptions(db: Db, limit: number): Promise<readonl
     .execute()
 }
 
-/** How many wait. */
+/** Counts the exceptions that wait for an operator. */
 export async function countOpenExceptions(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('acquirer_exceptions')
@@ -63,7 +63,7 @@ export async function countOpenExceptions(db: Db): Promise<number> {
   return count
 }
 
-/** Notes that an operator has dealt with one. False when there is none that waits. */
+/** Marks an exception as resolved. False when no such exception waits. */
 export async function updateExceptionResolved(db: Db, merchantId: string, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('acquirer_exceptions')

@@ -12,7 +12,7 @@ import {
   type TaskOutcome,
 } from './acquirer.ts'
 
-/** Where an acquirer, or the program that stands between us and it, is spoken to. */
+/** The address of an acquirer, or of the bridge to it. */
 export interface HttpAcquirerOptions {
   /** `https://bridge.example/acquirer`. */
   readonly url: string
@@ -22,7 +22,7 @@ export interface HttpAcquirerOptions {
 }
 
 const TIMEOUT_MS = 10_000
-/** A code of another vocabulary: the issuer gave no reason that we know. */
+/** For a status code that the reference does not list: the issuer gave no known reason. */
 const UNNAMED_REFUSAL = 'PAYMENT_REJECTED_BY_ISSUER'
 
 /** Bytes of an answer to GET /events. A bridge that ignores the limit may send more than a page. */
@@ -31,13 +31,13 @@ const REASON_LENGTH = 1_000
 const REFERENCE_LENGTH = 255
 
 const reference = z.string().min(1).max(REFERENCE_LENGTH).refine(isStorable)
-/** Text whose exact value does not matter to us: it is made to fit. */
+/** A text whose exact value does not matter. Characters that cannot be stored are replaced. */
 const fitted = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
 const otherOutcomes = [
   z.object({ verdict: z.literal('declined'), statusCode: z.string() }),
   z.object({ verdict: z.literal('unknown') }),
 ] as const
-/** Captures name the reference later, so one that cannot be stored exactly makes the outcome unknown. */
+/** Captures need the exact reference later. With a reference that cannot be stored exactly, the outcome is unknown. */
 const Authorization = z.union([
   z.object({
     verdict: z.literal('approved'),
@@ -46,7 +46,7 @@ const Authorization = z.union([
   }),
   ...otherOutcomes,
 ])
-/** An approval that an inquiry finds is reversed by the attempt's id, so its references need not be stored exactly. */
+/** An approval that an inquiry finds is reversed by the id of its attempt. Its reference need not be stored exactly. */
 const Inquiry = z.union([
   z.object({
     verdict: z.literal('approved'),
@@ -86,8 +86,8 @@ const KnownEvent = z.discriminatedUnion('type', [
   }),
 ])
 /**
- * Any event that can be acknowledged. It must be, or it would stay in the list for ever. Only its reference is kept as it came:
- * what else it says may be anything.
+ * An event that can only be acknowledged. Without that it would stay in the list for ever. Only its reference is stored
+ * exactly: its other members may have any value.
  */
 const UnknownEvent = z
   .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })
@@ -95,12 +95,12 @@ const UnknownEvent = z
     ({ type: kind, ...event }) =>
       ({ ...event, type: 'unknown', kind: toStorable(kind.slice(0, REFERENCE_LENGTH)) }) as const,
   )
-/** Null: an element without a reference cannot be acknowledged. */
+/** Null for an element without a reference, which cannot be acknowledged. */
 const Events = z.array(z.union([KnownEvent, UnknownEvent, z.unknown().transform(() => null)]))
 
 /**
- * An acquirer behind JSON over HTTP. A call that is not answered in full tells nothing: an authorization is then unknown, a
- * task is tried again (reference: Bridge protocol).
+ * An acquirer that is called with JSON over HTTP. Without a complete answer, the outcome of an authorization is unknown, and a
+ * task is sent again (reference: Bridge protocol).
  */
 export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOptions): Acquirer {
   const send = (method: 'GET' | 'POST', path: string, more: Partial<OutboundRequest>): Promise<OutboundAnswer> =>
@@ -141,7 +141,10 @@ function toBody({ card, ...request }: AuthorizationRequest): object {
   }
 }
 
-/** 404 to an inquiry: it was never asked, so nothing is reserved. To a request it tells nothing, as any other failure. */
+/**
+ * 404 to an inquiry: the acquirer was never asked, so nothing is authorized. To other requests 404 is a failure like any
+ * other.
+ */
 function toInquiry(answer: OutboundAnswer): AuthorizationOutcome {
   if (answer.status === 404) return { verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }
   return toAuthorization(Inquiry.parse(readJson(answer)))
@@ -153,7 +156,10 @@ function toAuthorization(outcome: z.output<typeof Authorization>): Authorization
   return { verdict: 'declined', statusCode: UNNAMED_REFUSAL }
 }
 
-/** Each event is read alone, so that one of an unexpected form holds up no other. @throws Error when it is no list at all */
+/**
+ * Reads each event by itself, so that one of an unexpected form does not hold up others.
+ * @throws Error when the answer is no list
+ */
 function toNews(list: unknown): AcquirerNews {
   const read = Events.parse(list)
   const events = read

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { AcquirerTask } from './acquirer.ts'
 
-/** What names an operation everywhere: its trail entry. */
+/** Identifies an operation, by its trail entry. */
 export interface OperationKey {
   readonly merchantId: string
   readonly id: string
@@ -21,9 +21,9 @@ interface OperationRow {
 }
 
 /**
- * An operation on a live transaction as its acquirer is told of it, and who that is.
- * @throws Error unless the trail entry was handed over: jobs are rows that the service may write, so a job alone proves nothing.
- * Entries that correct another have no operation of their own
+ * An operation on a live transaction as the acquirer gets it, and the name of the acquirer.
+ * @throws Error unless the trail entry is to be handed over. The service may write rows of jobs, so a job alone proves
+ * nothing. Entries that correct another entry have no operation
  */
 export async function getOperation(
   db: Kysely<PaymentsTables>,
@@ -56,18 +56,18 @@ export async function listOverdueOperations(
   return rows
 }
 
-/** What an acquirer has made of an operation. `unanswered`: nothing, for too long. */
+/** The acquirer's answer to an operation. `unanswered`: there was none for too long. */
 export interface OperationAnswer extends OperationKey {
   readonly outcome: 'accepted' | 'rejected' | 'unanswered'
   readonly reason: string | null
 }
 
-/** What the books made of an answer. (reference: What is taken back) */
+/** How an answer was booked (reference: What is taken back). */
 export interface ClosedOperation {
-  /** `repeated`: it was known. `conflict`: it contradicts what was known, or cannot be booked any more. */
+  /** `repeated`: the answer was known. `conflict`: it contradicts a known answer, or can no longer be booked. */
   readonly verdict: 'done' | 'repeated' | 'conflict'
   readonly status: 'open' | OperationAnswer['outcome']
-  /** Minor units of rejected captures that refunds and disputes have taken, and nobody has given back yet. */
+  /** Minor units of rejected captures that refunds and disputes have taken, and that are still owed. */
   readonly owed: bigint
 }
 
@@ -78,12 +78,12 @@ const closeQuery = prepare(
     FROM ${sql.table('close_operation')}(${p.merchantId}, ${p.id}, ${p.outcome}, ${p.reason}) f`,
 )
 
-/** Writes an answer down, and takes back what was not accepted. */
+/** Stores an answer, and takes back an operation that was not accepted. */
 export function callCloseOperation(lanes: Lanes, answer: OperationAnswer): Promise<ClosedOperation> {
   return lanes.write.one(closeQuery, answer)
 }
 
-/** A rejected operation, for whoever tells the merchant. */
+/** A rejected operation, for the mail to the merchant. */
 export interface Rejection {
   readonly merchantId: string
   readonly email: string
@@ -93,7 +93,7 @@ export interface Rejection {
   /** Minor units of the transaction's currency. */
   readonly amount: bigint
   readonly currency: string
-  /** What it has done to the balance so far, in minor units of the merchant's currency. */
+  /** Its effect on the balance so far, in minor units of the merchant's currency. */
   readonly balance: bigint
   readonly merchantCurrency: string
 }
@@ -115,7 +115,7 @@ const rejectionQuery = prepare(
     WHERE o.merchant_id = ${p.merchantId} AND o.id = ${p.id} AND o.status IN ('rejected', 'unanswered')`,
 )
 
-/** Undefined when the operation is not rejected, or no longer. */
+/** Undefined for an operation that is not rejected, or no longer. */
 export function findRejection(lanes: Lanes, key: OperationKey): Promise<Rejection | undefined> {
   return lanes.read.first(rejectionQuery, key)
 }

@@ -3,17 +3,17 @@ import type { Scenario } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
-/** What the simulator needs of the outside. */
+/** What the simulator works with. */
 export interface SimulatorDeps {
-  /** Minor units of an amount in another currency at today's rate; undefined when either has none. */
+  /** Converts an amount at today's rate, into minor units; undefined when a currency has no rate. */
   readonly convert: (money: Money, currency: string) => Promise<bigint | undefined>
   /** Resolves after so many milliseconds. */
   readonly wait: (ms: number) => Promise<void>
 }
 
 /**
- * The acquirer of test merchants, in this process: what it answers is settled by the card's scenario alone, so that it needs
- * no memory. Nothing that it was asked is ever unknown to it, and it accepts every task.
+ * The acquirer of test merchants, in this process. Its answers depend on the scenario of the card alone, so it stores nothing.
+ * It knows the outcome of every authorization, and accepts every task.
  */
 export function createSimulator({ convert, wait }: SimulatorDeps): Acquirer {
   return {
@@ -25,7 +25,7 @@ export function createSimulator({ convert, wait }: SimulatorDeps): Acquirer {
         const amount = await convert(money, currency)
         if (amount !== undefined) amounts.set(currency, amount)
       }
-      // A bound in a currency without a rate cannot be compared, so it bounds nothing.
+      // An amount cannot be compared with a limit in a currency without a rate, so such a limit does not apply.
       return simulate(request, (currency) => amounts.get(currency) ?? 0n)
     },
     inquire: async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' }),
@@ -53,8 +53,8 @@ const STATUS_REFUSALS = {
 } as const
 
 /**
- * The status code with which the card itself is refused, before anyone is authenticated: scheme, status, then the security
- * code, which only a customer gives (reference: Test object).
+ * The status code that refuses the card itself, before 3-D Secure: for its scheme, its status, then its security code, which
+ * only a customer types (reference: Test object).
  */
 export function cardRefusal(
   { scheme, status, code, refusal, laterRefusal }: Scenario,
@@ -66,14 +66,14 @@ export function cardRefusal(
   return refusal ?? (initiator === 'merchant' ? laterRefusal : null) ?? undefined
 }
 
-/** The status code with which an amount is refused on a good card: limit, then balance. Each payment is judged by itself. */
+/** The status code that refuses an amount: for the limit, then the balance. Each payment is judged by itself. */
 function amountRefusal({ limit, balance }: Scenario, amountIn: AmountIn): string | undefined {
   const exceeds = (bound: Money | null) => bound !== null && amountIn(bound.currency) > BigInt(bound.amount)
   if (exceeds(limit)) return 'PAYMENT_AMOUNT_LIMIT'
   return exceeds(balance) ? 'PAYMENT_INSUFFICIENT_FUNDS' : undefined
 }
 
-/** Currencies that an amount is compared in, other than its own. */
+/** The other currencies in which an amount is compared with limits. */
 export function comparedCurrencies({ limit, balance }: Scenario, own: string): readonly string[] {
   const bounds = [limit, balance].flatMap((bound) => (bound === null ? [] : [bound.currency]))
   return [...new Set(bounds)].filter((currency) => currency !== own)
@@ -89,7 +89,7 @@ export function simulate(
   return { verdict: 'approved', ref: simulatedRef(idempotencyRef), networkRef: null }
 }
 
-/** The simulator derives its reference from the id of the operation (reference: References of the simulator). */
+/** The reference of the simulator, derived from the id of the operation (reference: References of the simulator). */
 export function simulatedRef(operationId: string): string {
   return `sim_${createHash('sha256').update(operationId).digest('hex').slice(0, 24)}`
 }

@@ -1,6 +1,6 @@
 import type { ScenarioChanges } from '../cards/scenario.ts'
 
-/** Status codes by the last two digits of the numbers that are refused. Their processing error has the same number. */
+/** Status codes of refusals, by the last two digits of the card number, which are also the number of the processing error. */
 const REFUSALS: Readonly<Record<string, string>> = {
   '03': 'PAYMENT_CARD_NUMBER_INVALID',
   '04': 'PAYMENT_CARD_SECURITY_CODE_INVALID',
@@ -16,7 +16,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '30': 'TDSECURE_REQUIRED',
   '31': 'TDSECURE_FAILED',
 }
-/** Those that can meet a payment made by the merchant's server. */
+/** The refusals that a payment by the merchant's server can get. */
 const LATER_REFUSALS: ReadonlySet<string> = new Set(['06', '07', '08', '09', '10', '11', '12', '25'])
 
 const NUMBERS: Readonly<Record<string, ScenarioChanges>> = {
@@ -27,7 +27,7 @@ const NUMBERS: Readonly<Record<string, ScenarioChanges>> = {
   '1000000000050000': { delaySeconds: 3 },
 }
 
-/** What a card number means to the simulator. With all other numbers everything is fine (reference: Test numbers). */
+/** The scenario of a test number. Any other number is accepted (reference: Test numbers). */
 export function scenarioOfNumber(number: string): ScenarioChanges {
   const [, place, digits = ''] = /^10000000000(0|9)00(\d\d)$/.exec(number) ?? []
   const refusal = REFUSALS[digits]

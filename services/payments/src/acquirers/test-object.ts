@@ -14,7 +14,7 @@ const Bound = z.union([
   }),
 ])
 
-/** How the simulator is to behave. The first value of each member is the default (reference: Test object). */
+/** How the simulator behaves. The first value of each member is the default (reference: Test object). */
 export const TestObject = z.strictObject({
   card: z
     .strictObject({
@@ -36,7 +36,7 @@ export const TestObject = z.strictObject({
 })
 
 /**
- * The scenario of a card's first payment. A `test` object that sets anything wins over what the number means
+ * The scenario of a card's first payment. A `test` object with any member has precedence over the scenario of the number
  * (reference: Test object).
  */
 export function scenarioOfPayment(

@@ -87,7 +87,10 @@ export function id() {
     .toLowerCase()
 }
 
-/** An instant of RFC 3339, converted to UTC: PostgreSQL accepts fewer offsets, and writes some years differently from JavaScript. */
+/**
+ * An instant of RFC 3339, converted to UTC: PostgreSQL accepts fewer offsets, and writes some years differently from
+ * JavaScript.
+ */
 export function instant() {
   return z.iso
     .datetime({ offset: true })

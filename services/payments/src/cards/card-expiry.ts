@@ -1,10 +1,10 @@
-/** The month in which a card ends: `month` is 1 to 12. */
+/** The month in which a card expires: `month` is 1 to 12. */
 export interface CardExpiry {
   readonly month: number
   readonly year: number
 }
 
-/** The last day of the month, as it is kept: 08/2066 is 2066-08-31. */
+/** The last day of the month, as it is stored: 08/2066 is 2066-08-31. */
 export function lastDay({ month, year }: CardExpiry): string {
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10)
 }
@@ -14,7 +14,7 @@ export function lastInstant(day: string): Date {
   return new Date(`${day}T23:59:59.999Z`)
 }
 
-/** Whether a card that is good to the end of a day has expired at `now`. */
+/** Whether a card that is valid to the end of a day has expired at `now`. */
 export function isExpired(day: string, now: Date): boolean {
   return now.getTime() > lastInstant(day).getTime()
 }

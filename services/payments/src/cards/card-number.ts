@@ -1,18 +1,18 @@
 /** The networks that are accepted. */
 export type Scheme = 'visa' | 'mastercard'
 
-/** The network that a number belongs to, as far as its first digits tell. */
+/** The network of a card number, by its first digits. */
 export type SchemeVerdict =
   | { readonly verdict: 'supported'; readonly scheme: Scheme }
   | { readonly verdict: 'unsupported'; readonly scheme: string }
   | { readonly verdict: 'unknown' }
 
-/** Numbers whose first digits lie between two of the same length, both included. */
+/** Card numbers whose first digits are between `from` and `to`, both included, which have the same length. */
 interface NumberRange {
   readonly scheme: string
   readonly from: string
   readonly to: string
-  /** Absent: a number of any length. */
+  /** Lengths of the number; absent: any length. */
   readonly lengths?: readonly number[]
 }
 
@@ -21,7 +21,7 @@ const MASTERCARD: readonly NumberRange[] = [
   { scheme: 'mastercard', from: '51', to: '55', lengths: [16] },
   { scheme: 'mastercard', from: '222100', to: '272099', lengths: [16] },
 ]
-/** The first that fits counts: what stands later is wider. */
+/** The first range that contains a number counts. Later ranges are wider. */
 const LIVE_RANGES: readonly NumberRange[] = [
   VISA,
   ...MASTERCARD,
@@ -46,7 +46,7 @@ const TEST_RANGES: readonly NumberRange[] = [
   ...MASTERCARD,
 ]
 
-/** The network of a card number (digits alone), by the ranges of live or of test merchants (reference: Networks). */
+/** The network of a card number (digits only), by the ranges of live or of test merchants (reference: Networks). */
 export function schemeOf(number: string, { test }: { readonly test: boolean }): SchemeVerdict {
   const range = (test ? TEST_RANGES : LIVE_RANGES).find((candidate) => contains(candidate, number))
   if (range === undefined) return { verdict: 'unknown' }
@@ -63,7 +63,7 @@ function isSupported(scheme: string): scheme is Scheme {
   return scheme === 'visa' || scheme === 'mastercard'
 }
 
-/** Texts of digits, compared by byte: with equal lengths that is their order as numbers. */
+/** Compares digits as texts. Texts of equal length have the order of their numbers. */
 function contains({ from, to, lengths }: NumberRange, number: string): boolean {
   const head = number.slice(0, from.length)
   return head.length === from.length && from <= head && head <= to && (lengths?.includes(number.length) ?? true)

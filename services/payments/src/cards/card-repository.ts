@@ -7,7 +7,7 @@ import { findBelowMerchant } from '../pagination/list-below-merchant.ts'
 import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
 
-/** `transactionId` is null when only access is to be checked. */
+/** `transactionId` is null to check access only. */
 export interface SaveCardInput extends CallerColumns {
   readonly merchantId: string
   readonly transactionId: string | null
@@ -21,7 +21,7 @@ interface SavedRow {
   error_code: number | null
 }
 
-/** After access: the card, a processing error, or the merchant has no such successful transaction. */
+/** After access: the card; a processing error; or no source, when the merchant has no such successful transaction. */
 export interface SavedCard extends Judged {
   readonly cardId: string | null
   readonly errorCode: number | null
@@ -35,7 +35,10 @@ const saveQuery = prepare(
     FROM ${sql.table('create_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
-/** Keeps the card of a transaction. A merchant that may not is answered with the number of a processing error. */
+/**
+ * Stores the card of a transaction under an id of its own. A merchant without the permission gets the number of a processing
+ * error.
+ */
 export async function callSaveCard(lanes: Lanes, input: SaveCardInput): Promise<SavedCard> {
   const row = await lanes.write.one(saveQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'refused'])

@@ -6,7 +6,7 @@ export interface Card {
   readonly merchantId: string
   readonly bin: string
   readonly last4: string
-  /** Last instant at which it is good. */
+  /** Last instant at which the card is valid. */
   readonly expiry: Date
   readonly scheme: string
   readonly notes: string | null
@@ -14,7 +14,7 @@ export interface Card {
   readonly created: Date
 }
 
-/** A kept card on the wire (reference: Other objects). */
+/** A kept card in an answer (reference: Other objects). */
 export const CardView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -27,7 +27,7 @@ export const CardView = z.object({
   deleted: z.iso.datetime().nullable(),
 })
 
-/** Fills the view. Notes and deletion are null where there are none: the official client compares them so. */
+/** Fills the view. Absent notes and deletion are null, as the official client expects. */
 export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {
   const { id, merchantId, bin, last4, scheme, notes } = card
   return {

@@ -1,11 +1,12 @@
-/** Whether the last of some digits is the check digit of the others (Luhn). @see ISO/IEC 7812-1, annex B */
+/** Whether the last digit is the check digit of the others (Luhn). @see ISO/IEC 7812-1, annex B */
 export function hasCheckDigit(digits: string): boolean {
   return checkDigitsIn(digits)(0, digits.length)
 }
 
 /**
- * Tells of any run within some digits whether the last of it is the check digit of the others. It takes the same time for
- * each: sums up to every place are kept, with the digits at even or at odd places doubled.
+ * Returns a function that tells of any run of the digits whether its last digit is the check digit of the others. Each call
+ * takes the same short time, because the sums up to every place are computed once, with the digits at even and at odd places
+ * doubled.
  */
 export function checkDigitsIn(digits: string): (from: number, to: number) => boolean {
   const sums = [new Uint32Array(digits.length + 1), new Uint32Array(digits.length + 1)] as const

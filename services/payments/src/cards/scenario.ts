@@ -1,34 +1,34 @@
 import type { Money } from '../money/minor-units.ts'
 
-/** How the simulator treats a card. It is chosen with the card's first payment and kept with the instrument. */
+/** How the simulator treats a card. The first payment with the card chooses the scenario, and the instrument stores it. */
 export interface Scenario {
   readonly scheme: 'supported' | 'unsupported' | 'unknown'
   readonly code: 'valid' | 'invalid'
   readonly status: 'valid' | 'invalid' | 'expired' | 'disabled' | 'lost'
-  /** The most that one payment may take; null: no bound. */
+  /** The largest amount of one payment; null: no limit. */
   readonly limit: Money | null
-  /** What is behind the card for each payment; null: no bound. */
+  /** The money on the account of the card, for each payment; null: no limit. */
   readonly balance: Money | null
   readonly fingerprint: 'success' | 'timeout'
   readonly tdsFingerprint: 'success' | 'timeout' | 'unavailable'
-  /** Whether the cardholder is asked to approve; false is a frictionless authentication. */
+  /** Whether the customer is asked to approve; false is a frictionless authentication. */
   readonly tdsChallenge: boolean
   readonly tdsStatus: 'authenticated' | 'rejected' | 'unavailable' | 'attempted'
-  /** Whether the cardholder is asked out of band, which the checkout polls for. */
+  /** Whether the customer is asked out of band, for which the checkout polls. */
   readonly polls: boolean
-  /** Status code with which every payment is refused. */
+  /** The status code that refuses every payment. */
   readonly refusal: string | null
-  /** Status code with which every payment made by the merchant's server is refused. */
+  /** The status code that refuses every payment by the merchant's server. */
   readonly laterRefusal: string | null
   /** Whether the first capture is disputed at once. */
   readonly disputed: boolean
-  /** Whether an authorization is reported as fraud. */
+  /** Whether an authorization gets a fraud alert. */
   readonly fraud: boolean
-  /** How long an answer takes. */
+  /** The delay of an answer. */
   readonly delaySeconds: number
 }
 
-/** What of a scenario differs from a card with which all is fine: the form in which it is kept. */
+/** The members of a scenario that differ from a card without problems. Stored in this form. */
 export type ScenarioChanges = Partial<Scenario>
 
 const FINE: Scenario = {
@@ -49,7 +49,7 @@ const FINE: Scenario = {
   delaySeconds: 0,
 }
 
-/** The whole scenario of a card. */
+/** The complete scenario of a card. */
 export function completeScenario(changes: ScenarioChanges): Scenario {
   return { ...FINE, ...changes }
 }

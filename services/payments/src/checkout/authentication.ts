@@ -1,23 +1,23 @@
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
-/** How far the authentication of a payment has come. */
+/** The progress of the authentication of a payment. */
 export interface Authentication {
   readonly enrolment: Enrolment
   /** The last step that was offered. */
   readonly state: Step
-  /** Whether the task of that step was given out. */
+  /** Whether the client has the task of that step. */
   readonly isTaken: boolean
-  /** What the bank said to a challenge; null until it is decided. */
+  /** What the bank answered to a challenge; null until then. */
   readonly outcome: TdsStatus | null
-  /** Whether the cardholder was asked and has not answered in time. */
+  /** Whether the customer was asked and has not answered in time. */
   readonly isTimedOut: boolean
 }
 
 /**
- * What comes next: a step, or what the bank says in the end. An order without a session begins with the lookup. A fingerprint
- * is offered until its task was given out, so that a request that is sent again gets the same answer; then it is passed over,
- * with its hint or without. A challenge is offered until it is decided and the client has its hint, or until it is too late
- * (reference: Rules of challenges).
+ * The next step, or the final status. An order without a session begins with the lookup. A fingerprint is offered until the
+ * client has its task, so that a repeated request gets the same answer; after that it is skipped, with or without its hint. A
+ * challenge is offered until the bank has answered and the client has the hint, or until the time is over (reference: Rules of
+ * challenges).
  */
 export function nextOf(
   authentication: Authentication | undefined,
@@ -34,17 +34,17 @@ export function nextOf(
   return next === undefined ? { status: enrolment.status } : { step: next }
 }
 
-/** Whether a step was offered after the lookup, the last one or one before it: its task may be asked for, also again. */
+/** Whether a step is the last that was offered, or an earlier one. Its task may be taken, also again. */
 export function wasOffered({ enrolment: { steps }, state }: Authentication, step: Step): boolean {
   return steps.includes(step) && steps.indexOf(step) <= steps.indexOf(state)
 }
 
-/** What an authentication means for the payment: how the transaction is marked, or why it is refused. */
+/** The mark of the transaction, or why the payment is refused. */
 export type TdsVerdict =
   | { readonly tds: 'full' | 'attempt' | null }
   | { readonly refusal: 'TDSECURE_REQUIRED' | 'TDSECURE_FAILED' }
 
-/** Judges an authentication by what the merchant demands (reference: 3-D Secure). */
+/** Judges an authentication by the mode of the merchant (reference: 3-D Secure). */
 export function tdsVerdict(status: TdsStatus, mode: 'attempt' | 'full'): TdsVerdict {
   if (status === 'rejected') return { refusal: 'TDSECURE_FAILED' }
   if (status === 'authenticated') return { tds: 'full' }

@@ -4,12 +4,12 @@ import { hasCheckDigit } from '../cards/check-digit.ts'
 import type { Scenario } from '../cards/scenario.ts'
 
 export interface JudgedCard {
-  /** Digits alone. */
+  /** Digits only. */
   readonly number: string
   readonly network: SchemeVerdict
   readonly expiry: CardExpiry
   readonly test: boolean
-  /** What the simulator is to make of its network. */
+  /** How the simulator treats the network. */
   readonly scenario: Pick<Scenario, 'scheme'>
   /** The merchant's clock. */
   readonly now: Date
@@ -20,11 +20,11 @@ const UNKNOWN = 'PAYMENT_CARD_SCHEME_UNKNOWN'
 const UNSUPPORTED = 'PAYMENT_CARD_SCHEME_UNSUPPORTED'
 
 /**
- * The status code that refuses a card before anybody is asked: for its network, its check digit or its expiry
+ * The status code that refuses a card before the acquirer is asked: for its network, check digit or expiry
  * (reference: Order of checks at the checkout).
  */
 export function cardProblem({ number, network, expiry, test, scenario, now }: JudgedCard): string | undefined {
-  // A scenario can make a network worse, never better.
+  // A scenario can only make a supported network unsupported or unknown.
   const verdict = network.verdict === 'supported' ? scenario.scheme : network.verdict
   if (verdict === 'unknown') return UNKNOWN
   if (verdict === 'unsupported') return UNSUPPORTED
@@ -37,7 +37,7 @@ export function schemeName(network: SchemeVerdict): string | null {
   return network.verdict === 'unknown' ? null : network.scheme
 }
 
-/** What helps whoever has the wrong card. */
+/** Further members of a refusal, which help the customer to choose another card. */
 export function refusalDetails(statusCode: string, network: SchemeVerdict): Readonly<Record<string, unknown>> {
   if (statusCode === UNKNOWN) return { supported: SUPPORTED }
   return statusCode === UNSUPPORTED ? { scheme: schemeName(network), supported: SUPPORTED } : {}

@@ -1,10 +1,10 @@
 import type { Step } from './enrolment.ts'
 
-/** How a client takes a step: it fetches, shows a frame, sends the customer away, or asks again and again. */
+/** How a client takes a step: by a request, in a frame, by a redirect of the customer, or by polling. */
 export const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
 export type ChallengeType = (typeof CHALLENGE_TYPES)[number]
 
-/** A step as it is offered: the same order, sent to `path`, tells what to do. */
+/** A step that is offered. The client posts the same order to `path` to get the task. */
 export interface Challenge {
   readonly name: Step
   readonly type: ChallengeType
@@ -17,7 +17,7 @@ const ONLY_TYPES = {
   'tds-fingerprint': 'background-iframe',
 } as const
 
-/** The ways to take a step, best first. `polls`: whether the cardholder is best asked out of band. */
+/** The ways to take a step, best first. `polls`: whether to ask the customer out of band. */
 export function challengesOf(
   step: Step,
   { polls, canReturn }: { readonly polls: boolean; readonly canReturn: boolean },

@@ -6,7 +6,7 @@ import { type RateState, rateState } from '../money/exchange-repository.ts'
 import type { Authentication } from './authentication.ts'
 import type { Enrolment, Step } from './enrolment.ts'
 
-/** The merchant of an order, as far as paying needs it. */
+/** What paying needs of the merchant of an order. */
 export interface Payee {
   readonly id: string
   readonly test: boolean
@@ -14,46 +14,46 @@ export interface Payee {
   readonly descriptor: string
   readonly website: string
   readonly tdsMode: 'attempt' | 'full'
-  /** Null: none that is live. */
+  /** Null: no acquirer for live payments. */
   readonly acquirer: string | null
   readonly canChargeCard: boolean
-  /** The merchant's clock, which tests may have moved on. */
+  /** The merchant's clock, which a test merchant may have advanced. */
   readonly now: Date
 }
 
 /** How a payment ended: a transaction, or the status code of its refusal. */
 export type PaymentEnd = { readonly transactionId: string } | { readonly statusCode: string }
 
-/** A payment that is under way, or ended not long ago. */
+/** A payment that runs, or that ended less than 30 minutes ago. */
 export interface Session extends Authentication {
   readonly id: string
   readonly end: PaymentEnd | undefined
 }
 
-/** What an order meets. */
+/** What the database knows about an order. */
 export interface Checkout {
   readonly payee: Payee
   /** Whether the order's currency can be exchanged into the merchant's. */
   readonly rate: RateState
-  /** Which of the tokens have paid this merchant already, other than in this session or under this Idempotency-Key. */
+  /** The tokens that have paid this merchant before, in another session and under another Idempotency-Key. */
   readonly spent: readonly string[]
-  /** A new id, for the card. */
+  /** A new id for the instrument. */
   readonly instrumentId: string
-  /** Undefined: none, of another order, or too old. */
+  /** Undefined without a session, or with a session of another order, or with an expired one. */
   readonly session: Session | undefined
-  /** What the Idempotency-Key was used for; undefined without one, and while its first request runs. */
+  /** How the first request with the Idempotency-Key ended; undefined without a key, and while that request runs. */
   readonly repeated: PaymentEnd | 'mismatch' | undefined
 }
 
-/** What names the merchant, the session and the tokens of an order. */
+/** What identifies the merchant, the session and the tokens of an order. */
 export interface CheckoutInput {
   /** The merchant's public key, a UUID. */
   readonly merchantKey: string
-  /** Null: the merchant's own. */
+  /** Null: the currency of the merchant. */
   readonly currency: string | null
-  /** Days after which a rate is too old for live money. */
+  /** Days after which an exchange rate is too old for live money. */
   readonly rateAgeDaysMax: number
-  /** Null where the order has no readable card token. */
+  /** Null for an order without a readable card token. */
   readonly digest: Buffer | null
   readonly sessionId: string | null
   readonly jtis: readonly string[]
@@ -116,7 +116,7 @@ const checkoutQuery = prepare(
     WHERE m.key = ${p.merchantKey}::uuid`,
 )
 
-/** What an order meets, or undefined when no merchant has its key. */
+/** What the database knows about an order. Undefined when no merchant has the key. */
 export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<Checkout | undefined> {
   const { repeat, ...names } = input
   const { method = null, path = null, key: repeatKey = null } = repeat ?? {}

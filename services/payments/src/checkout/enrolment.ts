@@ -1,25 +1,25 @@
 import type { Scenario } from '../cards/scenario.ts'
 
-/** The steps of a payment, in their order (reference: Challenges). */
+/** The steps of a payment, in order (reference: Challenges). */
 export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'] as const
 export type Step = (typeof STEPS)[number]
 
-/** What the bank of a cardholder says of who pays. */
+/** How the customer's bank has authenticated the customer. */
 export type TdsStatus = Scenario['tdsStatus']
 
-/** What of 3-D Secure a card is enrolled in, found by its lookup. */
+/** The 3-D Secure enrolment of a card, as the lookup finds it. */
 export interface Enrolment {
   /** The steps that are offered after the lookup. */
   readonly steps: readonly Step[]
-  /** Those of them whose frame never answers. */
+  /** The steps whose frame never answers. */
   readonly silent: readonly Step[]
-  /** Whether the cardholder is best asked out of band. */
+  /** Whether to ask the customer out of band. */
   readonly polls: boolean
-  /** What the bank says: at once where there is no challenge, else when the cardholder approves. */
+  /** The bank's answer: at once without a challenge, otherwise when the customer approves. */
   readonly status: TdsStatus
 }
 
-/** Live cards are known to no directory: nobody can be authenticated. */
+/** There is no directory of live cards, so no customer can be authenticated. */
 export const NOT_ENROLLED: Enrolment = { steps: [], silent: [], polls: false, status: 'unavailable' }
 
 /** The enrolment of a card of the simulator (reference: Test object). */

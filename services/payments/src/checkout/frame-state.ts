@@ -10,16 +10,16 @@ const Challenge = z.object({
   returns: z.boolean(),
 })
 
-/** What the frame of a fingerprint goes by: the hint that it tells, null where it never answers, and to whom. */
+/** The state of the frame of a fingerprint: the hint that it sends, null if it never answers, and the origin it sends to. */
 export type FingerprintState = z.infer<typeof Fingerprint>
-/** What the bank's page goes by: the session, what it shows, and whether it leads back to the shop or tells its frame. */
+/** The state of the bank's page: session, contents, and whether it redirects to the shop or sends a message to its frame. */
 export type ChallengeState = z.infer<typeof Challenge>
 
 export function sealFingerprintState(frames: TextSeal, state: FingerprintState): string {
   return frames.seal(state, 'fingerprint')
 }
 
-/** Undefined unless the text was made here. */
+/** Undefined for a text that this service did not seal. */
 export function openFingerprintState(frames: TextSeal, text: string): FingerprintState | undefined {
   return Fingerprint.safeParse(frames.open(text, 'fingerprint')).data
 }
@@ -28,7 +28,7 @@ export function sealChallengeState(frames: TextSeal, state: ChallengeState): str
   return frames.seal(state, 'challenge')
 }
 
-/** Undefined unless the text was made here. */
+/** Undefined for a text that this service did not seal. */
 export function openChallengeState(frames: TextSeal, text: string): ChallengeState | undefined {
   return Challenge.safeParse(frames.open(text, 'challenge')).data
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { TextSeal } from '../vault/text-seal.ts'
 import { STEPS, type Step } from './enrolment.ts'
 
-/** What a client shows to have done a step of a payment. */
+/** The proof that a client has done a step of a payment. */
 export interface Hint {
   readonly sessionId: string
   readonly step: Step
@@ -10,20 +10,20 @@ export interface Hint {
 
 const Content = z.object({ sessionId: z.string(), step: z.enum(STEPS) })
 
-/** A hint as a client carries it. It opens for the same order alone. */
+/** A hint as a text for the client. It opens for the same order only. */
 export function sealHint(hints: TextSeal, digest: Buffer, { sessionId, step }: Hint): string {
   return hints.seal({ sessionId, step }, placeOf(digest))
 }
 
-/** The session that an order goes on with, and the steps that were done in it. */
+/** The session that an order continues, and the steps that were done in it. */
 export interface Progress {
   readonly sessionId: string
   readonly done: ReadonlySet<Step>
 }
 
 /**
- * What the hints of an order tell. The last card lookup names the session; hints of other sessions or orders, and texts that
- * are none, tell nothing.
+ * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders, and other
+ * texts, are ignored.
  */
 export function readHints(hints: TextSeal, digest: Buffer, texts: readonly string[]): Progress | undefined {
   const read = texts.flatMap((text) => Content.safeParse(hints.open(text, placeOf(digest))).data ?? [])

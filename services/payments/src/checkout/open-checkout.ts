@@ -40,7 +40,7 @@ export interface OrderRequest {
   readonly onMerchant?: (merchantId: string) => void
 }
 
-/** An order that is in order, except perhaps its card. */
+/** A valid order. Only its card may still be refused. */
 export interface OpenOrder {
   readonly order: Order
   readonly payee: Payee
@@ -85,8 +85,8 @@ export interface CheckoutDeps {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended comes
- * first: its tokens are spent by then, and the merchant or the dates may have changed.
+ * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended
+ * comes first: its tokens are spent by then, and the merchant or the dates may have changed.
  * @throws 400
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {

@@ -10,7 +10,10 @@ const DESCRIPTOR_LENGTH_MIN = 2
 
 type Amount = DecimalMoney & { readonly currency: string }
 
-/** What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined: nothing. */
+/**
+ * What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined:
+ * nothing.
+ */
 export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): string | undefined {
   if (!amount && plan.length === 0 && !unplanned) return 'amount is required without plan and unplanned'
   const ofAmount = amount && amountProblem(amount)
@@ -27,7 +30,7 @@ function amountProblem(amount: Amount): string | undefined {
   return minorUnits(amount) > AMOUNT_MAX ? `value must be at most ${AMOUNT_MAX} minor units` : undefined
 }
 
-/** Entries follow one another; only the last may go on without an end. */
+/** The dates of entries increase. Only the last entry may repeat without an end. */
 function planProblem(plan: NonNullable<Order['plan']>, now: Date): string | undefined {
   let latest = Number.NEGATIVE_INFINITY
   for (const [i, { scheduled, repeat }] of plan.entries()) {
@@ -43,7 +46,7 @@ function planProblem(plan: NonNullable<Order['plan']>, now: Date): string | unde
   return undefined
 }
 
-/** What is reserved, in minor units: nothing, in the merchant's currency, where a card is only verified. */
+/** The amount to authorize, in minor units. To verify a card only: 0 in the merchant's currency. */
 export function moneyOf({ amount }: Pick<Order, 'amount'>, ownCurrency: string): Money {
   return amount
     ? { currency: amount.currency, amount: Number(minorUnits(amount)) }
@@ -55,9 +58,9 @@ function minorUnits(amount: Amount): bigint {
 }
 
 /**
- * A digest of what the customer agreed to, 32 bytes. Hints are bound to it (reference: Paying once), so those of one order are of
- * no use to another. The token names the card. The redirect of a payment link is part of it, so that a payment under one link is
- * not told to the shop of another.
+ * A digest of what the customer agreed to, 32 bytes. Hints are bound to it (reference: Paying once), so the hints of one order
+ * are useless for another one. The token stands for the card. The digest covers the redirect of a payment link, so that the
+ * shop of one link never learns of a payment under another link.
  */
 export function orderDigest(order: Order, numberJti: string): Buffer {
   const { integration, amount, card, plan, unplanned, redirect } = order
@@ -66,8 +69,8 @@ export function orderDigest(order: Order, numberJti: string): Buffer {
 }
 
 /**
- * The text of a customer's bank statement: printable ASCII, at most 22 characters. Letters lose their diacritics, and what
- * then is no such character becomes a question mark. Undefined when too little is left.
+ * The text on a customer's bank statement: printable ASCII, at most 22 characters. Letters lose their diacritics, and any
+ * other character becomes a question mark. Undefined when fewer than 2 characters are left.
  */
 export function toDescriptor(text: string): string | undefined {
   const plain = text.normalize('NFD').replaceAll(/\p{M}/gu, '')

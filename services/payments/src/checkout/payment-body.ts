@@ -13,7 +13,7 @@ const REDIRECT_LENGTH_MAX = 2_048
 
 const Amount = z.object({ ...decimalMoneyShape, value: z.int().min(1) })
 
-/** The vault's whole answer; its text alone is tolerated. */
+/** The whole answer of the vault, or the text in it. */
 const Token = z
   .union([z.string().max(TOKEN_LENGTH_MAX), z.object({ token: z.string().max(TOKEN_LENGTH_MAX) })])
   .transform((token) => (typeof token === 'string' ? token : token.token))
@@ -38,7 +38,7 @@ const Unplanned = z
     error: 'must be true for merchant or customer',
   })
 
-/** Where a customer is led back to, as a browser spells it: it becomes a header, which has no other characters. */
+/** Where the customer returns to, normalized like in a browser: the value becomes a header, which allows fewer characters. */
 const returnUrl = () =>
   text()
     .max(RETURN_URL_LENGTH_MAX)

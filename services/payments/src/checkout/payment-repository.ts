@@ -6,7 +6,7 @@ import type { ScenarioChanges } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 import { type PaymentEnd, toEnd } from './checkout-repository.ts'
 
-/** A payment as it is written down before anyone is asked. Without a session it can only be refused. */
+/** A payment as it is written before the acquirer is asked. Without a session it can only be refused. */
 export interface BeginInput extends CallerColumns {
   readonly merchantId: string
   readonly sessionId: string | null
@@ -24,14 +24,14 @@ export interface BeginInput extends CallerColumns {
     readonly tds: 'full' | 'attempt' | null
     readonly plan: readonly object[] | undefined
     readonly unplanned: object | undefined
-    /** What the payment uses up. */
+    /** The tokens that the payment spends. */
     readonly tokens: readonly { readonly jti: string; readonly expires: Date }[]
     readonly instrument: {
       readonly id: string
       readonly keyId: number
       readonly bin: string
       readonly last4: string
-      /** Last day on which the card is good: `2066-08-31`. */
+      /** Last day on which the card is valid: `2066-08-31`. */
       readonly expiry: string
       readonly scheme: string | null
       readonly scenario: ScenarioChanges
@@ -48,8 +48,8 @@ interface BeginRow {
 }
 
 /**
- * An attempt to make; the end that the session or the Idempotency-Key has come to; or why there is none. `running`: another
- * request is at it. `spent`: the tokens have paid. `gone`: the session is over.
+ * An attempt to make; how the session or the Idempotency-Key has ended; or a refusal. `running`: another request makes the
+ * payment. `spent`: the tokens have paid before. `gone`: the session has ended.
  */
 export type BegunPayment =
   | { readonly attemptId: string }
@@ -64,7 +64,7 @@ const beginQuery = prepare(
     )`,
 )
 
-/** Claims session, key and tokens of a payment, and writes down the attempt to make it. */
+/** Claims session, key and tokens of a payment, and writes its attempt. */
 export async function callBeginPayment(lanes: Lanes, input: BeginInput): Promise<BegunPayment> {
   const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
   if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
@@ -89,7 +89,7 @@ const paidQuery = prepare(
     WHERE m.key = ${p.merchantKey}::uuid`,
 )
 
-/** What a customer has paid, as it was written down, and the card by its last digits. */
+/** What a customer has paid, and the last digits of the card. */
 export async function getPaidOrder(
   lanes: Lanes,
   input: { readonly merchantKey: string; readonly transactionId: string },
@@ -98,12 +98,12 @@ export async function getPaidOrder(
   return { money: { currency, amount: Number(amount) }, reference, last4 }
 }
 
-/** What became of an attempt, in the words of the row `attempts`. */
+/** The outcome of an attempt, with the values of the table `attempts`. */
 export interface FinishInput {
   readonly merchantId: string
   readonly attemptId: string
   readonly outcome: 'approved' | 'declined' | 'unknown'
-  /** Null when approved; so is the number of its processing error. */
+  /** Null when approved, as is the number of the processing error. */
   readonly statusCode: string | null
   readonly errorCode: number | null
   readonly acquirerRef: string | null
@@ -118,7 +118,10 @@ const finishQuery = prepare(
     )`,
 )
 
-/** Writes the transaction that an attempt became, and answers its id. Undefined: another was first, and called it unknown. */
+/**
+ * Writes the transaction of an attempt. Returns its id; undefined when another process was first and called the attempt
+ * unknown.
+ */
 export async function callFinishPayment(lanes: Lanes, input: FinishInput): Promise<string | undefined> {
   return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
 }

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { CHALLENGE_TYPES } from './challenge.ts'
 import { STEPS } from './enrolment.ts'
 
-/** The ways to go on with a payment, best first. */
+/** The ways to continue a payment, best first. */
 export const ChallengesView = z.object({
   challenges: z.array(z.object({ name: z.enum(STEPS), type: z.enum(CHALLENGE_TYPES), path: z.string() })).readonly(),
 })
 
-/** What a client is to do for a step. Members that do not belong to its type are absent (reference: Tasks). */
+/** What a client must do for a step. Members that do not belong to the type are absent (reference: Tasks). */
 export const ChallengeTaskView = z.object({
   hints: z.array(z.string()).readonly(),
   action: z.string().optional(),

@@ -3,7 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
-/** What names a session, everywhere. */
+/** Identifies a session. */
 export interface SessionKey {
   readonly merchantId: string
   readonly id: string
@@ -18,7 +18,7 @@ const openQuery = prepare(
     RETURNING id`,
 )
 
-/** Opens the session of an order for half an hour, and answers its id. */
+/** Opens the session of an order for half an hour. Returns its id. */
 export async function insertSession(
   lanes: Lanes,
   input: { readonly merchantId: string; readonly digest: Buffer; readonly enrolment: Enrolment },
@@ -26,7 +26,7 @@ export async function insertSession(
   return (await lanes.write.one(openQuery, { ...input, state: 'card-lookup' })).id
 }
 
-/** The step that was offered last, and the one that is offered now. */
+/** The step that was offered last, and the step to offer now. */
 interface OfferedStep {
   readonly from: Step
   readonly to: Step
@@ -39,7 +39,7 @@ const offerQuery = prepare(
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.from} RETURNING id`,
 )
 
-/** Remembers the step that is offered: no later one can be taken now. Of requests at once the first counts. */
+/** Stores the step that is offered: a client cannot take a later step. Of concurrent requests the first counts. */
 export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
   await lanes.write.first(offerQuery, { ...key, ...step })
 }
@@ -51,14 +51,14 @@ const takeQuery = prepare(
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.step} RETURNING id`,
 )
 
-/** Notes that the task of a step was given out, where it is the one that was offered last. */
+/** Stores that the client has the task of a step, if the step was offered last. */
 export async function updateTakenStep(lanes: Lanes, key: SessionKey, step: Step): Promise<void> {
   await lanes.write.first(takeQuery, { ...key, step })
 }
 
-/** Where a challenge is shown, and where it leads back. */
+/** Where a challenge is shown, and where it redirects afterwards. */
 export interface ChallengePlace extends SessionKey {
-  /** Null: whoever asks did not say; a page that did is remembered. */
+  /** Null when the request did not say. The last known origin stays. */
   readonly origin: string | null
   readonly returnUrl: string | null
 }
@@ -73,7 +73,7 @@ const challengeQuery = prepare(
     RETURNING challenged > clock_timestamp() - interval '2 seconds' AS waits`,
 )
 
-/** Notes when the cardholder was first asked. True while that was less than two seconds ago. */
+/** Stores when the customer was first asked. True when that was less than two seconds ago. */
 export async function updateChallenged(lanes: Lanes, place: ChallengePlace): Promise<boolean> {
   return (await lanes.write.one(challengeQuery, place)).waits
 }
@@ -82,13 +82,13 @@ export async function updateChallenged(lanes: Lanes, place: ChallengePlace): Pro
 export interface OpenChallenge {
   readonly digest: Buffer
   readonly enrolment: Enrolment
-  /** Null: the cardholder has not answered. */
+  /** Null: the customer has not answered. */
   readonly outcome: TdsStatus | null
   /** False when it is too late to answer. */
   readonly isOpen: boolean
   readonly origin: string | null
   readonly returnUrl: string | null
-  /** What the merchant goes by. */
+  /** The name that customers know the merchant by. */
   readonly merchant: string
 }
 
@@ -102,7 +102,7 @@ const findQuery = prepare(
     WHERE s.merchant_id = ${p.merchantId} AND s.id = ${p.id}`,
 )
 
-/** The challenge of a session, while the session is kept. */
+/** The challenge of a session, until the session is deleted. */
 export function findChallenge(lanes: Lanes, key: SessionKey): Promise<OpenChallenge | undefined> {
   return lanes.read.first(findQuery, key)
 }
@@ -116,7 +116,7 @@ const decideQuery = prepare(
     RETURNING outcome`,
 )
 
-/** Writes down what the bank says. False when something was said before, or it is too late. */
+/** Stores the bank's answer. False when there is an answer already, or when it is too late. */
 export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<boolean> {
   return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
 }

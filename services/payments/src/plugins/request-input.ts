@@ -70,7 +70,10 @@ function takeBody(request: FastifyRequest, body: Buffer | string): ParsedInput {
   return new ParsedInput('json', {})
 }
 
-/** Reads a body by its media type (reference: Media types). `unsupported`: neither JSON nor a form, compressed, or not in UTF-8. */
+/**
+ * Reads a body by its media type (reference: Media types). `unsupported`: neither JSON nor a form, compressed, or not in
+ * UTF-8.
+ */
 function readBody({ headers }: FastifyRequest, body: Buffer | string): Parsed<ParsedInput> | 'unsupported' {
   const type = mediaType(headers['content-type'])
   if (type === undefined) return body.length === 0 ? { value: new ParsedInput('json', {}) } : 'unsupported'

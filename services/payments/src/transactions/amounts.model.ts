@@ -1,6 +1,6 @@
 import type { OperationKind } from './transaction.ts'
 
-/** The state of a transaction, in minor units of its currency. `lost` is the part of `disputed` that is gone for good. */
+/** The state of a transaction, in minor units of its currency. `lost` is the part of `disputed` that lost disputes have taken. */
 export interface Amounts {
   readonly amount: bigint
   readonly pending: bigint

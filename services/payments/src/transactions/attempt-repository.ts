@@ -3,16 +3,16 @@ import type { PaymentsTables } from '../database.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** What names an attempt, everywhere. */
+/** Identifies an attempt. */
 export interface AttemptKey {
   readonly merchantId: string
   readonly id: string
 }
 
-/** An attempt whose outcome nobody knows yet. */
+/** An attempt without a known outcome. */
 export interface UnsettledAttempt extends AttemptKey {
   readonly kind: string
-  /** `sent`: nobody has answered, or the process that asked is gone. */
+  /** `sent`: the acquirer has not answered yet, or the process that asked it has ended. */
   readonly status: 'sent' | 'unknown'
   /** Null: the simulator. */
   readonly acquirer: string | null
@@ -24,7 +24,7 @@ export interface UnsettledAttempt extends AttemptKey {
 const columns = sql`a.merchant_id AS "merchantId", a.id, a.kind, a.status, a.request ->> 'acquirer' AS acquirer,
   a.request ->> 'currency' AS currency, (a.request ->> 'amount')::float8 AS amount, a.created`
 
-/** Attempts without an outcome, oldest first, read without locks: of one status where it is given. */
+/** Attempts without an outcome, oldest first, read without locks. With `status`, only those of that status. */
 export async function listUnsettledAttempts(
   db: Db,
   { status, ageSeconds, limit }: { readonly status?: 'sent'; readonly ageSeconds: number; readonly limit: number },
@@ -45,7 +45,7 @@ export async function countUnknownAttempts(db: Db): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** The attempt, while its outcome is unknown. */
+/** The attempt, if its outcome is unknown. */
 export async function findUnknownAttempt(
   db: Db,
   { merchantId, id }: AttemptKey,
@@ -56,7 +56,7 @@ export async function findUnknownAttempt(
   return rows[0]
 }
 
-/** The attempt of an id alone, while its outcome is unknown. */
+/** The attempt with an id, of any merchant, if its outcome is unknown. */
 export async function findUnknownAttemptById(db: Db, id: string): Promise<UnsettledAttempt | undefined> {
   const { rows } = await sql<UnsettledAttempt>`
     SELECT ${columns} FROM ${sql.table('owners')}(${id}) o
@@ -65,7 +65,7 @@ export async function findUnknownAttemptById(db: Db, id: string): Promise<Unsett
   return rows[0]
 }
 
-/** Writes down what an unknown attempt turned out to be. False when another was first. */
+/** Sets the outcome of an unknown attempt. False when another process was first. */
 export async function updateUnknownAttempt(
   db: Db,
   { merchantId, id }: AttemptKey,

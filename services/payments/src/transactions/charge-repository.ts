@@ -5,7 +5,7 @@ import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 
-/** A charge of a card that the merchant has charged before. Of the two sources one is given. */
+/** A charge of a card that was charged before. It has one of the two sources. */
 export interface Charge {
   readonly transactionId?: string | undefined
   readonly cardId?: string | undefined
@@ -17,13 +17,13 @@ export interface Charge {
   readonly reference?: string | undefined
 }
 
-/** `charge` is null when only access is to be checked. */
+/** `charge` is null to check access only. */
 export interface BeginInput extends CallerColumns {
   readonly merchantId: string
   readonly charge: Charge | null
-  /** The acquirers that live merchants may have. */
+  /** The acquirers that this process knows. */
   readonly acquirers: readonly string[]
-  /** Days after which a rate is too old for live money. */
+  /** Days after which an exchange rate is too old for live money. */
   readonly rateAgeDaysMax: number
 }
 
@@ -45,7 +45,7 @@ interface BeginRow {
   planned: boolean | null
 }
 
-/** What an acquirer is to be asked. */
+/** What to ask the acquirer. */
 export interface Attempt {
   readonly id: string
   /** Null: the simulator. */
@@ -55,7 +55,7 @@ export interface Attempt {
   readonly instrument: {
     readonly id: string
     readonly panSealed: Buffer
-    /** Last day on which the card is good: `2066-08-31`. */
+    /** Last day on which the card is valid: `2066-08-31`. */
     readonly expiry: string
     readonly scheme: string | null
     readonly scenario: ScenarioChanges
@@ -64,10 +64,10 @@ export interface Attempt {
   }
 }
 
-/** The end of a charge, as it is answered: a transaction, or the number of a processing error. */
+/** How a charge ended: a transaction, or the number of a processing error. */
 export type ChargeEnd = { readonly transactionId: string } | { readonly errorCode: number }
 
-/** After access: an attempt to make, an end already, or a refusal of what was asked. */
+/** After access: an attempt to make, an end that is known already, or a refusal. */
 export interface BegunCharge extends Judged {
   readonly attempt: Attempt | undefined
   readonly end: ChargeEnd | undefined
@@ -83,9 +83,9 @@ const beginQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.instrument).*) i`,
 )
 
-/** Judges a charge and writes down the attempt to make it, before anyone is asked. */
+/** Judges a charge and writes its attempt, before the acquirer is asked. */
 export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<BegunCharge> {
-  // The function judges rates by an age that travels with the charge.
+  // The function reads the largest age of a rate from the charge.
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
   const row = await lanes.write.one(beginQuery, { ...input, charge })
   const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
@@ -94,7 +94,7 @@ export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<
     identityId: row.identity_id,
     attempt: toAttempt(row),
     end: toEnd(row),
-    // A refusal with a processing error is an end.
+    // A refusal with a processing error has an end.
     refusal: refusal === 'refused' ? undefined : refusal,
   }
 }
@@ -104,7 +104,7 @@ interface FinishRow {
   transaction_id: string | null
 }
 
-/** What the acquirer answered, in the words of the row `attempts`. */
+/** What the acquirer answered, with the values of the table `attempts`. */
 export interface FinishInput {
   readonly merchantId: string
   readonly attemptId: string
@@ -122,7 +122,7 @@ const finishQuery = prepare(
     )`,
 )
 
-/** Writes the transaction that an attempt became. `settled`: another process was first, and has called it unknown. */
+/** Writes the transaction of an attempt. `settled`: another process was first and has called the attempt unknown. */
 export async function callFinishCharge(
   lanes: Lanes,
   input: FinishInput,

@@ -1,6 +1,6 @@
 import { divideHalfEven } from '../money/rounding.model.ts'
 
-/** What an operation costs, in minor units of the merchant's currency. `rate` is the amount charged by the rate. */
+/** The fee of an operation, in minor units of the merchant's currency: its fixed part, and its share of the worth. */
 export interface Fee {
   readonly flat: bigint
   readonly rate: bigint
@@ -9,9 +9,9 @@ export interface Fee {
 const WHOLE_BASIS_POINTS = 10_000n
 
 /**
- * The fee of an operation: the model of the SQL function `operation_fee` (reference: Fees). The rate is charged on captures only.
- * @param gross what the operation is worth, in the merchant's currency
- * @param price basis points, and the flat fee of this kind, exchanged already; 0 where the kind has no price
+ * The fee of an operation: the model of the SQL function `operation_fee` (reference: Fees). Only captures have a share.
+ * @param gross the worth of the operation, in the merchant's currency
+ * @param price the share in basis points, and the flat fee, already exchanged; 0 for a kind without a price
  */
 export function operationFee(
   kind: 'capture' | 'refund' | 'dispute',

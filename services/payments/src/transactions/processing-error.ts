@@ -1,7 +1,7 @@
 import errors from './processing-errors.json' with { type: 'json' }
 import statusCodes from './status-codes.json' with { type: 'json' }
 
-/** Why a card payment was refused, as clients see it. `client` and `merchant` say who may be at fault. */
+/** Why a card payment was refused, as clients see it. `client` and `merchant` say who may have caused it. */
 export interface ProcessingError {
   readonly code: number
   readonly message: string
@@ -25,12 +25,12 @@ export function processingError(code: number): ProcessingError {
   return error
 }
 
-/** What an acquirer may answer when it declines, and the processing error that is told and kept for each. */
+/** The status codes with which an acquirer declines, and the processing error of each, which is shown and stored. */
 const PROCESSING_ERRORS: ReadonlyMap<string, number> = new Map(
   statusCodes.codes.flatMap(({ code, processingError }) => (processingError === null ? [] : [[code, processingError]])),
 )
 
-/** The number of the processing error of a status code (reference: Processing errors). @throws RangeError where there is none */
+/** The number of the processing error of a status code (reference: Processing errors). @throws RangeError for one without */
 export function processingErrorOf(statusCode: string): number {
   const error = PROCESSING_ERRORS.get(statusCode)
   if (error === undefined) throw new RangeError(`status code ${statusCode} has no processing error`)
@@ -42,8 +42,8 @@ export function isRefusal(statusCode: string): boolean {
   return PROCESSING_ERRORS.has(statusCode)
 }
 
-/** The status code that names a processing error: of several the first of the table. */
+/** The status code of a processing error: the first one in the table. */
 export function statusCodeOf(errorCode: number): string {
-  // That cards may not be kept is told nowhere else: the merchant lacks a right, as with 27.
+  // No status code stands for 28, a missing permission to keep cards. Use the one of 27, also a missing permission.
   return [...PROCESSING_ERRORS].find(([, error]) => error === errorCode)?.[0] ?? 'PAYMENT_INTEGRATION_DISABLED'
 }

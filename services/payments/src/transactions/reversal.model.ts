@@ -1,15 +1,15 @@
 import { divideHalfEven } from '../money/rounding.model.ts'
 
-/** A capture: minor units of the transaction, and what they brought in the merchant's currency. */
+/** A capture: minor units of the transaction, and their worth in the merchant's currency. */
 export interface CapturedAmount {
   readonly amount: bigint
   readonly gross: bigint
 }
 
 /**
- * What the first `amount` minor units of the captures brought, first captured first. A reversal of x after X is worth the
- * value of X + x less the value of X, so reversing everything returns exactly what was brought.
- * The model of the SQL function `captured_value` (reference: Worth of a reversal).
+ * The worth of the first `amount` minor units of the captures, in the order of the captures. A reversal of x after X is worth
+ * the value of X + x less the value of X, so reversing everything returns exactly the worth of all captures. The model of the
+ * SQL function `captured_value` (reference: Worth of a reversal).
  */
 export function capturedValue(captures: readonly CapturedAmount[], amount: bigint): bigint {
   let [rest, value] = [amount, 0n]
@@ -21,14 +21,14 @@ export function capturedValue(captures: readonly CapturedAmount[], amount: bigin
   return value
 }
 
-/** A part of a trail that is about captures. Amounts are signed: below 0 the acquirer has rejected what `takesBack` names. */
+/** A trail entry of a capture. With an amount below 0 it takes back the capture `takesBack`, which the acquirer has rejected. */
 export interface CaptureEntry extends CapturedAmount {
   readonly id: string
   readonly takesBack: string | undefined
 }
 
 /**
- * What is left of each capture, in order, without what was rejected of it. A part keeps its share of what the capture brought.
+ * What is left of each capture, in order, after rejections. A part keeps its share of the capture's worth.
  * The model of the SQL function `net_captures` (reference: Worth of a correction).
  */
 export function netCaptures(entries: readonly CaptureEntry[]): readonly CapturedAmount[] {

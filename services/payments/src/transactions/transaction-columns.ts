@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { TrailEntry, Transaction } from './transaction.ts'
 
-/** What queries select of a transaction. */
+/** The columns that queries select of a transaction. */
 export interface TransactionColumns {
   id: string
   merchant_id: string
@@ -35,15 +35,15 @@ const FIXED = `id merchant_id test created currency amount descriptor reference 
   error_code plan unplanned source_id`
 const AMOUNTS = 'pending captured refunded voided disputed'
 
-/** Where each part of a transaction stands in a query: names of rows, or expressions that are rows. */
+/** Where a query has each part of a transaction: names of rows, or expressions that are rows. */
 export interface TransactionParts {
   readonly transaction: string
-  /** The amounts: those of the transaction, or of a moment in its past. */
+  /** The amounts, those of now or of an earlier moment. */
   readonly amounts: string
   readonly instrument: string
 }
 
-/** The columns of a transaction; its trail stands in a column `trail` of the query. */
+/** The columns of a transaction. The query itself must have a column `trail`. */
 export function transactionColumns({ transaction, amounts, instrument }: TransactionParts): RawBuilder<unknown> {
   const of = (row: string, names: string) => names.split(/\s+/).map((name) => `${row}.${name}`)
   const plain = [...of(transaction, FIXED), ...of(amounts, AMOUNTS), ...of(instrument, 'bin last4 scheme'), 'trail']
@@ -53,7 +53,7 @@ export function transactionColumns({ transaction, amounts, instrument }: Transac
 /** A row as a transaction. */
 export function toTransaction(row: TransactionColumns): Transaction {
   const { bin, last4, expiry, scheme } = row
-  // One by one: to spread groups of them costs more than all the rest.
+  // Written one by one: spreading groups of members would cost more than everything else here.
   return {
     id: row.id,
     merchantId: row.merchant_id,

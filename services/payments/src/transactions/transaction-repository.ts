@@ -15,7 +15,7 @@ import type { InTurn, Piece } from '../pagination/pieces.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
 
-/** Transactions with those trails whose lengths pass. */
+/** Transactions, with the trails whose length fulfils a condition. */
 const sourceWith = (lengths: RawBuilder<unknown>) => ({
   table: 'transactions',
   columns: sql`r.trail_length, ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}`,
@@ -29,7 +29,7 @@ const sourceWith = (lengths: RawBuilder<unknown>) => ({
 
 type FoundColumns = TransactionColumns & { trail_length: number }
 
-/** Entries of a trail that is read at once. */
+/** Trails of up to this many entries are read without a turn. */
 const SHORT_TRAIL = 30
 const source = sourceWith(sql`> 0`)
 const readQuery = findBelowMerchant<FoundColumns>(
@@ -38,7 +38,7 @@ const readQuery = findBelowMerchant<FoundColumns>(
 )
 const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', source)
 
-/** A transaction by its id, for a member of its merchant. A trail that is longer waits for its turn. */
+/** A transaction by its id, for a member of its merchant. A long trail waits for its turn. */
 export async function readTransaction(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
@@ -52,7 +52,7 @@ export async function readTransaction(
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }
 }
 
-/** Which transactions of a merchant; undefined members let all pass. */
+/** Which transactions of a merchant to list. An undefined member filters nothing. */
 export interface TransactionListInput extends BelowListInput {
   readonly successful: boolean | undefined
   readonly recurring: boolean | undefined
@@ -67,7 +67,7 @@ const transactionsOfMerchant = listBelowMerchant<TransactionListInput, Transacti
     AND (${p.currency}::text IS NULL OR r.currency = ${p.currency}::text)`,
 )
 
-/** A page of a merchant's transactions, or the beginning of it, for a member. */
+/** A page of a merchant's transactions, or a part of the page, for a member. */
 export async function listTransactions(
   lanes: Lanes,
   input: TransactionListInput & Pick<PageBounds, 'order'>,
@@ -76,7 +76,7 @@ export async function listTransactions(
   return { ...rest, rows: rows.map(toTransaction) }
 }
 
-/** Who wants to do what to which transaction. */
+/** The caller, and the operation it asks for. */
 export interface OperationAccess extends Credentials {
   readonly transactionId: string
   readonly kind: OperationKind
@@ -102,7 +102,7 @@ export async function judgeOperation(lanes: Lanes, access: OperationAccess): Pro
   return { verdict, identityId: identity_id }
 }
 
-/** Transactions that one call looks at: so few that nobody waits long for the lock of the merchant. */
+/** Transactions that one call looks at. A larger batch would hold the lock of the merchant for too long. */
 const EXPIRY_BATCH = 100
 
 interface ExpireInput {

@@ -27,7 +27,7 @@ const TrailEntryView = z.object({
   exchange: z.object({ rate: z.string(), date: z.iso.date() }).optional(),
 })
 
-/** A transaction on the wire, the same in lists and alone (reference: Transaction object). */
+/** A transaction in an answer, the same in lists and alone (reference: Transaction object). */
 export const TransactionView = z.object({
   id: z.string(),
   merchantId: z.string(),
@@ -60,7 +60,7 @@ export const TransactionView = z.object({
   trail: z.array(TrailEntryView),
 })
 
-/** Fills the view. Members that are undefined are left out of the JSON. */
+/** Fills the view. JSON leaves out undefined members. */
 export function viewTransaction(transaction: Transaction): z.infer<typeof TransactionView> {
   const { id, merchantId, test, currency, descriptor, card, errorCode, recurring } = transaction
   return {

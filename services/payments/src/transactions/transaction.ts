@@ -1,12 +1,12 @@
 import type { TrailKind } from '../ledger-tables.ts'
 
-/** The card that a transaction was made with, as far as it is shown. */
+/** What is shown of the card of a transaction. */
 export interface ShownCard {
   readonly bin: string
   readonly last4: string
-  /** The last instant at which the card is good, in RFC 3339. */
+  /** The last instant at which the card is valid, in RFC 3339. */
   readonly expiry: string
-  /** Null for a number of no known scheme. */
+  /** Null for a number of an unknown scheme. */
   readonly scheme: string | null
 }
 

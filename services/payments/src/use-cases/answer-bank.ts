@@ -17,8 +17,8 @@ export interface BankChallenge {
 }
 
 /**
- * The challenge behind a sealed text, after the decision of the cardholder where one is given. Only the first decision counts, and
- * only in time (reference: Simulated bank). Undefined when the text is not ours, or the session is gone.
+ * The challenge behind a sealed text, after the decision of the cardholder where one is given. Only the first decision counts,
+ * and only in time (reference: Simulated bank). Undefined when the text is not ours, or the session is gone.
  */
 export async function answerBank(
   { lanes, seals }: BankDeps,

@@ -20,8 +20,8 @@ export async function workOnConfirmations(deps: ConfirmationDeps): Promise<void>
 }
 
 /**
- * Asks once more about every operation that has been open for too long. Without an answer it counts as rejected: no merchant waits
- * for ever for money, and nobody is paid what the acquirer has not taken.
+ * Asks once more about every operation that has been open for too long. Without an answer it counts as rejected: no merchant
+ * waits for ever for money, and nobody is paid what the acquirer has not taken.
  */
 export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
   const { db, logger, confirmationDays: days } = deps

@@ -4,15 +4,15 @@ import type { TextSeal } from './text-seal.ts'
 /** What a token stands for: a card number, or the security code of a card. */
 export type TokenType = 'pcn' | 'pcsc'
 
-/** What a client has in place of card data. It can be used by whoever holds it, until it is spent or too old. */
+/** What a client has in place of card data. Anybody who has the token can use it, until it is spent or too old. */
 export interface CardToken {
   readonly value: string
-  /** Names the token wherever it must not be told itself. */
+  /** Identifies the token where the token itself must not be shown. */
   readonly jti: string
   readonly expires: Date
 }
 
-/** A token is of use, or its text is none, or it stands for the other kind of value. */
+/** A token, or why the text is refused. `unexpected`: the token stands for another kind of value. */
 export type OpenedToken = { readonly token: CardToken } | { readonly flaw: 'invalid' | 'unexpected' }
 
 const LIFETIMES_MS: Readonly<Record<TokenType, number>> = { pcn: 24 * 3_600_000, pcsc: 3_600_000 }
@@ -35,7 +35,7 @@ export function sealToken(
   return tokens.seal({ v: 1, type, value, iat: now().getTime(), jti }, placeOf(type))
 }
 
-/** Opens a token of a type. Whether it is too old is judged by whoever uses it: what it was once used for stays answered. */
+/** Opens a token of a type. The caller judges its age: a payment that ended keeps its answer after its tokens are too old. */
 export function openToken(tokens: TextSeal, text: string, type: TokenType): OpenedToken {
   const read = Content.safeParse(tokens.open(text, placeOf(type)))
   if (!read.success) return { flaw: tokens.open(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
@@ -51,14 +51,14 @@ function otherOf(type: TokenType): TokenType {
   return type === 'pcn' ? 'pcsc' : 'pcn'
 }
 
-/** Bytes that a request to the vault may have. */
+/** The largest body of a request to the vault. */
 export const VAULT_BODY_BYTES = 4_096
 
-/** What is put into the vault: the number of a card or its security code. Check digits are judged when it is used. */
+/** A card number or its security code. The check digit is judged when the card is used. */
 export const VaultBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('pcn'), value: z.string().regex(/^\d{10,19}$/) }),
   z.object({ type: z.literal('pcsc'), value: z.string().regex(/^\d{3}$/) }),
 ])
 
-/** A token in place of it. */
+/** The token in place of the card data. */
 export const VaultToken = z.object({ token: z.string() })

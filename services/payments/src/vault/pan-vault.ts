@@ -4,36 +4,36 @@ import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { type SealingKeys, seal, unseal } from './seal.ts'
 import { deriveKey, type VaultKey } from './vault-keys.ts'
 
-/** The row that a card number belongs to. What is sealed for one opens in no other. */
+/** The row that a card number belongs to. A number that is sealed for one row does not open for another. */
 export interface PanPlace {
   readonly merchantId: string
   readonly instrumentId: string
 }
 
-/** A card number as it is kept. */
+/** A card number as it is stored. */
 export interface SealedPan {
   readonly sealed: Buffer
   /** The key that sealed it and made the digest. */
   readonly keyId: number
-  /** Keyed digest by which the same number is found again within a merchant. 32 bytes. */
+  /** Keyed digest, 32 bytes: finds the same number within a merchant. */
   readonly mac: Buffer
 }
 
 /** Why a card number is opened; a label of the metric. */
 export type OpenPurpose = 'authorization' | 'rotation'
 
-/** The only way to a stored card number. */
+/** Stored card numbers are opened only here. */
 export interface PanVault {
-  /** The key that seals. */
+  /** The id of the key that seals. */
   readonly keyId: number
   seal(pan: string, place: PanPlace): SealedPan
   /** @throws UnsealError when it was altered, belongs to another row, or its key is gone */
   open(sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string
-  /** The digests that a number may be kept under: one a key. */
+  /** The digests that a number may be stored under: one for each key. */
   macs(pan: string): readonly Buffer[]
 }
 
-/** Opens the vault. The first key seals; every opening of a number is counted (reference: Security). */
+/** The first key seals. Every opening of a number is counted (reference: Security). */
 export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
   const opens = startAtZero(
     meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),
@@ -61,7 +61,7 @@ export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], me
   }
 }
 
-/** Both ids have 24 digits, so that no two places have the same text. */
+/** Both ids have 24 digits, so two places never have the same text. */
 function textOf({ merchantId, instrumentId }: PanPlace): string {
   return `${merchantId}${instrumentId}`
 }

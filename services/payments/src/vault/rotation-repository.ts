@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 import type { SealedPan } from './pan-vault.ts'
 
-/** A card number that is sealed with another key than the first. */
+/** A card number that is not sealed with the first key. */
 export interface OldSeal {
   readonly id: string
   readonly sealed: Buffer
@@ -10,7 +10,10 @@ export interface OldSeal {
 
 const BATCH = 100
 
-/** A merchant's card numbers that are sealed with another key, locked until the end of the transaction; others have them already. */
+/**
+ * Locks card numbers of a merchant that are sealed with another key, until the end of the database transaction. Skips those
+ * that another process has locked.
+ */
 export async function lockOldSeals(
   trx: Kysely<PaymentsTables>,
   merchantId: string,
@@ -28,7 +31,7 @@ export async function lockOldSeals(
     .execute()
 }
 
-/** Keeps a card number under another key. */
+/** Stores a card number that is sealed with another key. */
 export async function updateSeal(
   trx: Kysely<PaymentsTables>,
   merchantId: string,
@@ -50,7 +53,7 @@ export interface WebhookSeals {
   readonly previous: Buffer | null
 }
 
-/** The webhooks of a merchant, of which there are few, locked until the end of the transaction. */
+/** Locks all webhooks of a merchant, at most ten, until the end of the database transaction. */
 export async function lockWebhookSeals(
   trx: Kysely<PaymentsTables>,
   merchantId: string,
@@ -77,7 +80,7 @@ export async function updateWebhookSeals(
     .execute()
 }
 
-/** What a key has sealed. */
+/** How many values a key has sealed. */
 export interface SealCount {
   readonly keyId: number
   /** Card numbers. */
@@ -100,7 +103,7 @@ export async function countSeals(db: Kysely<PaymentsTables>): Promise<readonly S
   return rows
 }
 
-/** One row that a key has sealed. */
+/** One value that a key has sealed. */
 export interface SealSample {
   readonly keyId: number
   readonly merchantId: string
@@ -109,7 +112,7 @@ export interface SealSample {
   readonly sealed: Buffer
 }
 
-/** Of each key the first card number and the first secret of a webhook that it has sealed and that are there still. */
+/** For each key, the first card number and the first webhook secret that it has sealed. */
 export async function findSealSamples(
   db: Kysely<PaymentsTables>,
 ): Promise<{ readonly cards: readonly SealSample[]; readonly webhooks: readonly SealSample[] }> {

@@ -1,12 +1,12 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from 'node:crypto'
 
-/** Keys of one purpose by their id; `sealing` is the one that seals, all of them open. */
+/** Keys of one purpose by their id. The key `sealing` seals, all keys open. */
 export interface SealingKeys {
   readonly sealing: number
   readonly keys: ReadonlyMap<number, KeyObject>
 }
 
-/** Text that cannot be opened: altered, moved to another place, or sealed by a key that is no longer known. */
+/** A text that cannot be opened: it was altered, belongs to another place, or its key is not configured. */
 export class UnsealError extends Error {
   override readonly name = 'UnsealError'
 }
@@ -16,8 +16,8 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /**
- * Seals a text: the key's id (one byte), a random nonce, the ciphertext, the tag. `place` is authenticated with it, so that
- * it opens nowhere else. @see NIST SP 800-38D
+ * Seals a text. The result is the key's id (one byte), a random nonce, the ciphertext and the tag. `place` is authenticated
+ * too, so the text opens for this place only. @see NIST SP 800-38D
  */
 export function seal({ sealing, keys }: SealingKeys, text: string, place: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
@@ -26,7 +26,7 @@ export function seal({ sealing, keys }: SealingKeys, text: string, place: string
   return Buffer.concat([Buffer.of(sealing), nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Opens what `seal` made for the same place. @throws UnsealError */
+/** Opens a text that `seal` made for the same place. @throws UnsealError */
 export function unseal({ keys }: SealingKeys, sealed: Buffer, place: string): string {
   if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw new UnsealError('sealed text is too short')
   const nonce = sealed.subarray(1, 1 + NONCE_BYTES)

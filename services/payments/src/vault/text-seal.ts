@@ -1,19 +1,19 @@
 import { type SealingKeys, seal, UnsealError, unseal } from './seal.ts'
 import { deriveKey, type KeyPurpose, type VaultKey } from './vault-keys.ts'
 
-/** Hands values to clients as texts that tell nothing, cannot be made up, and open in one place only. */
+/** Gives values to clients as texts. A client cannot read or forge such a text, and it opens for one place only. */
 export interface TextSeal {
   /** Base64. */
   seal(value: object, place: string): string
-  /** The value, or undefined when the text was not made here, for this place. */
+  /** The value; undefined for a text that this service did not seal for the place. */
   open(text: string, place: string): unknown
 }
 
-/** Texts are a multiple of it long before they are sealed, so that their length does not tell what is in them. */
+/** Texts are padded to a multiple of this length, so that the length of a sealed text reveals little. */
 const BLOCK = 128
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** A seal of one purpose over the keys of the vault. */
+/** A seal for one purpose, with keys derived from those of the vault. */
 function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose): TextSeal {
   const keys: SealingKeys = {
     sealing: vaultKeys[0].id,
@@ -36,13 +36,13 @@ function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: 
   }
 }
 
-/** What the checkout gives out and must know again. Each has a key of its own. */
+/** What the checkout gives to clients and reads again later. Each kind has its own key. */
 export interface CheckoutSeals {
   /** Card numbers and security codes. */
   readonly tokens: TextSeal
-  /** Proofs of steps. */
+  /** Hints. */
   readonly hints: TextSeal
-  /** What the pages in frames go by. */
+  /** States of the pages in frames. */
   readonly frames: TextSeal
 }
 

@@ -1,7 +1,7 @@
 import { createSecretKey, hkdfSync, type KeyObject } from 'node:crypto'
 import type { SealKeys } from '@trestle/jobs/seal.ts'
 
-/** A key that seals card data (AES-256). Its id is the first byte of everything it seals. */
+/** A key that seals card data (AES-256). Every value that it seals begins with its id, one byte. */
 export interface VaultKey {
   /** 0 to 255. */
   readonly id: number
@@ -10,8 +10,8 @@ export interface VaultKey {
 }
 
 /**
- * Reads `id:base64,id:base64…`: the first key seals, all of them open. Undefined unless every id is a number from 0 to 255,
- * given once, and every key has 32 bytes.
+ * Reads `id:base64,id:base64…`. The first key seals, all keys open. Undefined unless every id is a different number from 0 to
+ * 255 and every key has 32 bytes.
  */
 export function readVaultKeys(text: string): readonly [VaultKey, ...VaultKey[]] | undefined {
   const keys = text.split(',').map(readVaultKey)
@@ -27,7 +27,7 @@ function readVaultKey(text: string): VaultKey | undefined {
   return Number(id) <= 255 && key.length === 32 ? { id: Number(id), key } : undefined
 }
 
-/** What a derived key is for. A label never changes: what it once protected could not be opened again. */
+/** The purpose of a derived key. A label never changes: values sealed under the old label could not be opened. */
 export type KeyPurpose =
   | 'pan/seal'
   | 'pan/mac'
@@ -37,19 +37,19 @@ export type KeyPurpose =
   | 'job/payload'
   | 'webhook/secret'
 
-/** A key of 32 bytes for one purpose. Keys of different purposes tell nothing of each other. @see RFC 5869 (HKDF-SHA-256) */
+/** A key of 32 bytes for one purpose. A key of one purpose reveals nothing about those of others. @see RFC 5869 (HKDF-SHA-256) */
 export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }
 
 export interface JobKeySources {
-  /** The first seals, all of them open. */
+  /** The first key seals, all keys open. */
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
-  /** Opens jobs from before the keys of the vault sealed them. */
+  /** Opens jobs that older versions sealed with the pepper. */
   readonly pepper: Buffer
 }
 
-/** The keys of jobs that carry a secret, such as the link of an invitation. */
+/** The keys that seal jobs with a secret, such as the link of an invitation. */
 export function createJobKeys({ vaultKeys: [first, ...others], pepper }: JobKeySources): SealKeys {
   const derive = (from: Pick<VaultKey, 'key'>) => deriveKey(from, 'job/payload').export()
   return [derive(first), ...others.map(derive), derive({ key: pepper })]
