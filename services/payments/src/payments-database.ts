@@ -15,7 +15,7 @@ import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { observeLedger } from './ledger/verification.ts'
 import { paymentsNames } from './migrations.ts'
-import { observeRates } from './money/observe-rates.ts'
+import { observeRates } from './money/rate-repository.ts'
 import { tasks } from './tasks.ts'
 import { createJobKeys } from './vault/vault-keys.ts'
 

@@ -4,7 +4,7 @@ import table from './currencies.json' with { type: 'json' }
 export interface Currency {
   readonly code: string
   readonly exponent: number
-  /** Whether a merchant's balance may be held in it. */
+  /** Whether it can be the funding currency of a merchant. */
   readonly funding: boolean
   /** Refused for new merchants and new transactions. */
   readonly deprecated: boolean

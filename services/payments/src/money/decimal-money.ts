@@ -9,7 +9,7 @@ export interface DecimalMoney {
   readonly value: number
 }
 
-/** The members of such money; whether the currency is listed is judged by who reads it. */
+/** The members of such money. The reader judges whether the currency is listed. */
 export const decimalMoneyShape = {
   currency: z.string().regex(/^[A-Z]{3}$/),
   exponent: z.int().min(0).max(10),

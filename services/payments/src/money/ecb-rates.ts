@@ -1,4 +1,4 @@
-/** What a euro cost on a day. */
+/** The price of a euro on a day. */
 export interface Rate {
   readonly currency: string
   /** `2026-03-01`. */
@@ -13,12 +13,12 @@ type EcbRate = Omit<Rate, 'source'>
 const TAG = /<\s*(?:[\w-]+:)?Cube\b([^<>]*)>/g
 const ATTRIBUTE = /([\w:-]+)\s*=\s*(?:'([^'<]*)'|"([^"<]*)")/g
 const DATE = /^\d{4}-\d{2}-\d{2}$/
-/** What the column holds exactly. */
+/** The numbers that the column can store exactly. */
 const RATE = /^\d{1,14}(?:\.\d{1,10})?$/
 
 /**
  * Reads the daily or historical reference rates of the European Central Bank: `<Cube time='2026-03-02'>` around
- * `<Cube currency='USD' rate='1.0838'/>`. Nothing but these elements is looked at; there are no entities to expand.
+ * `<Cube currency='USD' rate='1.0838'/>`. Reads only these elements, and expands no entities.
  * @throws Error when the text is another document, or a date or rate cannot be read
  */
 export function readEcbRates(xml: string): readonly EcbRate[] {

@@ -19,7 +19,7 @@ export type RateState = 'usable' | 'stale' | null
 
 /**
  * The state of the rate from a currency into that of the merchant `m`, as a column of a query. A charge that could never be
- * captured must not reserve money.
+ * captured must not be authorized.
  */
 export function rateState(currency: string | null, ageDaysMax: number): RawBuilder<RateState> {
   return sql<RateState>`(

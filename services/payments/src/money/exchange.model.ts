@@ -14,7 +14,7 @@ export interface ExchangeRequest {
   readonly amount: bigint
   readonly from: Quote
   readonly to: Quote
-  /** Share that is kept back, 0 to 10,000. */
+  /** The share that is kept, 0 to 10,000. */
   readonly marginBasisPoints: bigint
 }
 
@@ -23,9 +23,8 @@ const SHOWN_DECIMALS = 10
 const WHOLE_BASIS_POINTS = 10_000n
 
 /**
- * An amount in minor units of the other currency, rounded once. `rate` is what is shown: units for one after the margin.
- * For two currencies that differ: within one nothing is exchanged. The model of the SQL function `exchange`
- * (reference: Conversion).
+ * An amount in minor units of the other currency, rounded once. `rate` is for showing: units for one, after the margin. The
+ * currencies must differ. The model of the SQL function `exchange` (reference: Conversion).
  */
 export function exchange({ amount, from, to, marginBasisPoints }: ExchangeRequest): { amount: bigint; rate: string } {
   const [sold, bought] = [readDecimal(from.rate), readDecimal(to.rate)]

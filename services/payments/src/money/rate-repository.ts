@@ -1,3 +1,4 @@
+import type { Meter } from '@opentelemetry/api'
 import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
@@ -5,7 +6,7 @@ import type { Rate } from './ecb-rates.ts'
 
 const CHUNK = 10_000
 
-/** Stores imported rates, all of them or none; those of a date and currency that are there already are replaced. */
+/** Stores imported rates, all or none. Replaces rates of the same date and currency. */
 export async function upsertEcbRates(
   db: Kysely<PaymentsTables>,
   rates: readonly Omit<Rate, 'source'>[],
@@ -29,4 +30,17 @@ export async function listRatesOfDay(db: Kysely<PaymentsTables>, day: string | u
     WHERE date <= coalesce(${day ?? null}::date, (now() AT TIME ZONE 'UTC')::date)
     ORDER BY currency, date DESC, source = 'embedded'`.execute(db)
   return rows
+}
+
+/** Reports as `payments_fx_rate_age_days{currency}` the age of the newest rate of each currency. */
+export function observeRates(meter: Meter, db: Kysely<PaymentsTables>): void {
+  const gauge = meter.createObservableGauge('payments_fx_rate_age_days', {
+    description: 'Age of the newest exchange rate, by currency',
+  })
+  gauge.addCallback(async (result) => {
+    const { rows } = await sql<{ currency: string; days: number }>`
+      SELECT currency, (now() AT TIME ZONE 'UTC')::date - max(date) AS days
+      FROM ${sql.table('fx_rates')} WHERE currency <> 'EUR' GROUP BY currency`.execute(db)
+    for (const { currency, days } of rows) result.observe(days, { currency })
+  })
 }

@@ -1,9 +1,9 @@
 import type { Rate } from './ecb-rates.ts'
 
 /**
- * The rate that applies on a day (`2026-03-01`): of the latest date that is not after it, before the first date the first; on
- * one date an imported rate beats the embedded. Undefined when there is none at all. The euro is the base, 1 on every day.
- * The model of the SQL function `fx_rate` (reference: Exchange rates).
+ * The rate that applies on a day (`2026-03-01`): that of the latest date up to the day, or the first rate for a day before all
+ * dates. For one date, an imported rate has precedence over the embedded one. Undefined when the currency has no rate. The
+ * euro is the base, 1 on every day. The model of the SQL function `fx_rate` (reference: Exchange rates).
  */
 export function rateOfDay(
   rates: readonly Rate[],

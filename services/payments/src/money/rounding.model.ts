@@ -1,6 +1,7 @@
 /**
- * The integer nearest to n/d, and of two equally near the even one: the only rounding of money. `n` is not negative, `d` is
- * positive; signs are applied afterwards. The model of the SQL function `round_half_even` (reference: Rounding).
+ * The integer nearest to n/d; of two equally near integers, the even one. All rounding of money is done so. `n` is not
+ * negative, `d` is positive; callers apply signs afterwards. The model of the SQL function `round_half_even` (reference:
+ * Rounding).
  */
 export function divideHalfEven(n: bigint, d: bigint): bigint {
   const [quotient, remainder] = [n / d, n % d]

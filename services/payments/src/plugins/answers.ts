@@ -7,17 +7,17 @@ import { layOut } from '../pagination/response-layout.ts'
 /** Headers of every answer. */
 export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
-/** Answers of fewer bytes are not worth a compression. */
+/** Compressing shorter answers would save nothing. */
 const THRESHOLD_BYTES = 1_024
-/** Pictures and the like are compressed in themselves. */
+/** Pictures are compressed already. */
 const TEXT = /^(application\/json|text\/)/
 
-/** How answers are written: the exact layout that existing clients read, never stored, compressed on request. */
+/** Writes answers in the exact layout that existing clients read. Caches never store them. Compresses on request. */
 export const answers = fp(
   async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
       reply.headers(ANSWER_HEADERS)
-      // Fastify gives unknown paths the serializer that was set when their handler was: none; and no type with one of their own.
+      // Fastify gives unknown paths the serializer of the moment when their handler was set, which is none, and then no type.
       if (request.is404) {
         reply.type('application/json; charset=utf-8').serializer((payload: unknown) => layOut(payload, 404))
       }
@@ -25,7 +25,7 @@ export const answers = fp(
     })
     app.setReplySerializer(layOut)
     app.addHook('onSend', compressWhole)
-    // Compresses streams. What is compressed already is left alone.
+    // Compresses streams. Leaves alone what is compressed already.
     await app.register(compress, {
       encodings: ['gzip', 'identity'],
       threshold: THRESHOLD_BYTES,

@@ -9,9 +9,9 @@ import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
 /**
- * Guards the routes of its context: an app key, or where persons may sign in a token of theirs, must be given, and be within
- * its rate. Whether a key is known is decided by the statement that serves the request. What is not good counts against the
- * caller's address.
+ * Guards the routes of its context. A request needs an API key or, where users may sign in, an access token, and must be
+ * within its rate. The statement that serves the request decides whether the key is known. A refused key counts against the
+ * address of the caller.
  */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
@@ -27,7 +27,7 @@ export const authenticate = fp(
       const { authorization } = request.headers
       const key = readKey(authorization)
       if (key !== undefined) {
-        // Each key that is counted has a row in the store: an address that has used its failures up makes none by bad keys.
+        // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
         const isCounted = goodKeys.has(key.name) || (await limits.failures.wait(request.ip)) === undefined
         if (isCounted) await refuseRequest(key.name)
         request.caller = { keyMac: key.mac, person: null, identityId: undefined, repeat: undefined }

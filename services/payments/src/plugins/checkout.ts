@@ -19,7 +19,7 @@ const VERSION = '1'
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i
 const CLIENT_LENGTH_MAX = 255
 
-/** What holds for every request of the checkout API in its context: rate, version, JSON, and errors as one object. */
+/** The rules for every request of the checkout API: rate, version, JSON, and errors as one object. */
 export const checkout = fp(
   async (app: FastifyInstance) => {
     const refuse = refuseBeyond(app, 'address', app.deps.limits.checkouts)
@@ -46,7 +46,7 @@ export const checkout = fp(
   { name: 'checkout', dependencies: ['request-input'] },
 )
 
-/** A request of the checkout as the order that it brings. */
+/** The order in a request of the checkout. */
 export function toOrderRequest(request: FastifyRequest & { readonly body: Order }): OrderRequest {
   return {
     order: request.body,

@@ -22,7 +22,7 @@ export const idempotencyKey = fp(
   { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
 
-/** What a request with an Idempotency-Key is a repeat of; `refused` when the header is no key. */
+/** What identifies a request with an Idempotency-Key and its repeats; `refused` when the header is malformed. */
 export function repeatOf(request: FastifyRequest): Repeat | 'refused' | undefined {
   const key = request.headers[HEADER]
   if (key === undefined) return undefined
@@ -34,12 +34,12 @@ function toRepeat({ method, routeOptions, params, body }: FastifyRequest, key: s
   return { method, path, key, fingerprint: fingerprintOf(routeOptions.schema?.body ? body : {}) }
 }
 
-/** Path ids have been brought into lower case by their schema. */
+/** The schema has converted ids in the path to lower case. */
 function parameterOf(params: unknown, name: string): string {
   return typeof params === 'object' && params !== null ? String(Reflect.get(params, name)) : ''
 }
 
-/** Sets the status and headers of an answer about what a POST made, now or when it was first sent. */
+/** Sets the status and headers of an answer to a POST that made an object, now or when it was first sent. */
 export function replyCreated(reply: FastifyReply, replayed: boolean): void {
   reply.code(201)
   if (replayed) reply.header('idempotent-replayed', 'true')

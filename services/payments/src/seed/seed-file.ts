@@ -56,7 +56,7 @@ export type SeedTransaction = z.infer<typeof SeedTransaction>
 
 /**
  * Reads the text of a file.
- * @throws Error with one line for each place that is wrong
+ * @throws Error with one line for each error
  */
 export function readSeedFile(content: string): SeedFile {
   const result = SeedFile.safeParse(parse(content))

@@ -5,20 +5,21 @@ import type { PaymentsDeps } from '../deps.ts'
 
 type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals'>
 
-/** What the cardholder says to the simulated bank. */
+/** The customer's answer to the simulated bank. */
 export type Decision = 'approve' | 'decline'
 
-/** A challenge as its page shows it. Once it is over, `hints` are what the page tells the shop. */
+/** A challenge as its page shows it. After its end, the page sends `hints` to the shop. */
 export interface BankChallenge {
   readonly state: ChallengeState
   readonly challenge: OpenChallenge
-  /** Undefined while the cardholder may still answer; empty when there was no answer in time. */
+  /** Undefined while the customer may still answer; empty when there was no answer in time. */
   readonly hints: readonly string[] | undefined
 }
 
 /**
- * The challenge behind a sealed text, after the decision of the cardholder where one is given. Only the first decision counts,
- * and only in time (reference: Simulated bank). Undefined when the text is not ours, or the session is gone.
+ * Opens the challenge of a sealed text, and stores the decision of the customer, if there is one. Only the first decision
+ * counts, and only in time (reference: Simulated bank). Undefined when this service did not seal the text, or the session is
+ * deleted.
  */
 export async function answerBank(
   { lanes, seals }: BankDeps,

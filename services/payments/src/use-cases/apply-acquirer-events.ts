@@ -20,15 +20,15 @@ import { callAddFraud } from '../disputes/fraud-repository.ts'
 type WorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
 
 interface EventDeps extends Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> {
-  /** Events by acquirer, and by what came of them: `applied`, `kept`, `held`, `unnamed`. */
+  /** Events by acquirer and outcome: `applied`, `kept`, `held`, `unnamed`. */
   readonly counter: Counter
 }
 
 const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
-/** Lists that are asked for in a row. Others wait for the next minute. */
+/** Lists that are fetched in a row. More events wait for the next minute. */
 const LISTS_MAX = 20
 
-/** Asks every acquirer for news, every minute. Without acquirers there is nobody to ask. */
+/** Fetches the events of every acquirer, every minute. */
 export async function workOnAcquirerEvents({ jobs, acquirers, meter, ...deps }: WorkDeps): Promise<void> {
   const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
   const counter = startAtZero(
@@ -47,7 +47,7 @@ async function applyAllEvents(deps: EventDeps, acquirers: WorkDeps['acquirers'])
       let lists = 1
       while ((await applyAcquirerEvents(deps, name, acquirer)) && lists < LISTS_MAX) lists += 1
     } catch (error) {
-      // One that is away must not keep the others waiting.
+      // An acquirer that does not answer must not make the others wait.
       deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
     }
   }
@@ -55,10 +55,10 @@ async function applyAllEvents(deps: EventDeps, acquirers: WorkDeps['acquirers'])
 }
 
 /**
- * Applies what an acquirer has to tell, each event at most once, and acknowledges it. What our books cannot follow is kept
- * for the operator. An event that fails stays unacknowledged and holds up only later events of its merchant, whose order
- * matters (reference: Events of an acquirer). Answers whether more events may wait.
- * @throws Error when the acquirer or the database is away
+ * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
+ * as an exception. An event that fails is not acknowledged; it holds up later events of its merchant, whose order matters, and
+ * no others (reference: Events of an acquirer). Returns whether more events may wait.
+ * @throws Error when the acquirer or the database does not answer
  */
 export async function applyAcquirerEvents(
   deps: EventDeps,
@@ -82,7 +82,7 @@ export async function applyAcquirerEvents(
   return settled.length > 0 && events.length + unnamed >= EVENTS_LIMIT
 }
 
-/** Applies an event, or keeps it for the operator. `held`: neither was possible, and it comes again. */
+/** Applies an event (`applied`), or stores an exception (`kept`). `held`: neither was possible, so the event comes again. */
 async function settleEvent(
   deps: EventDeps,
   acquirer: string,
@@ -94,7 +94,7 @@ async function settleEvent(
     await keepException(deps, acquirer, { event, problem })
     return 'kept'
   } catch (error) {
-    // A statement that takes too long may do so because of this event alone.
+    // A statement may have timed out because of this event alone.
     if (isDatabaseUnavailable(error) && !isStatementTimeout(error)) throw error
     const reference = shown(event)
     deps.logger.error({ err: error, acquirer, reference }, 'an event of an acquirer failed, and is tried again')
@@ -102,20 +102,20 @@ async function settleEvent(
   }
 }
 
-/** Values that the books do not take would be refused for ever. */
+/** A value that the database refuses would be refused for ever. */
 function toProblem(error: unknown): string {
   if (isRefusedValue(error)) return 'values that the books do not take'
   throw error
 }
 
-/** What stands in the way, or undefined when the event is applied, now or before. */
+/** Why the event cannot be applied; undefined when it is applied, now or before. */
 async function applyEvent(
   { db, lanes }: Pick<EventDeps, 'db' | 'lanes'>,
   acquirer: string,
   event: AcquirerEvent,
 ): Promise<string | undefined> {
   const { merchantId } = event
-  // Two acquirers may count alike: each has references of its own.
+  // Two acquirers may use the same references, so the name of the acquirer is part of it.
   const acquirerRef = `${acquirer}:${event.reference}`
   switch (event.type) {
     case 'dispute.opened': {
@@ -170,7 +170,7 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
     : { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
 }
 
-/** A reference as far as somebody may want to read it. */
+/** A reference, shortened for the log. */
 function shown({ reference }: AcquirerEvent): string {
   return reference.slice(0, 255)
 }

@@ -20,7 +20,7 @@ export interface CreateTransactionInput {
   readonly flaw: Flaw | undefined
   readonly merchantId: string
   readonly charge: Charge | null
-  /** The member by which the body names the source: it is named when there is no such source. */
+  /** The member of the body that has the source, for the error about an unknown source. */
   readonly sourceField: string
 }
 
@@ -28,12 +28,12 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 
 
 const POLL_MS = 250
 const POLLS = 20
-/** The processing error of a charge whose outcome nobody knows yet. */
+/** The processing error of a charge whose outcome is unknown. */
 const UNKNOWN_OUTCOME = 12
 
 /**
- * Charges a card again (reference: Charging again). It writes down the attempt, asks the acquirer while it holds no lock and no
- * connection, and writes down the answer.
+ * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
+ * connection, and writes the answer.
  * @throws 400 with a processing error when the payment is refused
  */
 export async function createTransaction(
@@ -80,7 +80,7 @@ async function attemptCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: 
     errorCode,
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
   })
-  // Settled: so late that a sweep has called it unknown, and told whoever asked with the same key.
+  // The answer was so late that a sweep has called the attempt unknown, which repeats of the request have got.
   if (finished.verdict === 'settled') return { errorCode: UNKNOWN_OUTCOME }
   return errorCode === null ? { transactionId: finished.transactionId } : { errorCode }
 }

@@ -4,18 +4,18 @@ import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '
 
 type RotationDeps = Pick<OperatorDeps, 'database' | 'vault' | 'webhookSecrets'>
 
-/** How much was sealed anew. */
+/** How many values were sealed again. */
 export interface Rotated {
   /** Card numbers. */
   readonly rotated: number
-  /** Webhooks of which a secret was. */
+  /** Webhooks with a secret that was sealed again. */
   readonly webhooks: number
 }
 
 /**
- * Seals every card number and every secret of a webhook with the first key, batch by batch: what is done stays done when it
- * breaks off, and several may run at once. Afterwards the other keys can be taken out of the settings.
- * @throws UnsealError for what was sealed with a key that is not among them
+ * Seals every card number and every webhook secret with the first key, batch by batch. Finished batches stay when it is
+ * interrupted, and several rotations may run at once. Afterwards the other keys can be removed from the settings.
+ * @throws UnsealError for a value whose key is not in the settings
  */
 export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
   let [rotated, webhooks] = [0, 0]

@@ -4,7 +4,7 @@ import { callSaveCard } from '../cards/card-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { paymentRefused, unknownSource } from '../errors.ts'
 
-/** A card to be kept; null when the body was refused. */
+/** The card to keep; null when the body was refused. */
 export interface SaveCardInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined

@@ -10,25 +10,28 @@ import { attemptSweepTask } from '../transactions/transaction-tasks.ts'
 
 type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
 
-/** Longer than a request may take: whoever sent the attempt is gone. */
+/** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
 const BATCH = 1_000
 const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
-/** Looks for attempts of processes that are gone, every minute. */
+/** Looks every minute for attempts of processes that have ended. */
 export async function workOnAttemptSweeps(deps: SweepDeps): Promise<void> {
   await deps.jobs.work(attemptSweepTask, () => sweepAttempts(deps))
   await deps.jobs.schedule(attemptSweepTask, '* * * * *')
 }
 
-/** Calls each attempt unknown that was sent and never finished: whoever repeats its key is told so, and a job finds out. */
+/**
+ * Calls each attempt unknown that was sent and never finished. A repeat of its request gets that outcome, and a job asks the
+ * acquirer.
+ */
 export async function sweepAttempts({ db, lanes, outbox, logger }: Omit<SweepDeps, 'jobs'>): Promise<Outcome> {
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
   for (const attempt of sent) {
     try {
       await callUnknown(lanes, attempt)
     } catch (error) {
-      // Whatever is wrong with one (its merchant's lock, for example), those behind it must not wait for ever.
+      // A problem with one attempt, such as the lock of its merchant, must not make later attempts wait for ever.
       if (!isEndedStatement(error)) throw error
       logger.warn({ err: error, attempt_id: attempt.id }, 'an attempt could not be called unknown')
     }

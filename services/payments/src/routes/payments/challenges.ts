@@ -10,7 +10,7 @@ import { takeChallenge } from '../../use-cases/take-challenge.ts'
 
 const StepParams = z.object({ step: z.string() })
 const WayParams = StepParams.extend({ way: z.string() })
-/** Besides a frame, which is meant without a name. */
+/** The ways other than a frame, which has no name in the path. */
 const WAYS = ['redirect', 'poll'] as const
 /** The steps that have such a way. */
 const ASKED_STEPS = ['tds-challenge'] as const
@@ -20,7 +20,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/payments/challenges/:step',
     {
-      // A path that does not exist is told before its body is judged.
+      // An unknown path is refused before its body is judged.
       preValidation: async ({ params: { step } }) => void oneOf(STEPS, step),
       schema: {
         summary: 'Take a step of a payment',
@@ -65,7 +65,7 @@ function oneOf<const Name extends string>(names: readonly Name[], given: string)
   return name
 }
 
-/** Where the calling page comes from, if its browser says so. */
+/** The origin of the calling page, if the browser sent it. */
 function originOf({ origin }: { readonly origin?: string | undefined }): string | undefined {
   return origin !== undefined && URL.parse(origin)?.origin === origin && /^https?:/.test(origin) ? origin : undefined
 }

@@ -1,7 +1,7 @@
 import { createNoopMeter, type Meter, type ObservableResult } from '@opentelemetry/api'
 import { afterAll, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
-import { observeRates } from './observe-rates.ts'
+import { observeRates } from './rate-repository.ts'
 
 const opened = await openTestDatabase()
 afterAll(() => opened.close())
