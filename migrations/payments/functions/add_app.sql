@@ -1,7 +1,7 @@
--- Makes an app a member of a merchant, and tells it as an event. p_app_id: NULL when only access is to be checked.
+-- Makes an app a member of a merchant, and adds the event. p_app_id: NULL to check access only.
 --
--- Verdict: that of judge_access or claim_key, or unknown-app. A member that is there already stays as it is.
--- (reference: Apps of a merchant)
+-- Verdict: that of judge_access or claim_key; unknown-app; done. A member that exists stays as it is. (reference: Apps of a
+-- merchant)
 CREATE OR REPLACE FUNCTION {{add_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text, app {{apps}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,8 +1,8 @@
--- Keeps a report of fraud, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL when only
--- access is to be checked.
+-- Stores a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL to check access
+-- only.
 --
--- Verdict: that of judge_test_access or claim_key; done, also with the report that the reference made before.
--- (reference: Fraud alerts)
+-- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud
+-- alerts)
 CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER
@@ -19,7 +19,7 @@ BEGIN
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
-  -- The merchant's lock, so that of two reports with one reference the second sees the first.
+  -- Takes the merchant's lock: of two alerts with one reference the second sees the first.
   ids := {{take_ids}}(merchant, 2);
   SELECT f.* INTO fraud FROM {{frauds}} f
     WHERE f.merchant_id = merchant

@@ -1,8 +1,8 @@
--- Inserts a transaction of given values with its card, authorized in full. p_transaction and p_card: members named as the
+-- Inserts a transaction with given values and its card, authorized in full. p_transaction and p_card: members named as the
 -- columns.
 --
--- An id that does not end in the merchant's tag is listed as an alias. Ids of the merchant go on from the greatest one, also
--- where it lies ahead of the clock.
+-- An id that does not end in the merchant's tag is listed as an alias. Later ids of the merchant continue from the greatest one,
+-- even if it is ahead of the clock.
 CREATE OR REPLACE FUNCTION {{add_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)
 RETURNS void
 LANGUAGE plpgsql

@@ -1,8 +1,8 @@
--- Lets time pass for a test merchant: everything that falls due for a merchant is judged by its clock. p_seconds: NULL when only
--- access is to be checked. moment: what the clock then says, also of a replayed answer.
+-- Lets time pass for a test merchant: whatever falls due for a merchant is judged by its clock. p_seconds: NULL to check access
+-- only. moment: the new time of the clock, also in a repeated answer.
 --
--- Verdict: that of judge_test_access or claim_key, or limit-exceeded. A live merchant has no clock of its own, whoever asks. The
--- limit is 100 years: a clock that runs further ahead would leave what ids and dates can hold. (reference: Test clock)
+-- Verdict: that of judge_test_access or claim_key; limit-exceeded; done. A live merchant has no clock of its own, whoever asks.
+-- The limit is 100 years: beyond it, the clock would leave the range of ids and dates. (reference: Test clock)
 CREATE OR REPLACE FUNCTION {{advance_clock}}(p_caller {{caller}}, p_merchant_id text, p_seconds bigint)
 RETURNS TABLE (verdict text, identity_id text, moment timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,4 +1,4 @@
--- Whether no price is negative, and the share of a capture is not more than the capture. p_pricing: the column of merchants.
+-- Whether no price is negative, and the share of a capture is at most the capture. p_pricing: the column of merchants.
 CREATE OR REPLACE FUNCTION {{are_prices}}(p_pricing jsonb)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE

@@ -1,5 +1,5 @@
--- A movement of the merchant's balance alone, in its own currency. p_gross: minor units. p_cause_id: the object that the movement
--- is for; p_description: the text of the line, NULL for the usual one.
+-- A movement of the merchant's balance alone, in its own currency. p_gross: minor units. p_cause_id: the object that causes the
+-- movement. p_description: the text of the line, NULL for the usual text.
 CREATE OR REPLACE FUNCTION {{balance_movement}}(
   p_merchant_id text, p_kind text, p_gross bigint, p_cause_id text, p_description text
 )

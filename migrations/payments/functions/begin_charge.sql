@@ -1,11 +1,10 @@
--- Judges a charge of a card that was used before, and writes the attempt under which an acquirer is asked. No lock is held while
--- the acquirer is asked. p_charge: NULL when only access is to be checked; rateAgeDaysMax is how old a rate of exchange may be.
--- p_acquirers: those that this process knows.
+-- Judges a charge of a card that was charged before, and writes the attempt under which the acquirer is asked. No lock is held
+-- while the acquirer is asked. p_charge: NULL to check access only; its member rateAgeDaysMax says how old an exchange rate may
+-- be. p_acquirers: the acquirers that this process knows.
 --
 -- Verdict: that of judge_access or claim_key; unknown-source, no-rate or stale-rate; refused with an error code; done with an
--- attempt. A charge that is refused here reaches no acquirer, and leaves nothing but the memory of its key. A live charge at a
--- rate that is too old is refused: it would reserve money on the customer's card that could never be captured.
--- (reference: Charging again)
+-- attempt. A charge that is refused here reaches no acquirer, and leaves only the row of its key. A live charge at a rate that
+-- is too old is refused, because it could be authorized but never captured. (reference: Charging again)
 CREATE OR REPLACE FUNCTION {{begin_charge}}(p_caller {{caller}}, p_merchant_id text, p_charge jsonb, p_acquirers text[])
 RETURNS TABLE (
   verdict text, identity_id text, transaction_id text, error_code int, attempt_id text, descriptor text, acquirer text,

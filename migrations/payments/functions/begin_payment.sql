@@ -1,10 +1,10 @@
--- Claims what a payment may use once: its session, its Idempotency-Key, and its tokens, the member tokens of p_payment ({jti,
--- expires}). Then writes the card, the member instrument, and the attempt under which an acquirer is asked. The other members are
--- those of the transaction.
+-- Claims what a payment may use once: its session, its Idempotency-Key and its tokens, the member tokens of p_payment ({jti,
+-- expires}). Then writes the card, the member instrument, and the attempt under which the acquirer is asked. The other members
+-- are those of the transaction.
 --
 -- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a
--- token was used before; gone: the session is unknown or has expired; key-mismatch. Whether money is test money comes from the
--- merchant's row, not from the caller. (reference: Paying once)
+-- token was used before; gone: the session is unknown or expired; key-mismatch. The merchant's row, not the caller, says whether
+-- the payment is a test. (reference: Paying once)
 CREATE OR REPLACE FUNCTION {{begin_payment}}(
   p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
 )
@@ -54,7 +54,7 @@ BEGIN
     RETURN NEXT; RETURN;
   END;
   SELECT m.* INTO STRICT merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
-  -- An operator has just changed it: nobody was asked yet, and the customer may pay again.
+  -- An operator has just changed the acquirer. Nobody was asked yet, so the customer may pay again.
   IF p_payment ->> 'acquirer' IS DISTINCT FROM (CASE WHEN NOT merchant.test THEN merchant.acquirer END) THEN
     RAISE EXCEPTION 'the merchant has another acquirer' USING ERRCODE = 'serialization_failure';
   END IF;

@@ -1,6 +1,6 @@
--- Books an operation again that the acquirer accepted after it had been taken back. p_held: the transaction, which the caller has
--- locked. p_entry: the trail entry of the operation. False where the amount is no longer there; true also where nothing was taken
--- back. (reference: Accepted after the bound)
+-- Books an operation again that the acquirer accepted after it had been taken back. p_held: the transaction, which the caller
+-- has locked. p_entry: the trail entry of the operation. False when the amount is no longer there; true also when nothing was
+-- taken back. (reference: Accepted after the bound)
 CREATE OR REPLACE FUNCTION {{book_again}}(p_held {{transactions}}, p_entry {{trail_entries}})
 RETURNS boolean
 LANGUAGE plpgsql

@@ -1,5 +1,5 @@
--- Changes what an operator settles: the members claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are given.
--- Returns the merchant, or no row where there is no such merchant.
+-- Changes what an operator decides: the members claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are
+-- given. Returns the merchant, or no row when there is no such merchant.
 --
 -- The row is locked before it is compared with what was recorded, so that nobody changes it in between.
 CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)

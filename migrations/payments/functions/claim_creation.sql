@@ -1,8 +1,8 @@
--- Claims the Idempotency-Key of a request that makes a merchant. The merchant is not known beforehand, so the key belongs to the
--- caller alone. The unique key makes a second request wait for the first.
+-- Claims the Idempotency-Key of a request that makes a merchant. There is no merchant yet, so the key belongs to the caller
+-- alone. The unique key makes a second request wait for the first.
 --
--- Verdict: claimed, also where no key was given; replayed with the merchant as it was made; key-mismatch where the key was used
--- with another body; forbidden where the caller is no longer a member of the merchant.
+-- Verdict: claimed, also without a key; replayed with the merchant as it was made; key-mismatch when the key was used with
+-- another body; forbidden when the caller is no longer a member of the merchant.
 CREATE OR REPLACE FUNCTION {{claim_creation}}(
   p_caller {{caller}}, p_identity_id text, OUT verdict text, OUT merchant {{merchants}}
 )

@@ -1,7 +1,7 @@
 -- Claims the Idempotency-Key of a request below a merchant. The unique key makes a second request wait for the first.
 --
--- Verdict: claimed, also where no key was given; replayed with what the key is remembered for in held; key-running while an
--- acquirer is asked; key-mismatch where the key was used with another body.
+-- Verdict: claimed, also without a key; replayed, with the row of the key in held; key-running while an acquirer is asked;
+-- key-mismatch when the key was used with another body. (reference: Idempotency-Key)
 CREATE OR REPLACE FUNCTION {{claim_key}}(
   p_caller {{caller}}, p_merchant_id text, p_identity_id text, OUT verdict text, OUT held {{idempotency}}
 )

@@ -1,9 +1,9 @@
--- Closes a dispute. Won, its money is the merchant's again; lost, the money is taken at the captures' own rates, with the fee.
--- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL when only access is to be checked.
+-- Closes a dispute. Won: the money is the merchant's again. Lost: the money is taken at the captures' own rates, with the fee.
+-- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check access only.
 --
--- Verdict: that of judge_test_access or claim_key; conflict where the dispute was closed otherwise; trail-full; done, also where
--- the same outcome is told again, which changes nothing. What callers make of disputes in test mode leaves room in the trail;
--- nobody refuses what the acquirer tells. (reference: Disputes)
+-- Verdict: that of judge_test_access or claim_key; conflict when the dispute was closed with the other outcome; trail-full;
+-- done, also for the same outcome again, which changes nothing. Disputes that callers close in test mode leave room in the
+-- trail; what an acquirer reports is always booked. (reference: Disputes)
 CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_dispute_id text, p_outcome text)
 RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,12 +1,13 @@
--- Notes what the acquirer has made of an operation. p_id: that of the trail entry. p_outcome: accepted, rejected, or unanswered
--- for too long. p_reason: the acquirer's text. What the acquirer rejects did not happen, so the books take it back at once, by
--- the lock under which it was booked.
+-- Stores the acquirer's answer to an operation. p_id: that of the trail entry. p_outcome: accepted, rejected, or unanswered for
+-- too long. p_reason: the acquirer's text. What the acquirer rejects has not happened, so it is taken back at once, under the
+-- lock under which it was booked.
 --
--- Verdict: done; repeated where the outcome was known; conflict where it contradicts what was known or cannot be booked any more,
--- and nothing has changed. owed: what is still to be taken back of rejected captures of the transaction, in its currency.
+-- Verdict: done; repeated when the outcome was known; conflict when the outcome contradicts a known one or can no longer be
+-- booked, and nothing has changed. owed: what is still to be taken back of rejected captures of the transaction, in its
+-- currency.
 --
--- An operation that was never handed over has no row and raises: otherwise a forged job for an entry that books an operation
--- again could make the acquirer refund twice. (reference: States of an operation)
+-- An operation that was never handed over has no row, and the function raises: otherwise a forged job for an entry that books an
+-- operation again could make the acquirer refund twice. (reference: States of an operation)
 CREATE OR REPLACE FUNCTION {{close_operation}}(p_merchant_id text, p_id text, p_outcome text, p_reason text)
 RETURNS TABLE (verdict text, status text, owed bigint)
 LANGUAGE plpgsql SECURITY DEFINER
@@ -23,7 +24,7 @@ BEGIN
   SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = p_id;
   SELECT t.* INTO STRICT held FROM {{transactions}} t
     WHERE t.merchant_id = p_merchant_id AND t.id = entry.transaction_id FOR UPDATE;
-  -- Nothing was handed over where there is no row.
+  -- Without a row nothing was handed over.
   SELECT o.status INTO STRICT status FROM {{acquirer_operations}} o
     WHERE o.merchant_id = p_merchant_id AND o.id = p_id FOR UPDATE;
   verdict := CASE

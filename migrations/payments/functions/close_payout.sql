@@ -1,7 +1,7 @@
--- Moves a payout on: settled, or failed, which gives the money back. p_status: settled or failed.
+-- Ends a payout: settled, or failed, which gives the money back. p_status: settled or failed.
 --
--- Verdict: done, also where it is told again, which changes nothing; conflict where the payout ended otherwise; not-found.
--- (reference: States of a payout)
+-- Verdict: done, also for the same status again, which changes nothing; conflict when the payout has the other status;
+-- not-found. (reference: States of a payout)
 CREATE OR REPLACE FUNCTION {{close_payout}}(p_payout_id text, p_status text)
 RETURNS TABLE (verdict text, payout {{payouts}})
 LANGUAGE plpgsql

@@ -1,6 +1,6 @@
--- Posts an entry of the kind, rate and fees of another, and returns the transaction after it. p_held: the transaction, locked.
--- p_amount: below 0 takes p_entry back, above 0 books it again. p_gross: signed alike, in the merchant's currency. p_fee_sign: -1
--- gives the fees back, 1 takes them again, 0 leaves them.
+-- Posts an entry of the kind, rate and fees of another entry, and returns the transaction after it. p_held: the transaction,
+-- locked. p_amount: below 0 takes p_entry back, above 0 books it again. p_gross: with the same sign, in the merchant's currency.
+-- p_fee_sign: -1 gives the fees back, 1 takes them again, 0 leaves them.
 CREATE OR REPLACE FUNCTION {{correct}}(
   p_held {{transactions}}, p_entry {{trail_entries}}, p_amount bigint, p_gross bigint, p_fee_sign int
 )
@@ -35,7 +35,7 @@ BEGIN
   moved.reference := CASE WHEN p_amount < 0 THEN 'rejected ' ELSE 'accepted ' END || p_entry.id;
   moved.description := CASE WHEN p_amount < 0 THEN 'Rejected ' ELSE 'Accepted ' END || p_entry.kind || ' ' || after.id;
   SELECT p.* INTO posted FROM {{post}}(ARRAY[moved]) p;
-  -- The acquirer has it already: there is nothing to hand over, and nothing to wait for.
+  -- The acquirer has carried it out: there is nothing to hand over, and no answer to wait for.
   DELETE FROM {{outbox}} o
     WHERE o.merchant_id = after.merchant_id AND o.id = posted.entry_id AND o.kind = 'acquirer';
   DELETE FROM {{acquirer_operations}} o

@@ -1,8 +1,8 @@
--- Keeps the card of a successful transaction for a merchant. p_transaction_id: NULL when only access is to be checked. card_id:
--- also that of a replayed answer.
+-- Stores the card of a successful transaction for a merchant, under an id of its own. p_transaction_id: NULL to check access
+-- only. card_id: also that of a repeated answer.
 --
--- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code where the merchant may not keep cards;
--- done. Access, right and row are one decision, so no card is kept by a merchant whose right was taken meanwhile.
+-- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code for a merchant without the permission;
+-- done. Access, permission and row are one decision, so a merchant that loses the permission meanwhile keeps no card.
 -- (reference: Kept cards)
 CREATE OR REPLACE FUNCTION {{create_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)

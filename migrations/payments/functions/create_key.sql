@@ -1,8 +1,7 @@
--- Adds a key to the app that calls. p_key_mac: the key of the call. p_new_mac and p_hint: the new key; NULL when only access is
--- to be checked.
+-- Adds a key to the calling app. p_key_mac: the key of the call. p_new_mac and p_hint: the new key; NULL to check access only.
 --
 -- Verdict: unauthorized; forbidden for a caller that is no app; replayed with the key that the same request made before;
--- key-spent where that key was revoked since; done. The service draws the same key for the same request, so a repeated request
+-- key-spent when that key was revoked since; done. The service derives the same key for the same request, so a repeated request
 -- finds its key here. (reference: Keys of an app)
 CREATE OR REPLACE FUNCTION {{create_key}}(p_key_mac bytea, p_new_mac bytea, p_hint text)
 RETURNS TABLE (verdict text, identity_id text, id text, created timestamptz)

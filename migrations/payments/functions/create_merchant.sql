@@ -1,8 +1,8 @@
--- Makes a merchant with its key, tag, balance and first member, so that none exists without the others. p_merchant: its columns
--- as members; NULL when only access is to be checked.
+-- Makes a merchant with its key, tag, balance and first member, all or none. p_merchant: its columns as members; NULL to check
+-- access only.
 --
--- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service chooses the prices, so negative ones
--- are refused here. (reference: Creating a merchant)
+-- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service chooses the prices, so the function
+-- refuses negative ones. (reference: Creating a merchant)
 CREATE OR REPLACE FUNCTION {{create_merchant}}(p_caller {{caller}}, p_merchant jsonb)
 RETURNS TABLE (verdict text, identity_id text, merchant {{merchants}})
 LANGUAGE plpgsql SECURITY DEFINER
@@ -16,7 +16,7 @@ DECLARE
 BEGIN
   SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.person) i;
   verdict := CASE WHEN FOUND THEN 'done' ELSE 'unauthorized' END;
-  -- No values: access check only, for a request whose body is already refused.
+  -- Without values only access is checked, for a request whose body was refused.
   IF verdict <> 'done' OR p_merchant IS NULL THEN RETURN NEXT; RETURN; END IF;
   IF ({{are_prices}}(p_merchant -> 'pricing')) IS NOT TRUE THEN
     RAISE EXCEPTION 'a price is negative, or a share of more than all' USING ERRCODE = 'invalid_parameter_value';

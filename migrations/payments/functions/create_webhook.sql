@@ -1,8 +1,8 @@
--- Adds a webhook to a merchant. p_url: NULL when only access is to be checked. p_secret_sealed: the secret arrives sealed and
--- stays so. p_allow_http: whether a test merchant may have events sent in the clear.
+-- Adds a webhook to a merchant. p_url: NULL to check access only. p_secret_sealed: the sealed secret. p_allow_http: whether
+-- events of a test merchant may be sent without TLS.
 --
--- Verdict: that of judge_access or claim_key; not-https; too-many; done with the row. An id is taken before webhooks are counted:
--- whoever holds the balance row counts alone.
+-- Verdict: that of judge_access or claim_key; not-https; too-many; done with the row. An id is taken before webhooks are
+-- counted: its lock lets one call count at a time.
 CREATE OR REPLACE FUNCTION {{create_webhook}}(
   p_caller {{caller}}, p_merchant_id text, p_url text, p_events text[], p_secret_sealed bytea, p_allow_http boolean
 )

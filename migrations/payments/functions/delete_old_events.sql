@@ -1,7 +1,7 @@
--- Deletes events that are no longer listed, those older than 30 days, and returns how many: at most p_limit. Ids begin with their
--- time. Rows that somebody holds are left for the next time.
+-- Deletes events older than 30 days, which are no longer listed, at most p_limit. Returns how many. Ids begin with their time.
+-- Rows that are locked stay for the next call.
 --
--- The service has no right to delete events: with it, its login could hide from a merchant what had just been done to it.
+-- The service has no right to delete events itself: with it, its login could hide from a merchant what was done to the merchant.
 CREATE OR REPLACE FUNCTION {{delete_old_events}}(p_merchant_ids text[], p_limit int)
 RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER

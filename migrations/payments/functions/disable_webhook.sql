@@ -1,4 +1,4 @@
--- Gives up a target that never answered. Whoever reads the events sees that nothing is sent there.
+-- Gives up a target that never answers. An event tells the merchant that nothing is sent there any more.
 CREATE OR REPLACE FUNCTION {{disable_webhook}}(p_merchant_id text, p_webhook_id text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

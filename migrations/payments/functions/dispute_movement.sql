@@ -1,7 +1,8 @@
--- What closing a dispute posts. p_held: the transaction as it was. p_after: as it is then. p_outcome: won or lost.
+-- The movement that closes a dispute. p_held: the transaction before. p_after: the transaction afterwards. p_outcome: won or
+-- lost.
 --
--- The fee of a lost dispute is that of the merchant as it was recorded. Its day is that of UTC, whatever the session's time zone
--- is.
+-- The fee of a lost dispute is that of the merchant as it was recorded. Its day is that of UTC, whatever the time zone of the
+-- session.
 CREATE OR REPLACE FUNCTION {{dispute_movement}}(
   p_held {{transactions}}, p_after {{transactions}}, p_dispute {{disputes}}, p_outcome text
 )

@@ -1,6 +1,6 @@
--- The entries of a movement, without those that are zero. p_journal_id: that of their journal. own: the merchant's currency. Each
--- side of a movement has a place of its own (seq), whichever others there are. movement.ts of the service is the model.
--- (reference: Postings)
+-- The entries of a movement, without those that are zero. p_journal_id: that of their journal. own: the merchant's currency.
+-- Each side of a movement has a fixed place (seq), whichever other sides there are. ledger/movement.model.ts of the service is
+-- the model. (reference: Postings)
 CREATE OR REPLACE FUNCTION {{entries_of}}(m {{movement}}, p_journal_id text, own text)
 RETURNS {{entries}}[]
 LANGUAGE sql IMMUTABLE
@@ -41,7 +41,7 @@ SELECT CASE m.kind
     ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}},
     ROW(m.merchant_id, p_journal_id, 2, 'bank', m.currency, -m.amount, m.test)::{{entries}}
   ]
-  -- A refund or a lost dispute: a capture with the other sign, but for the fees.
+  -- A refund or a lost dispute: a capture with the other sign, except for the fees.
   ELSE
     ARRAY[ROW(m.merchant_id, p_journal_id, 1, 'scheme_receivable', m.currency, m.amount, m.test)::{{entries}}]
     || CASE WHEN m.gross <> 0 THEN

@@ -1,8 +1,8 @@
--- Raises TL001 unless rows are as they were recorded last. p_table and p_ids: as for record_states. Whoever changes a row holds
--- its lock by then, so that nobody comes between.
+-- Raises TL001 unless rows are as they were last recorded. p_table and p_ids: as for record_states. The caller that changes a
+-- row holds its lock already, so that nobody changes the row in between.
 --
--- Without this check a function would pay to an account that somebody had put in by hand, record the row anew with its own
--- change, and so vouch for it. (reference: Chain of states)
+-- Without this check a function could pay to an account that somebody put in by hand, record the row with its own change, and so
+-- confirm the account. (reference: Chain of states)
 CREATE OR REPLACE FUNCTION {{expect_recorded}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS void
 LANGUAGE plpgsql STABLE
@@ -24,7 +24,7 @@ BEGIN
       ORDER BY e.id DESC LIMIT 1
     ) s ON true
     WHERE (s.money, s.party, s.terms) IS DISTINCT FROM (d.money, d.party, d.terms)
-      -- An operation is recorded with its first answer.
+      -- An operation is recorded only with its first answer.
       AND NOT (p_table = 'acquirer_operations' AND s.money IS NULL AND EXISTS (
         SELECT FROM {{acquirer_operations}} o WHERE o.merchant_id = p_merchant_id AND o.id = d.row_id
           AND o.status = 'open' AND num_nonnulls(o.reason, o.answered) = 0

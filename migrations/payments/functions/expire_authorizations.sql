@@ -1,8 +1,8 @@
--- Voids what is left of authorizations older than p_days by the merchant's clock, of at most p_limit transactions. Returns how many
--- it has looked at, and how many it has voided; p_limit of the former means that there may be more.
+-- Voids what is left of authorizations older than p_days by the merchant's clock, of at most p_limit transactions. Returns how
+-- many it has looked at, and how many it has voided. When it has looked at p_limit, there may be more.
 --
--- What is pending only shrinks, so a transaction that was looked at once is not looked at again: expired_id keeps the place.
--- (reference: Expiry of authorizations)
+-- A pending amount only shrinks, so a transaction is looked at once: expired_id is the place to continue from. (reference:
+-- Expiry of authorizations)
 CREATE OR REPLACE FUNCTION {{expire_authorizations}}(p_merchant_id text, p_days int, p_limit int)
 RETURNS TABLE (looked_at int, voided int)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,6 +1,6 @@
--- Marks the live payouts that wait as exported, and returns them by merchant and id. Of two calls at once each payout is in one:
--- the second waits for the rows, and leaves out those that wait no longer. All payouts are locked before the first balance, as
--- where one of them is closed.
+-- Marks the live payouts that wait as exported, and returns them by merchant and id. Of two concurrent calls each payout is in
+-- one: the second waits for the rows, and leaves out those that are exported by then. All payouts are locked before the first
+-- balance, in the order of close_payout.
 CREATE OR REPLACE FUNCTION {{export_payouts}}()
 RETURNS SETOF {{payouts}}
 LANGUAGE plpgsql

@@ -1,7 +1,7 @@
--- Writes down what the attempt of a charge became, once. p_outcome: approved, declined or unknown. p_error_code: the number of
--- the processing error, NULL for an approval. For an unknown outcome the caller is told 12, and a job finds out.
+-- Stores the outcome of the attempt of a charge, once. p_outcome: approved, declined or unknown. p_error_code: the number of the
+-- processing error, NULL for an approval. For an unknown outcome the caller gets 12, and a job asks the acquirer.
 --
--- Verdict: done with the id of the transaction, or settled where another process was first. (reference: Charging again)
+-- Verdict: done with the id of the transaction; settled when another process was first. (reference: Charging again)
 CREATE OR REPLACE FUNCTION {{finish_charge}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_error_code int, p_acquirer_ref text
 )

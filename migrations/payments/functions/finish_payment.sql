@@ -1,7 +1,8 @@
--- Writes down what the attempt of a payment became, once. p_outcome: approved, declined or unknown; the latter two with a status
--- code and the number of its processing error. A job finds out an unknown one. Tokens are spent by an approval alone.
+-- Stores the outcome of the attempt of a payment, once. p_outcome: approved, declined or unknown; the latter two with a status
+-- code and the number of its processing error. For an unknown outcome a job asks the acquirer. Only an approval spends the
+-- tokens.
 --
--- Verdict: done with the id of the transaction, or settled where another process was first.
+-- Verdict: done with the id of the transaction; settled when another process was first.
 CREATE OR REPLACE FUNCTION {{finish_payment}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_status_code text, p_error_code int, p_acquirer_ref text,
   p_network_ref text

@@ -1,4 +1,4 @@
--- Where the ids of an instant begin. The clock of a test merchant may show a year that no id can hold: the last one then.
+-- The first id of an instant. For a year that ids cannot hold, which the clock of a test merchant may show, the last id.
 CREATE OR REPLACE FUNCTION {{first_id}}(p_at timestamptz)
 RETURNS text
 LANGUAGE sql STABLE

@@ -1,6 +1,6 @@
--- The rate that applies on a day: that of the latest date that is not after it; before the first date the first. On one date an
--- imported rate beats the embedded one. The euro is the base, 1 on every day. No row when the currency has no rate at all.
--- (reference: Exchange rates)
+-- The rate that applies on a day: that of the latest date up to the day, or the first rate for a day before all dates. For one
+-- date, an imported rate has precedence over the embedded one. The euro is the base, 1 on every day. No row when the currency
+-- has no rate. (reference: Exchange rates)
 CREATE OR REPLACE FUNCTION {{fx_rate}}(p_currency text, p_date date)
 RETURNS TABLE (rate numeric, date date)
 LANGUAGE sql STABLE

@@ -1,4 +1,4 @@
--- Who calls: the app of a key, or the user of a verified email address. No row for a caller that is unknown.
+-- The caller: the app of a key, or the user of a verified email address. No row for an unknown caller.
 CREATE OR REPLACE FUNCTION {{identify}}(p_key_mac bytea, p_person text)
 RETURNS TABLE (identity_id text)
 LANGUAGE sql STABLE

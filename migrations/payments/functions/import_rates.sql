@@ -1,8 +1,7 @@
--- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, …]. A rate of a date and currency that is there
--- already is replaced.
+-- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, …]. A rate replaces an existing one of the same
+-- date and currency.
 --
--- Replaced rates go to the audit log first: `ledger verify` must tell at which rate a capture of that day should have been
--- exchanged.
+-- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void
 LANGUAGE plpgsql

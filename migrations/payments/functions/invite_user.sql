@@ -1,9 +1,9 @@
--- Invites the user of an email address to a merchant. p_email: NULL when only access is to be checked. p_token_hash: the digest
--- of the token in the mail. p_kind and p_payload: the job that sends the mail, which is part of this call.
+-- Invites the user of an email address to a merchant. p_email: NULL to check access only. p_token_hash: the digest of the token
+-- in the mail. p_kind and p_payload: the job that sends the mail, which is written in this call.
 --
--- Verdict: that of judge_access or claim_key; done. A user who is a member already gets no mail. One who is invited already gets
--- another mail at most every ten minutes. The event names the membership, not the shared record of the user: its id and date
--- would tell that another merchant has invited the address. (reference: Invitations)
+-- Verdict: that of judge_access or claim_key; done. A user who is a member gets no mail. An invited user gets another mail every
+-- ten minutes at most. The event contains the membership, not the shared record of the user: its id and date would reveal that
+-- another merchant has invited the address. (reference: Invitations)
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )

@@ -1,5 +1,5 @@
--- Judges whether the caller may act on a merchant as an acquirer does: a member may, of a test merchant. Without a caller the act
--- is an operator's or the acquirer's own. p_merchant_id: NULL when there is no such object.
+-- Judges whether the caller may act on a merchant as an acquirer does: a member may, for a test merchant. Without a caller, an
+-- operator or the acquirer itself acts. p_merchant_id: NULL when there is no such object.
 --
 -- Verdict: that of judge_access.
 CREATE OR REPLACE FUNCTION {{judge_test_access}}(

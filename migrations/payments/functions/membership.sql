@@ -1,4 +1,4 @@
--- One row where an app or a user is a member of a merchant. Whoever has not accepted an invitation is none.
+-- One row if an app or a user is a member of a merchant. A user who has not accepted the invitation is no member.
 CREATE OR REPLACE FUNCTION {{membership}}(p_merchant_id text, p_identity_id text)
 RETURNS TABLE (merchant_id text)
 LANGUAGE sql STABLE

@@ -1,5 +1,4 @@
--- What the clock of a merchant says. Test merchants may let time pass: everything that falls due for a merchant is judged by this
--- clock.
+-- The time of a merchant's clock. A test merchant may advance its clock: whatever falls due for a merchant is judged by it.
 CREATE OR REPLACE FUNCTION {{merchant_now}}(p_merchant_id text)
 RETURNS timestamptz
 LANGUAGE sql

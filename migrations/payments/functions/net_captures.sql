@@ -1,6 +1,5 @@
--- What is left of each capture of a transaction, in order, without what the acquirer has rejected of it. p_less units of capture
--- p_id are about to be rejected; NULL and 0 for none. A part keeps its share of what the capture brought.
--- (reference: Worth of a correction)
+-- What is left of each capture of a transaction, in order, after rejections by the acquirer. p_less units of capture p_id are
+-- about to be rejected; NULL and 0 for none. A part keeps its share of the capture's worth. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{net_captures}}(p_merchant_id text, p_transaction_id text, p_id text, p_less bigint)
 RETURNS TABLE (amounts bigint[], grosses bigint[])
 LANGUAGE sql STABLE

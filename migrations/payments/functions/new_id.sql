@@ -1,4 +1,4 @@
--- Draws an id outside of the merchant's lock, with its time. The counter keeps ids of one millisecond apart.
+-- Makes an id without the merchant's lock, with its time. The counter makes ids of one millisecond differ.
 CREATE OR REPLACE FUNCTION {{new_id}}(p_tag text, OUT id text, OUT created timestamptz)
 LANGUAGE plpgsql
 AS $$

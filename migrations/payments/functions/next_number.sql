@@ -1,6 +1,6 @@
--- The next number for an id of a merchant: that of the clock, or the one after the merchant's last id where the clock stands
--- still or goes back. The caller holds the merchant's balance row. So ids below a merchant become visible in rising order, and a
--- reader that pages forward misses no late commit.
+-- The number of a merchant's next id: that of the clock, or one after the merchant's last id when the clock stands still or goes
+-- back. The caller holds the merchant's balance row. So ids below a merchant become visible in rising order, and a reader that
+-- pages forward misses no late commit.
 CREATE OR REPLACE FUNCTION {{next_number}}(p_last_id text)
 RETURNS bigint
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- Captures that are in the balance and not due: younger than p_since, or open at the acquirer. Those of them that were taken back
--- do not count, whenever that was. A capture of the very millisecond of p_since is due. Ids carry their time, so the primary key
--- finds the young lines. (reference: Available amount)
+-- Captures that are in the balance but not due: younger than p_since, or without an answer of the acquirer. Captures that were
+-- taken back do not count. A capture of exactly p_since is due. Ids contain their time, so the primary key finds the young
+-- lines. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{not_yet_due}}(p_merchant_id text, p_since timestamptz)
 RETURNS bigint
 LANGUAGE sql STABLE

@@ -1,5 +1,5 @@
--- Records a changed merchant and tells the change as an event. The event carries the merchant as it is from then on, with its
--- balance: later changes must not show in it.
+-- Records a changed merchant and adds the event. The event contains the merchant as it is now, with its balance: later changes
+-- must not show in it.
 CREATE OR REPLACE FUNCTION {{note_merchant_update}}(p_merchant {{merchants}})
 RETURNS void
 LANGUAGE sql

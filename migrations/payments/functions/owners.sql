@@ -1,4 +1,4 @@
--- The merchants under which an id may lie: that of its tag, or the one that a seeded id is listed under. At most one of them has
+-- The merchants that an id may belong to: that of its tag, or the one that a seeded id is listed under. At most one of them has
 -- the row.
 CREATE OR REPLACE FUNCTION {{owners}}(p_id text)
 RETURNS TABLE (merchant_id text)

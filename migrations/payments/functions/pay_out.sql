@@ -1,10 +1,10 @@
--- Pays out all that is available, at most once a UTC day of the merchant's clock: the same day's payout is answered again.
--- p_caller: NULL for an operator or the schedule. p_minimum: in major units; NULL when only access is to be checked.
--- p_delay_days: for how long a capture stays in the balance. Test payouts are settled at once.
+-- Pays out all that is available, at most once a UTC day of the merchant's clock: a later call of the day returns the same
+-- payout. p_caller: NULL for an operator or the schedule. p_minimum: in major units; NULL to check access only. p_delay_days:
+-- for how long a capture stays in the balance. Test payouts are settled at once.
 --
 -- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes what an
--- open dispute may take back, so disputes are compared with what was recorded: one that somebody has closed by hand would free
--- what it keeps back. (reference: Making payouts)
+-- open dispute may take back, so disputes are compared with what was recorded: a dispute that somebody closed by hand would
+-- release its reserve. (reference: Making payouts)
 CREATE OR REPLACE FUNCTION {{pay_out}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
 RETURNS TABLE (verdict text, identity_id text, reason text, payout {{payouts}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,11 +1,11 @@
--- Writes the ledger: entries, balances, ids, the chain of hashes, events and the work that remains, whether one movement is
--- posted or a hundred. No other function does. Returns a row for each movement; nth is its place in p_movements.
+-- Writes the ledger: entries, balances, ids, the chain of hashes, events and jobs, for one movement or a hundred. No other
+-- function does. Returns a row for each movement; nth is its place in p_movements.
 --
--- Rows are computed in variables and inserted a table at a time: one statement that computes everything takes a millisecond to
+-- Rows are computed in variables and inserted table by table: one statement that computes everything takes a millisecond to
 -- start, even for a single movement. Balances are locked in the order of merchants, so that two calls never wait for each other.
 --
--- record_send writes texts in the encoding of the client, so the function sets it: with another encoding than UTF-8 a caller
--- would make links that do not follow. (reference: Chain of the ledger)
+-- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
+-- would make links that do not match. (reference: Chain of the ledger)
 CREATE OR REPLACE FUNCTION {{post}}(p_movements {{movement}}[])
 RETURNS TABLE (nth bigint, journal_id text, entry_id text, line_id text, created timestamptz, balance_after bigint)
 LANGUAGE plpgsql
@@ -50,7 +50,7 @@ BEGIN
     journal_id := CASE WHEN journal_kind IS NOT NULL THEN {{id_at}}(number, tag) END;
     entry_id := CASE WHEN m.transaction_id IS NOT NULL THEN {{id_at}}(number + 1, tag) END;
     line_id := CASE WHEN line_kind IS NOT NULL THEN {{id_at}}(number + 2, tag) END;
-    -- What the entries of the account "merchant" come to.
+    -- The sum of the entries of the account "merchant".
     effect := CASE m.kind
       WHEN 'capture' THEN m.gross - m.fee_flat - m.fee_rate
       WHEN 'refund' THEN -m.gross - m.fee_flat - m.fee_rate
@@ -65,14 +65,14 @@ BEGIN
       entries := entries || legs;
       journal := ROW(m.merchant_id, journal_id, created, journal_kind, coalesce(entry_id, m.cause_id, journal_id),
         m.test, NULL, 1);
-      -- The bytes of the entries follow those of their journal. A side that is missing adds none.
+      -- The bytes of the entries follow those of their journal. A missing side adds no bytes.
       held.chain_head := sha256('\x01' || held.chain_head || record_send(journal)
         || coalesce(record_send(legs[1]), '') || coalesce(record_send(legs[2]), '') || coalesce(record_send(legs[3]), '')
         || coalesce(record_send(legs[4]), '') || coalesce(record_send(legs[5]), '') || coalesce(record_send(legs[6]), ''));
       journal.hash := held.chain_head;
       journals := journals || journal;
     END IF;
-    -- Live captures, refunds and voids are handed over to the acquirer. One that takes another back is not: the acquirer knows.
+    -- Live captures, refunds and voids are handed over to the acquirer, except corrections of rejected ones.
     IF entry_id IS NOT NULL THEN
       trail_entry := ROW(m.merchant_id, entry_id, created, m.transaction_id, m.seq, m.kind, m.amount, m.gross,
         m.fee_flat, m.fee_rate, effect, m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);
@@ -98,7 +98,7 @@ BEGIN
     held.chain_length := held.chain_length + num_nonnulls(journal_id, entry_id, line_id);
     number := number + 4;
     balance_after := held.balance;
-    -- Adjustments and settlements of the scheme are told to nobody.
+    -- Adjustments and settlements of the scheme have no event.
     IF m.kind NOT IN ('adjustment', 'schemeSettled') THEN
       events := events || ROW(m.merchant_id, held.last_id, created,
         CASE CASE WHEN m.amount < 0 THEN 'rejected' ELSE m.kind END

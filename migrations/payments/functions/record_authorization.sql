@@ -1,6 +1,6 @@
--- Writes the transaction that an attempt became, under the merchant's lock: its row, its id, its event and, where the card's
--- scenario says so, the report of fraud. p_transaction: the request of the attempt. p_error_code: NULL for a successful one.
--- Returns the id.
+-- Writes the transaction of an attempt, under the merchant's lock: its row, its id, its event and, if the scenario of the card
+-- says so, a fraud alert. p_transaction: the request of the attempt. p_error_code: NULL for a successful transaction. Returns
+-- the id.
 CREATE OR REPLACE FUNCTION {{record_authorization}}(
   p_merchant_id text, p_transaction jsonb, p_error_code int, p_acquirer_ref text
 )

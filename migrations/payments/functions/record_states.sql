@@ -1,9 +1,9 @@
--- Appends what rows are at this moment to the merchant's chain of states. p_table and p_ids: the rows. Whoever inserts or changes
--- such a row calls this function afterwards, in the same transaction. A trigger would also vouch for what somebody changes by
--- hand.
+-- Appends the present state of rows to the merchant's chain of states. p_table and p_ids: the rows. A function that inserts or
+-- changes such a row calls this one afterwards, in the same database transaction. A trigger would also record, and so confirm,
+-- what somebody changes by hand.
 --
--- record_send writes texts in the encoding of the client, so the function sets it: with another encoding than UTF-8 a caller
--- would make links that do not follow. (reference: Chain of states)
+-- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
+-- would make links that do not match. (reference: Chain of states)
 CREATE OR REPLACE FUNCTION {{record_states}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS void
 LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- The row of a merchant, compared with what was recorded. Both are of one moment: what is returned is what was compared.
+-- The row of a merchant, compared with what was recorded. Both are of one moment: the returned row is the compared one.
 CREATE OR REPLACE FUNCTION {{recorded_merchant}}(p_merchant_id text)
 RETURNS {{merchants}}
 LANGUAGE plpgsql STABLE

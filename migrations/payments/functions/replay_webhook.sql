@@ -1,5 +1,5 @@
--- Sends to one target again what has happened after the event p_after, and from then on what happens. Returns how many events;
--- NULL when there is no such webhook. What still waits in the outbox is on its way already.
+-- Sends the events after p_after to one target again, and from then on new ones. Returns how many events; NULL when there is no
+-- such webhook. Leaves out events that wait in the outbox: they will be sent anyway.
 CREATE OR REPLACE FUNCTION {{replay_webhook}}(p_merchant_id text, p_webhook_id text, p_after text)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER

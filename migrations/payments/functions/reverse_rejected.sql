@@ -1,6 +1,5 @@
--- Takes rejected captures of a transaction back, as far as nothing else has taken them: never below what was refunded and
--- disputed. The rest stays owed for the next call, and is returned. The caller has locked the transaction.
--- (reference: What is taken back)
+-- Takes back rejected captures of a transaction, but never so much that less is left than was refunded and disputed. Returns the
+-- rest, which stays owed until the next call. The caller has locked the transaction. (reference: What is taken back)
 CREATE OR REPLACE FUNCTION {{reverse_rejected}}(p_merchant_id text, p_transaction_id text)
 RETURNS bigint
 LANGUAGE plpgsql

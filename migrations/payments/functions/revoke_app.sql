@@ -1,8 +1,8 @@
--- Takes an app from a merchant, and tells it as an event. It takes effect for the very next call of the app.
+-- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused.
 --
--- Verdict: that of judge_access; not-found; last-app where an app would remove the only one: nobody would reach the merchant and
--- its money through the API. A user who looks after the merchant may remove it. All apps of the merchant are locked, so that of
--- two that remove themselves, or each other, at once the second sees that one alone is left. (reference: Apps of a merchant)
+-- Verdict: that of judge_access; not-found; last-app when an app would remove the last app: nobody could then reach the merchant
+-- and its money through the API. A user who is a member may remove it. All apps of the merchant are locked: of two that remove
+-- themselves, or each other, at once, the second sees that it is the last. (reference: Apps of a merchant)
 CREATE OR REPLACE FUNCTION {{revoke_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,7 +1,7 @@
--- Takes a user from a merchant, and tells it as an event. Invitations that wait for the user go with the membership. p_user_id:
--- as members see the user. Members may also be named by their own id: they know no other of themselves.
+-- Ends a user's membership of a merchant, and adds the event. Deletes the user's open invitations too. p_user_id: the id that
+-- members see. Members may also use the id of their own user record: they know no other id of themselves.
 --
--- Verdict: that of judge_access, or not-found; done. (reference: Users of a merchant)
+-- Verdict: that of judge_access; not-found; done. (reference: Users of a merchant)
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,5 +1,5 @@
--- Gives a webhook another secret. For a day both secrets sign, so that a client changes over without a gap. p_secret_sealed:
--- NULL when only access is to be checked.
+-- Gives a webhook another secret. For a day both secrets sign, so that a client can change over without a gap. p_secret_sealed:
+-- NULL to check access only.
 --
 -- Verdict: that of judge_access or claim_key; not-found; done with the row.
 CREATE OR REPLACE FUNCTION {{rotate_webhook_secret}}(

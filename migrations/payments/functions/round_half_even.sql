@@ -1,5 +1,5 @@
--- The nearest integer to n/d, of two equally near the even one. n >= 0, d > 0. One expression, so that the planner writes it into
--- its caller. (reference: Rounding)
+-- The integer nearest to n/d; of two equally near integers, the even one. n >= 0, d > 0. One expression, so that the planner
+-- inlines it into its caller. (reference: Rounding)
 CREATE OR REPLACE FUNCTION {{round_half_even}}(n numeric, d numeric)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,9 +1,9 @@
 -- The digests of rows of a table below a merchant, or of the merchant's own row: of the columns that move money, of those that
--- name who gets or pays it, and of its terms. Digests are stored, so the columns and their order must not change: another list is
+-- say who gets or pays it, and of its terms. Digests are stored, so the columns and their order must not change: another list is
 -- another version of the hash.
 --
--- Open operations follow from the trail and are not recorded; an answer decides whether a capture is paid out. A transaction is
--- digested with its card. record_send writes texts in the encoding of the client, so the function sets it.
+-- Open operations follow from the trail and are not recorded; an answer decides whether a capture is paid out. The digest of a
+-- transaction includes its card. record_send writes texts in the encoding of the client, so the function sets it.
 CREATE OR REPLACE FUNCTION {{row_digests}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS TABLE (row_id text, money bytea, party bytea, terms bytea)
 LANGUAGE plpgsql STABLE

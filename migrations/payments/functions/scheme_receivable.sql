@@ -1,4 +1,4 @@
--- What the scheme owes for a merchant's captures in a currency, less refunds and what was settled. Sums go on from the last
+-- What the scheme owes for a merchant's captures in a currency, less refunds and settlements. Sums continue from the last
 -- snapshot.
 CREATE OR REPLACE FUNCTION {{scheme_receivable}}(p_merchant_id text, p_currency text)
 RETURNS numeric

@@ -1,4 +1,4 @@
--- How far settlements and reversals have gone: what an acquirer takes back was settled before, or is a refund.
+-- The most that an acquirer can take back: what it has settled, and refunds.
 CREATE OR REPLACE FUNCTION {{scheme_returnable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
 LANGUAGE sql STABLE

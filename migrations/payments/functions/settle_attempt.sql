@@ -1,4 +1,4 @@
--- Notes that an unknown outcome was found out. p_status: declined or reversed. False when the outcome was known already.
+-- Stores the outcome of an attempt that was unknown. p_status: declined or reversed. False when the outcome was known already.
 CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_status text)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,5 +1,5 @@
--- Stores the sums of a merchant's accounts up to the end of a UTC day that is over, and returns how many. Each account goes on
--- from its snapshot before; one without entries since has none, and the one before stands.
+-- Stores the sums of a merchant's accounts up to the end of a past UTC day, and returns how many. The sum of an account
+-- continues from its last snapshot; an account without entries since then keeps that one.
 CREATE OR REPLACE FUNCTION {{snapshot_accounts}}(p_merchant_id text, p_date date)
 RETURNS bigint
 LANGUAGE sql SECURITY DEFINER

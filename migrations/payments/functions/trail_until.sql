@@ -1,5 +1,5 @@
 -- The trail of a transaction when it had p_length entries. A table function, so that the query that calls it is planned with it.
--- Amounts leave as JSON numbers: they are below 2^53.
+-- Amounts are JSON numbers: they are below 2^53.
 CREATE OR REPLACE FUNCTION {{trail_until}}(p_merchant_id text, p_transaction_id text, p_length int)
 RETURNS TABLE (trail json)
 LANGUAGE sql STABLE

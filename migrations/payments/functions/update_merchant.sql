@@ -1,9 +1,9 @@
--- Changes a merchant for a member. p_changes: name, email and descriptor, as far as they are given; NULL when only access and
--- p_fixed are to be checked. p_fixed: members that never change, as the client wrote them.
+-- Changes a merchant for a member. p_changes: name, email and descriptor, as far as they are given; NULL to check only access
+-- and p_fixed. p_fixed: members that never change, as the client wrote them.
 --
--- Verdict: that of judge_access. differing: the members of p_fixed that are not as the merchant has them; nothing is changed
--- then. Access, these members and the change are judged against the row as it is then. It is locked before it is compared with
--- what was recorded. (reference: Changing a merchant)
+-- Verdict: that of judge_access. differing: the members of p_fixed that differ from the merchant's; then nothing is changed.
+-- Access, these members and the change are judged against the same row. It is locked before it is compared with what was
+-- recorded. (reference: Changing a merchant)
 CREATE OR REPLACE FUNCTION {{update_merchant}}(p_caller {{caller}}, p_merchant_id text, p_changes jsonb, p_fixed jsonb)
 RETURNS TABLE (verdict text, identity_id text, differing text[])
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,4 +1,4 @@
--- A user as the members of a merchant see them: nothing of the user's record that they did not tell, until the user accepts.
+-- A user as the members of a merchant see them. Until the user accepts, it has only what the members themselves wrote.
 CREATE OR REPLACE FUNCTION {{user_member}}(p_member {{merchant_users}})
 RETURNS jsonb
 LANGUAGE sql STABLE

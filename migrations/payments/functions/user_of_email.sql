@@ -1,5 +1,5 @@
--- The user of an email address, in whatever case it is written; made where there is none. An id is drawn in either case: the
--- counter within ids is common to all, and must not tell whether a user was made.
+-- The user of an email address, in any case of letters; made if there is none. Takes an id either way: all ids share one
+-- counter, which must not reveal whether a user was made.
 CREATE OR REPLACE FUNCTION {{user_of_email}}(p_email text)
 RETURNS {{users}}
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,4 +1,4 @@
--- The movement that voids all that is pending of a transaction.
+-- The movement that voids the whole pending amount of a transaction.
 CREATE OR REPLACE FUNCTION {{void_movement}}(t {{transactions}})
 RETURNS {{movement}}
 LANGUAGE sql STABLE
