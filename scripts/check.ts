@@ -80,8 +80,8 @@ interface StepResult {
 }
 
 /**
- * Runs a program to its end; one whose output is collected gives way to those that speak at once: tests have time limits. Never
- * throws: a program that cannot be started has failed, with the reason as output.
+ * Runs a program to its end. A program whose output is collected gets a lower priority, because the tests beside it have time
+ * limits. Never throws: a program that cannot be started has failed, with the reason as output.
  */
 export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' = 'collect'): Promise<StepResult> {
   const { name, command, args } = step
@@ -121,7 +121,7 @@ export function countTests(report: string, runPassed: boolean): { readonly passe
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { 'with-tests': { type: 'boolean', default: false } } })
-  // The tests wait for locks, retries and processes: meanwhile the rest is looked at.
+  // The tests often wait for locks, retries and processes, so the other checks run beside them.
   const [tests, results] = await Promise.all([values['with-tests'] ? runTests() : undefined, runAll(staticSteps())])
   const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
   for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)

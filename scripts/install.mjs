@@ -27,7 +27,7 @@ if (problem) {
 }
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
-  // An install that is broken off leaves modules that fit no lock file.
+  // An interrupted install leaves modules that fit no lock file.
   rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
     cwd: root,

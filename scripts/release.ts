@@ -46,7 +46,7 @@ export function planRelease({ root, version: given, now }: ReleaseOptions): Rele
 
 /**
  * Commits a release and tags it.
- * @param regenerate writes anew what is generated and carries the version
+ * @param regenerate writes the generated files that contain the version
  */
 export function release(plan: ReleasePlan, regenerate: () => void): void {
   const { root, version, tag } = plan

@@ -1,7 +1,7 @@
 // Which Node.js runs the repository's programs. Plain JavaScript for any Node.js from 20 on, as the install is.
 
 /**
- * What keeps a machine from running the repository's programs, as one line for people; undefined where nothing does. The lock
+ * Why a machine cannot run the repository's programs, as one printed line; undefined when it can. The lock
  * file holds the runtime of the platforms for which the registry has it. On the others the machine's own Node.js must do.
  *
  * @param {object} machine

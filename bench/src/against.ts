@@ -20,7 +20,7 @@ import { inventoryScenario } from './services/inventory.ts'
 import { paymentsScenario } from './services/payments.ts'
 import { medianInterval, pairedRatios } from './statistics.ts'
 
-/** The control is a second deployment of the other checkout: its ratio shows what the machine alone makes of equal code. */
+/** The control is a second deployment of the other checkout: its ratio shows how much equal code differs on this machine. */
 const SIDES = ['before', 'control', 'now'] as const
 type Side = (typeof SIDES)[number]
 

@@ -138,7 +138,7 @@ async function lookAround(stage: Stage, prometheus: Prometheus, lastSeconds: num
   problems.push(...firing.map(([alert]) => `fires without a fault: ${alert}`))
 }
 
-/** A rule that nobody has thought of a fault for. */
+/** Alerts for which no fault is known. */
 function findUntriedAlerts(): readonly string[] {
   const rules = readFileSync(join(CONFIG_FOLDER, 'rules.yml'), 'utf8')
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, alert = '']) => alert)

@@ -19,7 +19,7 @@ export interface SideResult extends LoadResult {
   readonly processorUs: number | undefined
 }
 
-/** An endpoint of a service beside that of the reference. */
+/** An endpoint of a service, compared with the same endpoint of the reference. */
 export interface Comparison {
   readonly name: string
   readonly goal: number

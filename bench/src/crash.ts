@@ -17,7 +17,7 @@ import type { Server } from './processes/server.ts'
 const PEOPLE_AT_ONCE = 6
 const LIFE_MS = 2_500
 const PATIENCE_MS = 5_000
-/** The queue misses a killed worker after a while, and then lets somebody else send what it held. */
+/** The queue notices a killed worker after a while, and gives its jobs to another worker. */
 const LAST_MAIL_MS = 180_000
 const MAILS_MAX = 100_000
 
@@ -27,7 +27,7 @@ const folder = makeBenchFolder()
 
 /** What the people know. `used` counts the verifications of one person that were answered by a session. */
 interface Load {
-  /** The one that runs, or will. */
+  /** The running server, or the one that is about to run. */
   server: Promise<Server>
   readonly mails: MailStore
   isOver: boolean
@@ -100,7 +100,7 @@ async function signUpForever(load: Load): Promise<void> {
   }
 }
 
-/** @returns the status, undefined where the server went away */
+/** @returns the status; undefined when the server ended before its answer */
 async function ask(load: Load, path: string, body: object): Promise<number | undefined> {
   const { url } = await load.server
   try {
@@ -117,7 +117,7 @@ async function ask(load: Load, path: string, body: object): Promise<number | und
   }
 }
 
-/** Whoever waits too long signs up anew: whether the mail came after all is looked at in the end. */
+/** A user who waits too long signs up again. Whether the first mail came is checked at the end. */
 async function findMail(load: Load, email: string) {
   const endMs = performance.now() + PATIENCE_MS
   while (!load.isOver && performance.now() < endMs) {
@@ -158,7 +158,7 @@ async function findProblems(databaseUrl: string, load: Load): Promise<readonly s
   }
 }
 
-/** Waits for the last mails. @returns who has none, and how many have come more than once */
+/** Waits for the last mails. @returns users without a mail, and how many mails came more than once */
 async function countMails(load: Load, users: readonly string[]): Promise<readonly [readonly string[], number]> {
   const endMs = performance.now() + LAST_MAIL_MS
   for (;;) {

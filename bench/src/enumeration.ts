@@ -9,16 +9,16 @@ import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { median } from './statistics.ts'
 
-// Whether answers or their times tell who has an account: `node bench/src/enumeration.ts [pairs]`, 500 by default. Each
-// request is sent for a known and an unknown address in turn; status, headers and shape must be the same, and the median of
-// the differences in time below 5 ms. Exit status 1 when they are not. On a busy machine the times mean little.
+// Checks that neither answers nor their times reveal who has an account: `node bench/src/enumeration.ts [pairs]`, 500 by default.
+// Each request is sent for a known and an unknown address in turn. Status, headers and shape must be the same, and the median
+// of the differences in time below 5 ms; otherwise the exit status is 1. On a busy machine the times mean little.
 
 const GOAL_MS = 5
-/** Lets what an answer leaves to be done end before the next request, so that no request pays for another's. */
+/** Lets the work after an answer end before the next request, so that no request pays for another one. */
 const PAUSE_MS = 25
 const WARM_UP = 10
 
-/** A request about somebody. `known` is how the addresses of those begin who have an account. */
+/** A request about one user. `known` is how the addresses of users with an account begin. */
 interface Probe {
   readonly name: string
   readonly known: 'confirmed' | 'pending'
@@ -78,7 +78,7 @@ try {
   say(`${pairs} pairs of requests each; medians in milliseconds`)
   const verdicts: boolean[] = []
   for (const probe of probes) {
-    // Each probe has people of its own: none has been sent anything yet.
+    // Each probe has its own users, so no mail was sent to any of them before.
     await execute(databaseUrl, seed(probe.known, pairs + WARM_UP))
     verdicts.push(await tryProbe(server.url, probe))
     await execute(databaseUrl, 'TRUNCATE auth.users CASCADE')
@@ -138,7 +138,7 @@ function blank(text: string): string {
     .replaceAll(/[a-z]+\d+@example\.com/g, 'EMAIL')
 }
 
-/** Users with an identity, and those who are pending with a confirmation too. Their password is nobody's. */
+/** Users with an identity; pending users also have a confirmation. Nobody knows their password. */
 function seed(kind: Probe['known'], count: number): string {
   const confirmedAt = kind === 'confirmed' ? 'now()' : 'NULL'
   return `WITH people AS (

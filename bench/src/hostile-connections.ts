@@ -15,7 +15,7 @@ import { authTarget, inventoryTarget, paymentsTarget } from './hostile-connectio
 import type { Server } from './processes/server.ts'
 import { percentileOf } from './statistics.ts'
 
-// Whether clients that mean harm take anything from those that do not: 500 connections that never read, read or write slowly,
+// Checks that hostile clients take nothing from honest clients: 500 connections that never read, read or write slowly,
 // send ahead, stay half open or ask for large answers, for two minutes beside 100 honest requests a second. Honest requests
 // must have a p99 below 250 ms and no failure, and the memory of the service must stay less than 50 MiB above what it was
 // after a minute of the honest load alone. Exit status 1 when something of that is not so.

@@ -78,7 +78,7 @@ async function roundTrip(file: string, [source, ...targets]: readonly [Place, Pl
   return sent
 }
 
-/** Imports, is killed in the middle, and goes on with `skip`, again and again. */
+/** Imports, is killed in the middle, and continues with `skip`, several times. */
 async function breakOff(file: string, { databaseUrl, deployment }: Place, sent: string): Promise<void> {
   for (let kill = 1; kill <= kills; kill += 1) {
     const server = await start(deployment)

@@ -154,7 +154,7 @@ async function askOne(load: Load, count: number): Promise<void> {
   if (status !== 200) load.refused.push(`GET /user with ${session.kid}: ${status} ${body}`)
 }
 
-/** Another process each time: the one that signs is seldom the one that verifies. */
+/** Asks the processes in turn, so that a token is verified by another process than the one that signed it. */
 function serverOf({ servers }: Load, count: number): Server {
   const server = servers[Math.floor(count / PEOPLE + count) % servers.length]
   if (!server) throw new Error('no server')

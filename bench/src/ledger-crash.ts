@@ -28,7 +28,7 @@ const folder = makeBenchFolder()
 
 /** What the clients know. */
 interface Load {
-  /** The one that runs, or will. */
+  /** The running server, or the one that is about to run. */
   server: Promise<Server>
   readonly headers: Readonly<Record<string, string>>
   readonly transactions: readonly string[]
@@ -125,7 +125,7 @@ async function sendUntilAnswered(load: Load, path: string, reference: string): P
   }
 }
 
-/** @returns the status, undefined where the server went away */
+/** @returns the status; undefined when the server ended before its answer */
 async function ask(url: string, headers: Load['headers'], reference: string): Promise<number | undefined> {
   try {
     const response = await fetch(url, {

@@ -96,7 +96,7 @@ function startMailServer(arrivals: Arrivals, port: number): Promise<Listener> {
   return startSmtpListener({ add }, port)
 }
 
-/** A server that is there and answers nobody. */
+/** A server that accepts connections and never answers. */
 async function startSilence(port: number): Promise<Pick<Listener, 'close'>> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {

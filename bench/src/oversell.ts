@@ -61,7 +61,7 @@ async function raceForSku(replicas: readonly Server[], round: number): Promise<r
   return judge(`sku ${body.sku}`, await race(replicas, CLIENTS_OF_A_SKU, () => ['/products', body]))
 }
 
-/** Half of the buyers reserve, half take it away at once. */
+/** Half of the buyers reserve the unit, the other half ship it at once. */
 async function raceForLastUnit([first, ...others]: readonly Server[], round: number): Promise<readonly string[]> {
   if (!first) throw new Error('there is no replica')
   const { data } = Created.parse(await post(`${first.url}/products`, { sku: `LAST-${round}`, attributes: '{}' }))

@@ -9,18 +9,18 @@ import type { Endpoint } from './scenario.ts'
 import { PASSWORD, signUp } from './services/auth.ts'
 import { type Distribution, distributionOf, median, pairedRatios } from './statistics.ts'
 
-/** Work on passwords beside the reference, and against what the machine can hash at all. */
+/** The rate of password requests, compared with the reference and with the hash rate of the machine. */
 export interface PasswordResult extends Comparison {
-  /** Hashes a second of the library alone, on all cores. */
+  /** Hashes a second of the bare library, on all cores. */
   readonly hashesPerSecond: number
-  /** Of the rate of hashes alone, which leaves nothing for requests, the database and the load. */
+  /** The share of the bare hash rate, which leaves nothing for requests, the database and the load. */
   readonly ofHashes: { readonly goal: number; readonly ours: Distribution; readonly reference: Distribution }
 }
 
 /** What password work does to everybody else. */
 export interface NeighbourResult {
   readonly name: string
-  /** Largest p99 meanwhile, as a multiple of that alone. */
+  /** The largest p99 during the load, as a multiple of the p99 without it. */
   readonly goal: number
   readonly alone: SideResult
   readonly meanwhile: SideResult
@@ -28,7 +28,7 @@ export interface NeighbourResult {
   readonly ratio: Distribution
 }
 
-/** How long a health check waits meanwhile: who balances takes a slow one for a dead service. */
+/** How long a health check may wait during the load: a load balancer takes a slow service for a dead one. */
 export interface HealthResult {
   readonly name: string
   /** Largest p99, in milliseconds. */
@@ -43,7 +43,7 @@ export interface PasswordOptions {
   readonly generate: LoadGenerator
   readonly rounds: Rounds
   readonly coreCount: number
-  /** Cores of the hashes of the library alone. */
+  /** Cores for the bare hashes. */
   readonly cores: string | undefined
 }
 
@@ -55,7 +55,10 @@ const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
  * Samples, of one load by itself: a server that has done only some hundred log-ins still runs what Node.js has not compiled.
  */
 const WARM_UP_SAMPLES = 8
-/** How often the two are sampled in a round, hashes alone before and after each: a machine's rate of hashes wanders. */
+/**
+ * How often both are sampled in a round. The bare hashes are measured before and after each sample, because the hash rate of a
+ * machine drifts.
+ */
 const PAIRS = 3
 
 /**
@@ -149,7 +152,7 @@ async function createLoads(url: string) {
 
 interface SideSamples {
   readonly results: SideResult[]
-  /** Hashes a second of the library alone, right before and after each. */
+  /** Hashes a second of the bare library, right before and after each sample. */
   readonly hashes: number[]
 }
 

@@ -8,7 +8,7 @@ const GOALS = { healthMs: 500, idleMib: 150, loadedMib: 300 }
 
 const COLUMNS = [36, 11, 8, 8, 7, 13, 8, 8, 20]
 
-/** The lines that tell a person what was measured of a service, goals met or not. */
+/** The printed lines about a service, with the goals that it met or missed. */
 export function reportLines(result: ServiceResult): readonly string[] {
   const { service, comparisons, passwords, startUp, loadedMib } = result
   return [
@@ -70,7 +70,7 @@ function neighbourRow({ name, goal, alone, meanwhile, ratio }: NeighbourResult):
   return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median <= goal, `<= ${goal}`))
 }
 
-/** What a figure should be; undefined where it is only told. */
+/** The goal of a figure; undefined for a figure without a goal. */
 export interface Bound {
   readonly atMost?: number
   readonly atLeast?: number

@@ -71,7 +71,7 @@ async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> 
 }
 
 async function restore({ run }: Programs, cluster: Cluster): Promise<void> {
-  // The user who restores is there already: psql says so, and goes on.
+  // The role of the restoring user exists already: psql reports it and continues.
   await run('psql', ['--quiet', `--file=${rolesFile}`, '--dbname', cluster.url('postgres')])
   await run('createdb', ['--maintenance-db', cluster.url('postgres'), DATABASE])
   await run('pg_restore', ['--exit-on-error', `--jobs=${JOBS}`, '--dbname', cluster.url(DATABASE), dumpFile])
@@ -116,10 +116,10 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** What the rows of a table come to, in whatever order they lie: their number, and a sum of their hashes. */
+/** The number of rows of each table, and the sum of their hashes, which does not depend on their order. */
 type Fingerprints = ReadonlyMap<string, string>
 
-/** A moment of a database that stays in view while others go on writing. */
+/** A snapshot of a database that stays visible while clients write. */
 interface Snapshot {
   /** For `pg_dump --snapshot`. */
   readonly id: string

@@ -34,7 +34,7 @@ interface Request {
 
 /** What the clients know. */
 interface Load {
-  /** The one that runs, or will. */
+  /** The running server, or the one that is about to run. */
   server: Promise<Server>
   readonly locations: readonly [number, number]
   isOver: boolean
@@ -153,7 +153,7 @@ async function sendUntilAnswered(load: Load, request: Request, key: string): Pro
   }
 }
 
-/** @returns undefined where the server went away */
+/** @returns undefined when the server ended before its answer */
 async function ask(url: string, { path, body }: Request, key: string) {
   try {
     const response = await fetch(url + path, {

@@ -37,7 +37,7 @@ type Verdict = 'met' | 'documented' | 'met when strict' | 'deviation' | 'not app
 
 const VERDICTS: readonly Verdict[] = ['met', 'documented', 'met when strict', 'deviation', 'not applicable', '–']
 
-/** What does not go together: a requirement that nothing answers, a tag for none, a test of what does not apply. */
+/** Contradictions: a requirement without test or reason, a tag for an unknown requirement, a test of what does not apply. */
 export function listProblems(chapters: readonly Chapter[], tests: readonly TaggedTest[]): readonly string[] {
   const requirements = chapters.flatMap((chapter) => chapter.requirements)
   const known = new Set(requirements.map(({ id }) => id))

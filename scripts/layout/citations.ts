@@ -11,7 +11,7 @@ const UNOPENABLE = [
   /\bspec(?:ification)?,? +\d+/gi,
   /\bdesign(?:,? +\d+|\.md)/gi,
 ]
-/** Searched for in comments alone: in SQL and TypeScript it means something else. */
+/** Searched for only in comments: in SQL and TypeScript it means something else. */
 const UNNAMED_REFERENCE = /\breference,? +\d+/gi
 const REFERENCE = /(\(|\b[a-z]+ +)?\breference: +([^).,;`\n]*)/g
 const DECISIONS = /\bdecisions? +(\d+(?:(?:, +| +and +)\d+)*)/gi
@@ -61,7 +61,7 @@ function readReferences(tree: SourceTree): References {
   )
 }
 
-/** Documents are left alone: a paragraph of theirs is one line. */
+/** Documents need no joining: a paragraph is one line. */
 function joinComments(file: SourceFile): Joined {
   const text = file.text.replaceAll(LINE_BREAK, (found) => ' '.repeat(found.length))
   return { file, text: file.path.endsWith('.md') ? file.text : text }
@@ -100,7 +100,7 @@ function headingOf(cited: string): string {
     .trim()
 }
 
-/** Whose reference is meant where a citation names none. */
+/** The service whose reference a citation means when it names none. */
 function ownReference({ path }: SourceFile): string | undefined {
   if (path.startsWith('packages/endpoints/')) return 'endpoints'
   return /^(?:services|migrations)\/([^/.]+)[/.]/.exec(path)?.[1]

@@ -13,7 +13,7 @@ const reads = new Set(['process.env', 'Date.now', 'performance.timeOrigin'])
 
 /**
  * Only `main.ts`, `deps.ts` and config read the environment and the clock. Everything else takes them as arguments, so
- * that a test can fix them. `performance.now()` is no such clock: it counts from the start of the process, and tells how long
+ * that a test can fix them. `performance.now()` is no such clock: it counts from the start of the process, and measures how long
  * something took or is to take.
  */
 export const clockAndEnvironment: Rule = (tree) =>

@@ -22,7 +22,8 @@ interface Functions {
 
 /**
  * A SQL function is one file: `migrations/<service>/functions/<name>.sql` creates `{{name}}` and nothing else, from the
- * fragments that it includes, and ends in `$$;`. No numbered migration creates it as well, and `migrations/<service>.ts` exports them all.
+ * fragments that it includes, and ends in `$$;`. No numbered migration creates it as well, and `migrations/<service>.ts`
+ * exports them all.
  */
 export const functionFiles: Rule = (tree) => {
   const files = tree.files.filter(({ path }) => /^migrations\/.*\.sql$/.test(path))

@@ -29,7 +29,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'isIPv6',
 ])
 const NODE_CLIENTS = /^(node:)?(http|https|http2|net|tls|dgram)$/
-/** Libraries that open connections. `pg` is not among them: packages/database alone gives it an address, of a setting. */
+/** Libraries that open connections. `pg` is not among them: only packages/database gives it an address, from a setting. */
 const LIBRARIES = /^(undici|axios|got|ky|needle|node-fetch|superagent|ws|nodemailer|ioredis|redis|twilio)(\/|$)/
 /** These of oauth4webapi call the global fetch unless they are given another one. */
 const OAUTH_REQUEST = /Request$/

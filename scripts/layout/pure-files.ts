@@ -11,7 +11,7 @@ const LIST = 'scripts/layout/pure-files.json'
 /** Modules that reach the disk, the network, the database, other processes, the clock or the terminal. */
 const OUTSIDE =
   /^(node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|cluster|process|os|readline|timers|perf_hooks)|@fastify|@opentelemetry|fastify|kysely|pg|pino|ioredis|nodemailer|undici)([/-]|$)/
-/** Of node:crypto, hashes and comparisons depend on their arguments alone. Random values are arguments of pure code. */
+/** Hashes and comparisons of node:crypto depend only on their arguments. Random values are arguments of pure code. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
 const Globs = z.record(z.string(), z.array(z.string()))
 

@@ -3,7 +3,7 @@ import { graphOf } from './import-graph.ts'
 import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
-/** A file of so many lines is worth its place for its size alone. */
+/** A file of so many lines earns its place by its size. */
 const LINES_MIN = 60
 
 /** Files that are looked for by their names. A rule of layout is one as well. */

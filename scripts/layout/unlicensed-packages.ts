@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Rule } from './source-tree.ts'
 
-/** Packages that declare no licence. Tests and examples may use them, since nobody gets those from us as a program. */
+/** Packages that declare no licence. Tests and examples may use them, because we do not publish those as programs. */
 const UNLICENSED = ['@paylike/request']
 
 const manifestSchema = z.object({

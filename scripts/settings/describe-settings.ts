@@ -63,7 +63,7 @@ export function findUndescribed(settings: Settings, prefix: string): readonly st
   })
 }
 
-/** The text of `prefault`, empty where there is none; undefined for a default that was given as a value, and is not empty. */
+/** The text of `prefault`, or an empty text; undefined for a default that was given as a value and is not empty. */
 function writtenDefault(setting: unknown): string | undefined {
   if (setting instanceof z.ZodPrefault) return String(setting.def.defaultValue)
   if (setting instanceof z.ZodDefault) return isNothing(setting.def.defaultValue) ? '' : undefined

@@ -8,7 +8,7 @@ const USERS = 8
 const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 type Session = z.infer<typeof Session>
 
-/** Somebody who is signed in, and stays so. */
+/** A user who is signed in and stays signed in. */
 interface User {
   readonly email: string
   session: Session

@@ -1,6 +1,6 @@
 /** What came of a request. */
 export interface Reply {
-  /** 0 where nobody answered. */
+  /** 0 when there was no answer. */
   readonly status: number
   readonly body: unknown
 }
@@ -10,12 +10,12 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Something that a client does. Resolves to the statuses that it got, 0 where nobody answered. */
+/** Something that a client does. Resolves to the statuses of its answers; 0 stands for no answer. */
 export type Action = () => Promise<readonly number[]>
 
 const PATIENCE_MS = 15_000
 
-/** Sends JSON, or a text as it is, and never throws: services are away while a fault lasts. */
+/** Sends JSON, or a text unchanged. Never throws, because services are down while a fault lasts. */
 export async function send(method: string, url: string, { body, headers = {} }: Ask = {}): Promise<Reply> {
   const type = typeof body === 'object' ? { 'content-type': 'application/json' } : {}
   try {
@@ -32,7 +32,7 @@ export async function send(method: string, url: string, { body, headers = {} }: 
   }
 }
 
-/** For what must work before anything else can. @throws Error with the answer when it is none of the 200s */
+/** For requests that must succeed. @throws Error with the answer when its status is not 2xx */
 export async function sendOrThrow(method: string, url: string, ask?: Ask): Promise<unknown> {
   const { status, body } = await send(method, url, ask)
   if (status < 200 || status > 299) throw new Error(`${method} ${url} answers ${status}: ${JSON.stringify(body)}`)

@@ -3,7 +3,7 @@ import type { Fault } from './fault.ts'
 import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
 import type { Stage } from './stage.ts'
 
-/** Where faults are planted, and who tells what comes of it. */
+/** Where faults are planted, and how their outcome is printed. */
 export interface Rig {
   readonly stage: Stage
   readonly prometheus: Prometheus
@@ -37,7 +37,7 @@ export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
     await repair()
   }
   const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'is not over after its repair' })
-  // It may fail before somebody asks.
+  // It may fail before anything awaits it.
   over.catch(() => {})
   return async () => say(`${alert} was over ${inSeconds(await over)} after the repair`)
 }

@@ -14,14 +14,14 @@ export interface Fault {
   plant(stage: Stage): Promise<Repair>
 }
 
-/** Does something again and again until it is repaired, or fails; the repair fails as it did. */
+/** Repeats work until the repair, or until the work fails. Then the repair fails with the same error. */
 export function repeat(work: () => Promise<unknown>): Repair {
   let isOver = false
   const run = async () => {
     while (!isOver) await work()
   }
   const running = run()
-  // Whoever repairs is told.
+  // The repair throws the error.
   running.catch(() => {})
   return async () => {
     isOver = true

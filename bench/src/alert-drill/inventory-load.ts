@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts'
 
 const PRODUCTS = 16
 const Made = z.object({ data: z.object({ id: z.int() }) })
-/** The one that every database has. */
+/** The location that every database has. */
 const MAIN = 1
 
 /** Makes a product with stock. */
@@ -29,7 +29,7 @@ export async function ship(url: string, productId: number): Promise<number> {
   return (await send('POST', `${url}/movements`, { body })).status
 }
 
-/** People look for products, and stock comes, is kept for somebody and goes. */
+/** Clients look for products; stock is received, reserved and shipped. */
 export async function prepareInventoryLoad({
   inventory: { url },
 }: Pick<Stage, 'inventory'>): Promise<readonly Action[]> {

@@ -5,7 +5,7 @@ import { prepareInventoryLoad } from './inventory-load.ts'
 import { preparePaymentsLoad } from './payments-load.ts'
 import { SERVICES, type ServiceName, type Stage } from './stage.ts'
 
-/** What goes on against all services until it is stopped. */
+/** A load on all services until it is stopped. */
 export interface Load {
   /** Answers of each service by status since the last look. */
   take(): Readonly<Record<ServiceName, ReadonlyMap<number, number>>>

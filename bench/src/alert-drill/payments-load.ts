@@ -32,7 +32,7 @@ export async function openShop(url: string): Promise<Shop> {
   return { url, headers, key: app.key, merchantId: merchant.id, merchantKey: merchant.key }
 }
 
-/** Invites somebody to the merchant, by a mail. */
+/** Invites a user to the merchant, by mail. */
 export async function invite({ url, headers, merchantId }: Shop): Promise<number> {
   const body = { email: `${crypto.randomUUID()}@example.com` }
   return (await send('POST', `${url}/merchants/${merchantId}/users`, { headers, body })).status

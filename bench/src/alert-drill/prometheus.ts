@@ -33,7 +33,7 @@ export interface PrometheusOptions {
 
 const PROMETHEUS = process.env.PROMETHEUS ?? 'prometheus'
 const PROMTOOL = process.env.PROMTOOL ?? 'promtool'
-/** How often it looks, and reckons. A look at a service whose database is away takes four seconds. */
+/** How often Prometheus scrapes and evaluates. A scrape of a service whose database is down takes four seconds. */
 export const EVERY_SECONDS = 5
 const START_MS = 30_000
 const STEP_SECONDS = 5

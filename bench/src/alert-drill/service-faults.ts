@@ -7,7 +7,7 @@ import type { Stage } from './stage.ts'
 const LOCK_MS = 1_500
 const SHIPPERS = 12
 
-/** A table that nobody can use, but for a moment every now and then. */
+/** Locks a table, and frees it for a moment every now and then. */
 async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
   const client = await stage.connect()
   const unlock = repeat(async () => {
@@ -20,7 +20,7 @@ async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
   }
 }
 
-/** Faults of processes and of the database. Those that harm more than one thing are the last. */
+/** Faults of processes and of the database. Faults that harm several things come last. */
 export const serviceFaults: readonly Fault[] = [
   {
     alert: 'StandbyBehind',

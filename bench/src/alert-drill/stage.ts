@@ -64,7 +64,7 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
 
 /** Starts everything; what was started is ended by `started`. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
-  // Always a server of the drill's own: what is done to it, nobody else's database should suffer.
+  // Always a server of the drill's own, because the faults would harm any other database.
   const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const standby = new URL(await database.startStandby())
@@ -132,11 +132,11 @@ async function startService(name: ServiceName, options: ServiceOptions): Promise
   }
 }
 
-/** A mail server that can be taken away. */
+/** A mail server that can fail. */
 export interface MailServer {
-  /** Nobody listens. */
+  /** Stops listening. */
   close(): Promise<void>
-  /** Takes connections, and says nothing. */
+  /** Accepts connections, and says nothing. */
   silence(): Promise<void>
   /** Takes every mail. */
   open(): Promise<void>

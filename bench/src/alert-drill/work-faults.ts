@@ -21,7 +21,7 @@ async function inviteSome({ payments }: Stage, count: number): Promise<void> {
   }
 }
 
-/** Changes the invitations that wait in the queue, again and again: what is tried meanwhile comes back as it was. */
+/** Changes the waiting invitations in the queue again and again, because a retried job is stored as it was. */
 function changeWaiting(stage: Stage, changes: string): Repair {
   return repeat(async () => {
     await delay(AGAIN_MS)

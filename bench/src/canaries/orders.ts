@@ -32,7 +32,7 @@ const Task = z.object({
   fields: z.record(z.string(), z.string()).optional(),
 })
 
-/** Where an order stands: paid, or with a step before it that is offered. */
+/** The state of an order: paid, or waiting for an offered step. */
 export interface OrderState {
   readonly isPaid: boolean
   readonly number: string

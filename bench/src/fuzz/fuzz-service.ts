@@ -14,7 +14,7 @@ import type { WireRequest } from './wire.ts'
 export interface FuzzOptions extends RigOptions {
   readonly seed: number
   readonly requests: number
-  /** Ends the requests before their number is reached; what was found is answered all the same. */
+  /** Ends the requests before their number is reached. The result has the findings so far. */
   readonly stop: AbortSignal
 }
 
@@ -31,14 +31,14 @@ export interface FuzzResult {
 
 /** Requests under way at once. */
 const WAVE = 8
-/** After so many, everybody gets something new. */
+/** After so many requests, each actor gets new objects. */
 const REFRESH_EVERY = 256
-/** Requests before memory is looked at for the first time: they load code and fill pools and caches. */
+/** Requests before the first measurement of memory: they load code and fill pools and caches. */
 const WARM_UP = 4_000
-/** What memory may grow by. */
+/** How much memory may grow. */
 const GROWTH_MAX_MIB = 50
 
-/** Sends a service requests of all kinds, and answers what was wrong with its answers. */
+/** Sends a service requests of all kinds. Resolves to what was wrong with its answers. */
 export async function fuzzService(target: Target, options: FuzzOptions): Promise<FuzzResult> {
   await using started = new AsyncDisposableStack()
   const rig = await startRig(target, options, started)
@@ -80,7 +80,7 @@ async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptio
   }
 }
 
-/** What stands in the way is a finding too; the requests go on with what there is. */
+/** A failed preparation is a finding too. The requests continue with what there is. */
 async function refresh({ ready, session }: Rig): Promise<void> {
   try {
     await ready.refresh()
@@ -194,7 +194,7 @@ function toTarget(path: string, pairs: readonly string[]): string {
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
-/** What a body says in JSON; undefined when it is none, and can only be left out as a whole. */
+/** A body as JSON; undefined if it is not JSON, and can only be left out as a whole. */
 function parse(body: Buffer | undefined): unknown {
   try {
     return JSON.parse(body?.toString() ?? '')

@@ -9,7 +9,7 @@ export function isLiteral(value: unknown): value is Literal {
   return typeof value === 'object' && value !== null && Object.keys(value).join() === 'literal'
 }
 
-/** Texts that have broken somebody's server. None may look like an internal of ours: answers may repeat it. */
+/** Texts that have broken other servers. None may look like an internal of ours, because answers may repeat it. */
 const TEXTS = [
   ...[
     '',
@@ -120,10 +120,10 @@ const TEXTS = [
   ],
 ]
 const NUMBERS = [0, -0, -1, 1, 1.5, 1e-7, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 2 ** 63, 1e21, 1e300, 999_999_999_999]
-/** None holds the digits of a test card: a value that is told again must not look like a leak. */
+/** None contains the digits of a test card: a repeated value must not look like a leak. */
 const LITERALS = ['1e400', '-1e400', '123456789012345678901234567890', '0.3000000000000000000001', '1E+2', '-0.0']
 
-/** Names that an object should not have, or that nobody expects. */
+/** Names that an object should not have. */
 const NAMES = [
   '__proto__',
   'constructor',

@@ -13,7 +13,7 @@ export interface JudgeOptions {
   readonly pages: RegExp
   /** The path of the document that a path stands for. */
   readonly normalPath: (path: string) => string
-  /** What no answer may hold, by name. */
+  /** Secrets that no answer may contain, by name. */
   readonly secrets: () => ReadonlyMap<string, string>
 }
 
@@ -67,7 +67,7 @@ function documented({ answers }: Operation, status: number): string | undefined 
 function judgeHead({ status, headers }: Answer): readonly string[] {
   const isLater = status === 429 || status === 503
   return [
-    // A method that nobody knows gets 501, as RFC 9110 has it.
+    // An unknown method gets 501 (RFC 9110).
     ...(status >= 500 && status !== 501 && status !== 503 ? [`answers ${status}`] : []),
     ...(isLater && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? '')
       ? [`answers ${status} without Retry-After`]

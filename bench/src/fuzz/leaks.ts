@@ -19,7 +19,7 @@ const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a library', /ZodError|\bFST_ERR|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
 ]
 
-/** Names what an answer tells of the inside. @param texts body and headers, or lines of a log with `secrets` alone */
+/** Names the internals that an answer reveals. @param texts body and headers, or lines of a log with `secrets` alone */
 export function findInternals(text: string): readonly string[] {
   return INTERNALS.flatMap(([what, pattern]) => {
     const found = pattern.exec(text)

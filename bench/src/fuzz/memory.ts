@@ -1,16 +1,16 @@
 /** What requests need again: a text or number, or several that belong together, by name. */
 export type Kept = string | number | Readonly<Record<string, unknown>>
 
-/** Values that actors were told, by the name under which requests need them: ids, tokens, cursors. */
+/** Values from earlier answers, by the names that requests use: ids, tokens, cursors. */
 export interface Memory {
-  /** Keeps what an answer tells: members by their name, `id` by what it is the id of. */
+  /** Keeps the values of an answer: members by their name, and `id` by the name of its object. */
   learn(actor: number, path: string, body: unknown): void
   /** Keeps one value. */
   keep(actor: number, pool: string, value: Kept): void
   /**
    * One of the values, mostly the actor's own and mostly a new one; the same choice picks the same.
    *
-   * @returns undefined when nobody was told one
+   * @returns undefined when no answer had such a value
    */
   pick(actor: number, pool: string, choice: number): Kept | undefined
   /** Everything that is known under a name. */
@@ -19,13 +19,13 @@ export interface Memory {
 
 export interface MemoryOptions {
   readonly actors: number
-  /** The names that are kept; answers say much that nobody asks for again. */
+  /** The names of the values to keep. Other values are never needed again. */
   readonly pools: ReadonlySet<string>
 }
 
 const KEPT_MAX = 12
 const LENGTH_MAX = 4_096
-/** One choice in so many goes to a value of somebody else. */
+/** One choice in so many takes a value of another actor. */
 const STRANGER = 12
 
 export function createMemory({ actors, pools }: MemoryOptions): Memory {

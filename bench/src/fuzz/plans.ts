@@ -5,7 +5,7 @@ import type { ApiDocument, Operation } from './openapi.ts'
 import type { Credential, Plan } from './plan.ts'
 import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
 
-/** What is to be known of a service beside its document. */
+/** What the plans must know about a service beside its document. */
 export interface PlanSources {
   readonly document: ApiDocument
   readonly lexicon: Lexicon

@@ -4,7 +4,7 @@ import { findInternals, findSecrets } from './leaks.ts'
 import type { RawRequest } from './raw-requests.ts'
 
 const ANSWER_MS = 20_000
-/** Connections that are begun and then left alone for a while. */
+/** Connections that send a part of a request and then wait. */
 const HALF_OPEN = 50
 
 /**
@@ -30,7 +30,7 @@ export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Prom
     }
     socket.on('data', (chunk) => chunks.push(chunk))
     socket.once('end', end)
-    // A server that has heard enough closes while more is being sent.
+    // A server may close while the rest is being sent.
     socket.once('error', end)
     if (isWhole) socket.write(bytes)
     else socket.end(bytes)
@@ -48,7 +48,7 @@ export function judgeRaw(
   const isJson = /^content-type: application\/json/im.test(head)
   return [
     ...(isWhole && statuses.length === 0 ? ['closes the connection without an answer'] : []),
-    // A method that nobody knows may get 501, which no retry mends.
+    // An unknown method may get 501, and a retry would not help.
     ...statuses.filter((status) => status >= 500 && status !== 501).map((status) => `answers ${status}`),
     ...(isJson && statuses.length === 1 && !isChunked(head) && !parses(body) ? ['answers with what is no JSON'] : []),
     ...((statuses[0] ?? 0) >= 400 && !/^content-type: (application\/json|text\/html)/im.test(head)
@@ -71,7 +71,7 @@ function parses(body: string): boolean {
   }
 }
 
-/** Opens connections that never say all, asks `isAlive` meanwhile, and breaks them off. */
+/** Opens connections that never finish a request, calls `isAlive` in the meantime, and closes them. */
 export async function holdOpen(url: string, isAlive: () => Promise<boolean>): Promise<readonly string[]> {
   const { hostname, port } = new URL(url)
   const beginnings = ['', 'GET / HTTP/1.1\r\n', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{']

@@ -33,7 +33,7 @@ export interface Rig {
   send(wave: readonly Plan[]): Promise<void>
   /** Whether the service still answers. */
   isAlive(): Promise<boolean>
-  /** Memory without garbage, in MiB; undefined where the system does not say, and of a service that is gone. */
+  /** Memory after garbage collection, in MiB; undefined if the system does not report it, or the service has ended. */
   settledMib(): Promise<number | undefined>
 }
 

@@ -62,7 +62,7 @@ function unpack(bytes: Buffer, coding = ''): string {
   return (unpacker ? unpacker(bytes) : bytes).toString()
 }
 
-/** A kept connection may have been closed by the server just then. Whoever waits in vain has been sent what was asked. */
+/** The server may just have closed a kept connection. Then the request is sent again. */
 function isClosedMeanwhile({ reusedSocket }: ClientRequest, error: Error): boolean {
   return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
 }

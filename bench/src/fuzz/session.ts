@@ -85,7 +85,7 @@ function count(counts: Map<string, Map<string, number>>, operation: string, stat
   counts.set(operation, classes)
 }
 
-/** What headers tell that later requests need: a version, where the next page begins, and all that a redirect carries. */
+/** Values of headers that later requests need: a version, the start of the next page, the parameters of a redirect. */
 function headersTold({ headers }: Answer): Readonly<Record<string, unknown>> {
   const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
   const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')

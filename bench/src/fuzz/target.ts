@@ -6,7 +6,7 @@ import type { PlanSources } from './plans.ts'
 import type { Lexicon } from './valid-value.ts'
 import type { WireContext } from './wire.ts'
 
-/** A service as it is tried: what its document does not say. */
+/** What the fuzzer must know about a service beside its API document. */
 export interface Target {
   readonly service: string
   readonly lexicon: Lexicon
@@ -14,9 +14,9 @@ export interface Target {
   readonly headers: Lexicon
   readonly actors: number
   readonly isPrivileged: (operation: Operation) => boolean
-  /** Names of what answers tell and requests need again. */
+  /** Names of values in answers that later requests need. */
   readonly pools: ReadonlySet<string>
-  /** Those of them that no log may hold. */
+  /** The names whose values no log may contain. */
   readonly tokens: readonly string[]
   /** An operation whose errors look like those that no route answers. */
   readonly errorsOf: string
@@ -25,13 +25,13 @@ export interface Target {
   readonly normalPath: (path: string) => string
   /** Paths for requests made of bytes. */
   readonly raw: { readonly get: string; readonly post: string }
-  /** Starts what the service needs beside it, which ends with the stack. */
+  /** Starts the other servers that the service needs. They end with the stack. */
   readonly surround: (stack: AsyncDisposableStack) => Promise<Surroundings>
 }
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string>>
-  /** Makes each actor somebody who has enough for requests to go through. */
+  /** Gives each actor what its requests need to succeed. */
   readonly prepare: (world: World) => Promise<Ready>
 }
 
@@ -56,7 +56,7 @@ export interface Ready {
   readonly authorize: WireContext['authorize']
   /** Gives each actor something new, since requests use up and destroy what there is. */
   readonly refresh: () => Promise<void>
-  /** What no answer may tell, by name. */
+  /** Secrets that no answer may contain, by name. */
   readonly secrets: ReadonlyMap<string, string>
 }
 

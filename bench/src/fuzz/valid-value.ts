@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import type { Schema } from './openapi.ts'
 
-/** A place in a request that is filled from what answers have told. */
+/** A place in a request that is filled with a value of an earlier answer. */
 export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
   /** Which of several that belong together. */
   readonly member?: string
-  /** What is sent when nobody was told such a value. */
+  /** What is sent when no answer had such a value. */
   readonly otherwise: string | number
 }
 

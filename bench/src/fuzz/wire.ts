@@ -14,7 +14,7 @@ export interface WireRequest {
 
 export interface WireContext {
   readonly memory: Memory
-  /** Headers that say who asks; none for somebody unknown. */
+  /** Headers with credentials; none for an unknown client. */
   readonly authorize: (
     credential: Exclude<Credential, 'none' | object>,
     actor: number,

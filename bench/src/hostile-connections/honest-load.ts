@@ -25,13 +25,13 @@ interface Rate {
   readonly seconds: number
 }
 
-/** The address from which honest clients come. Services trust what it tells about theirs, so that limits never meet them. */
+/** The address of the honest clients. Services trust it as a proxy, so that limits never refuse these clients. */
 export const HONEST_ADDRESS = '127.0.0.2'
 const CONNECTIONS = 32
 const TIMEOUT_MS = 20_000
 const MS_PER_SECOND = 1_000
 
-/** Sends so many requests a second for so long, whether those before are answered or not. */
+/** Sends so many requests a second for so long, whether or not earlier requests were answered. */
 export async function sendHonestLoad(url: string, next: () => HonestRequest, rate: Rate): Promise<HonestResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress: HONEST_ADDRESS })
   const times: number[] = []

@@ -12,7 +12,7 @@ export const KINDS = [
 ] as const
 export type Kind = (typeof KINDS)[number]
 
-/** What the process is told that holds the connections. */
+/** The task of the process that holds the connections. */
 export const Attack = z.object({
   port: z.number(),
   connections: z.number(),

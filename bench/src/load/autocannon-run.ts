@@ -14,7 +14,7 @@ const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))
 const tokens = [...(load.tokens ?? [])]
 let sequence = Date.now() * 1_000
 
-/** In turn; a chained one is taken out, and comes back as its successor. */
+/** Requests in turn. A chained request is removed, and its successor is added. */
 function nextToken(): string {
   const token = tokens.shift() ?? ''
   if (load.chain === undefined && token !== '') tokens.push(token)

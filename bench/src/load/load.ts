@@ -32,7 +32,7 @@ export type LoadGenerator = (url: string, load: Load, seconds: number) => Promis
 /**
  * Sends one request of a load, so that a mistake shows itself in words before it becomes a number.
  *
- * @throws Error with the answer when it is none of the 200s.
+ * @throws Error with the answer when its status is not 2xx.
  */
 export async function tryLoad(url: string, load: Load): Promise<void> {
   const fill = (text: string) =>

@@ -151,7 +151,7 @@ export const journeys: readonly Journey[] = [
         .filter({ hasText: say('connectionLost') })
         .waitFor()
       equal((await stage.transactions()).length, before + 1)
-      // Nothing else can be paid before it is known what has become of this.
+      // The customer cannot pay anything else before the outcome of this payment is known.
       equal(await page.locator('#number').inputValue(), UNASKED)
       equal(await page.locator('#number').isEditable(), false)
       await visitor.expectAccessible()
@@ -162,7 +162,7 @@ export const journeys: readonly Journey[] = [
   },
 ]
 
-/** As many as the page asks for before it asks its customer. */
+/** The page repeats its request so often before it asks its customer. */
 const ANSWERS_LOST = 3
 
 const UNAVAILABLE = {

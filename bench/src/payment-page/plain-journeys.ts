@@ -86,7 +86,7 @@ async function silenceScripts({ page }: Visitor): Promise<void> {
   await page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
 }
 
-/** Declines, is refused, and pays with a third card, by redirects alone. */
+/** Declines, is refused, and pays with a third card, only by redirects. */
 async function payPlainly(visitor: Visitor, look: () => Promise<void>): Promise<void> {
   const { page, stage } = visitor
   await page.goto(linkOf(stage, { reference: 'plain' }))

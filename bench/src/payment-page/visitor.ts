@@ -2,14 +2,14 @@ import axe, { type AxeResults } from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Stage } from './stage.ts'
 
-/** How a visitor comes. */
+/** The browser of a visitor, and the pages that it may load. */
 export interface Visit {
   readonly browser?: BrowserContextOptions
   /** Whether a page of the shop in `examples/` is visited, which may load from payments. */
   readonly isShopping?: boolean
 }
 
-/** Somebody with a browser of their own, and what that browser did. */
+/** A customer with a fresh browser window, and what that browser did. */
 export interface Visitor {
   readonly page: Page
   readonly stage: Stage
@@ -20,7 +20,7 @@ export interface Visitor {
   leave(): Promise<void>
 }
 
-/** The console tells of every answer that is no success, or is withheld; what pages make of them is looked at by the journeys. */
+/** The console reports every answer that failed or was withheld. The journeys check what pages do with them. */
 const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responded with a status of (4|502|503))/
 const PATIENCE_MS = 20_000
 
@@ -34,7 +34,7 @@ export async function visit(browser: Browser, stage: Stage, { browser: options, 
   context.on('request', (request) => {
     const url = new URL(request.url())
     const isOwn = origins.includes(url.origin) || url.protocol === 'data:'
-    // A link may lead to the shop, after the payment: it is gone to, not loaded.
+    // A link may lead to the shop after the payment. That is a navigation, not a load.
     const isReturn = request.isNavigationRequest() && url.href.startsWith(stage.shopUrl)
     if (!isOwn && !isReturn) problems.push(`loads ${url.href}`)
   })

@@ -36,7 +36,7 @@ export function moveToCores(pid: number, cores: string): void {
     try {
       execFileSync('taskset', ['-acp', cores, String(id)], { stdio: 'ignore' })
     } catch {
-      // It has ended meanwhile.
+      // The process has ended in the meantime.
     }
   }
 }

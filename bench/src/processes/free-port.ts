@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** A port of 127.0.0.1 that nobody listens on at this moment. */
+/** A port of 127.0.0.1 that is free at this moment. */
 export function freePort(): Promise<number> {
   const probe = createServer()
   return new Promise((resolve, reject) => {

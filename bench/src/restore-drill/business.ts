@@ -19,7 +19,7 @@ export interface Business {
   stop(): Promise<void>
 }
 
-/** What clients hold in their hands when the database is lost. */
+/** What clients still have when the database is lost. */
 export interface Belongings {
   readonly session: Session
   readonly email: string
@@ -96,7 +96,7 @@ export async function fill(business: Business, databaseUrl: string, folder: stri
   return belongings
 }
 
-/** Goes on with new people, captures and products, until it is told to stop. @returns how many writes were answered */
+/** Signs up users, captures and creates products until it is stopped. @returns how many writes were answered */
 export async function goOn(business: Business, belongings: Belongings, isOver: () => boolean): Promise<number> {
   let writes = 0
   const { auth, inventory } = business

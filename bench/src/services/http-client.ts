@@ -1,4 +1,4 @@
-/** @throws Error with the answer when it is none of the 200s. */
+/** @throws Error with the answer when its status is not 2xx. */
 export async function request(url: string, options: RequestInit = {}): Promise<{ body: unknown; headers: Headers }> {
   const response = await fetch(url, options)
   const text = await response.text()
@@ -6,7 +6,7 @@ export async function request(url: string, options: RequestInit = {}): Promise<{
   return { body: JSON.parse(text), headers: response.headers }
 }
 
-/** Posts JSON and reads the answer. @throws Error with the answer when it is none of the 200s. */
+/** Posts JSON and reads the answer. @throws Error with the answer when its status is not 2xx. */
 export async function post(
   url: string,
   body: object,

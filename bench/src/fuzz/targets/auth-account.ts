@@ -25,7 +25,7 @@ export interface Opening {
   readonly actor: number
   /** Headers of an operator. */
   readonly admin: Readonly<Record<string, string>>
-  /** Of the account, as no other has it. */
+  /** Unique to the account. */
   readonly name: string
   readonly phone: string
   /** Of the password that all accounts have. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 
-/** Every account has it; no answer may ever say it. */
+/** The password of every account. No answer may contain it. */
 export const PASSWORD = 'canary-Horse-7-battery'
 /** An id that nothing has. */
 const NOBODY = '7c0fd9a2-5f0e-4b55-9c53-0d1f0a6f3e11'

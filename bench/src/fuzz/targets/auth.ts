@@ -138,7 +138,7 @@ function settings(peersUrl: string): Readonly<Record<string, string>> {
   }
 }
 
-/** Peers on loopback: an SMS gateway that takes everything, and a provider at which every code is that of somebody. */
+/** Servers on loopback: an SMS gateway that accepts everything, and a provider that accepts every code. */
 async function startPeers(stack: AsyncDisposableStack): Promise<string> {
   const peer = await startStubProvider(({ url, headers, body }) => {
     if (url.endsWith('/token')) {

@@ -49,7 +49,7 @@ const newOrder = fc.record(
   },
   { requiredKeys: ['integration', 'test', 'amount', 'card'] },
 )
-/** An order that stands at a step: its hints are good for it alone. */
+/** An order at some step. Its hints fit no other order. */
 const begunOrder = knownTogether('order', (part) => ({
   ...{ integration: { key: part('key') }, test: {}, amount: ORDER_AMOUNT, returnUrl: 'https://shop.example/thanks' },
   card: { number: part('number'), code: part('code'), expiry: CARD_EXPIRY },
