@@ -1,18 +1,18 @@
 import type { ProcessDeps } from './deps.ts'
 import { CLEAN_UP_CRON, cleanUpTask } from './tasks.ts'
-import { workOnAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
+import { startAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
 import { runCleanUp } from './use-cases/clean-up.ts'
-import { workOnDeliveries } from './use-cases/deliver-events.ts'
-import { workOnConfirmations } from './use-cases/end-confirmation.ts'
-import { workOnExpiry } from './use-cases/expire-authorizations.ts'
-import { workOnInquiries } from './use-cases/inquire-attempt.ts'
-import { workOnPayouts } from './use-cases/run-payouts.ts'
-import { workOnInvitationMails } from './use-cases/send-invitation.ts'
-import { workOnSimulatedDisputes } from './use-cases/simulate-dispute.ts'
-import { workOnSnapshots } from './use-cases/snapshot-accounts.ts'
-import { workOnOperations } from './use-cases/submit-operation.ts'
-import { workOnAttemptSweeps } from './use-cases/sweep-attempts.ts'
-import { workOnRejectionMails } from './use-cases/tell-rejection.ts'
+import { startDeliveries } from './use-cases/deliver-events.ts'
+import { startConfirmations } from './use-cases/end-confirmation.ts'
+import { startExpiry } from './use-cases/expire-authorizations.ts'
+import { startInquiries } from './use-cases/inquire-attempt.ts'
+import { startPayouts } from './use-cases/run-payouts.ts'
+import { startInvitationMails } from './use-cases/send-invitation.ts'
+import { startRejectionMails } from './use-cases/send-rejection.ts'
+import { startSimulatedDisputes } from './use-cases/simulate-dispute.ts'
+import { startSnapshots } from './use-cases/snapshot-accounts.ts'
+import { startOperations } from './use-cases/submit-operation.ts'
+import { startAttemptSweeps } from './use-cases/sweep-attempts.ts'
 
 type WorkDeps = Pick<
   ProcessDeps,
@@ -37,19 +37,19 @@ type WorkDeps = Pick<
 /** Starts the background work of a process, once its queue is open. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   if (deps.mailer) {
-    await workOnInvitationMails(deps, deps.mailer)
-    await workOnRejectionMails(deps, deps.mailer)
+    await startInvitationMails(deps, deps.mailer)
+    await startRejectionMails(deps, deps.mailer)
   } else deps.logger.warn('no mail server is set: mails wait in the queue')
-  await workOnOperations(deps)
-  await workOnConfirmations(deps)
-  await workOnInquiries(deps)
-  await workOnAttemptSweeps(deps)
-  await workOnAcquirerEvents(deps)
-  await workOnDeliveries(deps)
-  await workOnSimulatedDisputes(deps)
-  await workOnExpiry(deps)
-  await workOnPayouts(deps)
-  await workOnSnapshots(deps)
+  await startOperations(deps)
+  await startConfirmations(deps)
+  await startInquiries(deps)
+  await startAttemptSweeps(deps)
+  await startAcquirerEvents(deps)
+  await startDeliveries(deps)
+  await startSimulatedDisputes(deps)
+  await startExpiry(deps)
+  await startPayouts(deps)
+  await startSnapshots(deps)
   await deps.jobs.work(cleanUpTask, () => runCleanUp(deps))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
   deps.outbox.start()

@@ -54,7 +54,7 @@ export function fromApp(keyMac: Buffer | null): RawBuilder<unknown> {
  * The columns `verdict` and `identity_id`.
  * @param found an expression that is null when there is no such object
  */
-export function judged(found: RawBuilder<unknown>): RawBuilder<unknown> {
+export function verdictColumns(found: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN ${found} IS NULL THEN 'not-found'

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app.ts'
 
@@ -30,7 +30,7 @@ const createQuery = prepare(
 export async function callCreateKey(
   lanes: Lanes,
   input: CreateKeyInput,
-): Promise<Judged & { readonly made: Pick<AppKey, 'id' | 'created'> | undefined; readonly isSpent: boolean }> {
+): Promise<AccessResult & { readonly made: Pick<AppKey, 'id' | 'created'> | undefined; readonly isSpent: boolean }> {
   const { identity_id, id, created, ...row } = await lanes.write.one(createQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['key-spent'])
   const made = id === null || created === null ? undefined : { id, created }
@@ -51,7 +51,7 @@ const revokeQuery = prepare(
 export async function callRevokeKey(
   lanes: Lanes,
   input: { readonly keyMac: Buffer; readonly keyId: string | null },
-): Promise<Judged & { readonly isLast: boolean }> {
+): Promise<AccessResult & { readonly isLast: boolean }> {
   const { verdict, identity_id, is_last } = await lanes.write.one(revokeQuery, input)
   return { verdict, identityId: identity_id, isLast: is_last ?? false }
 }
@@ -99,7 +99,7 @@ export async function listKeys(
   lanes: Lanes,
   input: ListKeysInput,
   order: PageBounds['order'],
-): Promise<Judged & { readonly keys: readonly AppKey[] }> {
+): Promise<AccessResult & { readonly keys: readonly AppKey[] }> {
   const rows = await lanes.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, keys: rows.flatMap((row) => toAppKey(row) ?? []) }

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
 import { prepareForCaller } from '../access/access-query.ts'
-import type { Judged, Verdict } from '../access/admit.ts'
+import type { AccessResult, Verdict } from '../access/admit.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PaymentsTables } from '../database.ts'
@@ -63,7 +63,7 @@ const identityQuery = prepareForCaller(
 export async function readIdentity(
   lanes: Lanes,
   caller: Credentials,
-): Promise<Judged & { readonly identity: Identity | undefined }> {
+): Promise<AccessResult & { readonly identity: Identity | undefined }> {
   const { verdict, id, name, email, created } = await lanes.read.one(identityQuery, caller)
   return {
     verdict,

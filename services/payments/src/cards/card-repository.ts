@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { findBelowMerchant } from '../pagination/list-below-merchant.ts'
 import type { Card } from './card.ts'
@@ -22,7 +22,7 @@ interface SavedRow {
 }
 
 /** After access: the card; a processing error; or no source, when the merchant has no such successful transaction. */
-export interface SavedCard extends Judged {
+export interface SavedCard extends AccessResult {
   readonly cardId: string | null
   readonly errorCode: number | null
   readonly hasSource: boolean
@@ -69,7 +69,7 @@ const readQuery = findBelowMerchant<CardColumns>('read_card', {
 export async function readCard(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
-): Promise<Judged & { readonly card: Card | undefined }> {
+): Promise<AccessResult & { readonly card: Card | undefined }> {
   const row = await lanes.read.one(readQuery, input)
   return { verdict: row.verdict, identityId: row.identity_id, card: row.id === null ? undefined : toCard(row) }
 }

@@ -81,9 +81,9 @@ const checks: readonly Check<Subject>[] = [
       const { cards, webhooks } = await findSealSamples(database.db)
       const shut = [
         ...cards.filter(({ sealed, merchantId, id: instrumentId }) =>
-          isShut(() => vault.open(sealed, { merchantId, instrumentId }, 'rotation')),
+          failsToOpen(() => vault.open(sealed, { merchantId, instrumentId }, 'rotation')),
         ),
-        ...webhooks.filter(({ sealed, merchantId }) => isShut(() => secrets.open(sealed, merchantId))),
+        ...webhooks.filter(({ sealed, merchantId }) => failsToOpen(() => secrets.open(sealed, merchantId))),
       ]
       const ids = [...new Set(shut.map(({ keyId }) => keyId))]
       if (ids.length > 0) throw new Error(`what was sealed with key ${ids.join(', ')} does not open`)
@@ -113,7 +113,7 @@ const checks: readonly Check<Subject>[] = [
   },
 ]
 
-function isShut(open: () => string): boolean {
+function failsToOpen(open: () => string): boolean {
   try {
     open()
     return false

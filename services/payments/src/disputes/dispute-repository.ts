@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
@@ -62,7 +62,7 @@ const openQuery = prepare(
 )
 
 /** The dispute, or at most how much can be disputed. */
-export interface OpenedDispute extends Judged {
+export interface OpenedDispute extends AccessResult {
   readonly dispute: Dispute | undefined
   readonly limit: { readonly currency: string; readonly amount: bigint } | undefined
 }
@@ -102,7 +102,7 @@ const closeQuery = prepare(
  * The dispute, unless it is refused: it was closed with the other outcome (`conflict`), or the trail of the transaction
  * is full.
  */
-export interface ClosedDispute extends Judged {
+export interface ClosedDispute extends AccessResult {
   readonly dispute: Dispute | undefined
   readonly refusal: 'conflict' | 'trail-full' | undefined
 }
@@ -120,7 +120,7 @@ const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
 export async function readDispute(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
-): Promise<Judged & { readonly dispute: Dispute | undefined }> {
+): Promise<AccessResult & { readonly dispute: Dispute | undefined }> {
   const row = await lanes.read.one(readQuery, input)
   return { verdict: row.verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row) }
 }
@@ -139,12 +139,12 @@ export async function listDisputes(
     transactionId,
     ...input
   }: BelowListInput & Pick<PageBounds, 'order'> & { readonly transactionId: string | undefined },
-): Promise<Judged & { readonly disputes: readonly Dispute[] }> {
-  const { rows, ...judged } =
+): Promise<AccessResult & { readonly disputes: readonly Dispute[] }> {
+  const { rows, ...access } =
     transactionId === undefined
       ? await readBelow(lanes, allOfMerchant, input)
       : await readBelow(lanes, ofTransaction, { ...input, transactionId })
-  return { ...judged, disputes: rows.map(toDispute) }
+  return { ...access, disputes: rows.map(toDispute) }
 }
 
 function toDispute(row: DisputeColumns): Dispute {

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import type { Judged, Verdict } from '../access/admit.ts'
+import type { AccessResult, Verdict } from '../access/admit.ts'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
@@ -42,7 +42,7 @@ export interface AddInput extends CallerColumns {
 type FraudRow = { verdict: Verdict; identity_id: string | null } & (FraudColumns | { id: null })
 
 /** A fraud alert with the verdict on access. Undefined when it was not found. */
-export interface JudgedFraud extends Judged {
+export interface FraudResult extends AccessResult {
   readonly fraud: Fraud | undefined
 }
 
@@ -55,15 +55,15 @@ const addQuery = prepare(
 )
 
 /** Stores a fraud alert. It moves no money. */
-export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<JudgedFraud> {
-  return toJudgedFraud(await lanes.write.one(addQuery, input))
+export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<FraudResult> {
+  return toFraudResult(await lanes.write.one(addQuery, input))
 }
 
 const readQuery = findBelowMerchant<FraudColumns>('read_fraud', source)
 
 /** A fraud alert by its id, for members of its merchant. */
-export async function readFraud(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<JudgedFraud> {
-  return toJudgedFraud(await lanes.read.one(readQuery, input))
+export async function readFraud(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<FraudResult> {
+  return toFraudResult(await lanes.read.one(readQuery, input))
 }
 
 const allOfMerchant = listBelowMerchant<BelowListInput, FraudColumns>('list_frauds', source)
@@ -80,15 +80,15 @@ export async function listFrauds(
     transactionId,
     ...input
   }: BelowListInput & Pick<PageBounds, 'order'> & { readonly transactionId: string | undefined },
-): Promise<Judged & { readonly frauds: readonly Fraud[] }> {
-  const { rows, ...judged } =
+): Promise<AccessResult & { readonly frauds: readonly Fraud[] }> {
+  const { rows, ...access } =
     transactionId === undefined
       ? await readBelow(lanes, allOfMerchant, input)
       : await readBelow(lanes, ofTransaction, { ...input, transactionId })
-  return { ...judged, frauds: rows.map(toFraud) }
+  return { ...access, frauds: rows.map(toFraud) }
 }
 
-function toJudgedFraud(row: FraudRow): JudgedFraud {
+function toFraudResult(row: FraudRow): FraudResult {
   return { verdict: row.verdict, identityId: row.identity_id, fraud: row.id === null ? undefined : toFraud(row) }
 }
 

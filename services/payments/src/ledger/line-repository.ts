@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import type { Judged } from '../access/admit.ts'
+import type { AccessResult } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { LineKind } from '../ledger-tables.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -40,7 +40,7 @@ const readQuery = findBelowMerchant<LineColumns>('read_line', source)
 export async function readLine(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
-): Promise<Judged & { readonly line: Line | undefined }> {
+): Promise<AccessResult & { readonly line: Line | undefined }> {
   const row = await lanes.read.one(readQuery, input)
   const { verdict, identity_id: identityId } = row
   return { verdict, identityId, line: row.id === null ? undefined : toLine(row) }
@@ -52,9 +52,9 @@ const linesOfMerchant = listBelowMerchant<BelowListInput, LineColumns>('list_lin
 export async function listLines(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & { readonly lines: readonly Line[] }> {
-  const { rows, ...judged } = await readBelow(lanes, linesOfMerchant, input)
-  return { ...judged, lines: rows.map(toLine) }
+): Promise<AccessResult & { readonly lines: readonly Line[] }> {
+  const { rows, ...access } = await readBelow(lanes, linesOfMerchant, input)
+  return { ...access, lines: rows.map(toLine) }
 }
 
 function toLine(row: LineColumns): Line {

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import type { Judged, Verdict } from '../access/admit.ts'
+import type { AccessResult, Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import type { Invitation } from './invitation.ts'
 
@@ -75,7 +75,7 @@ const NO_INVITATION = { email: null, tokenHash: null, task: null, data: null }
 export async function callInviteUser(
   lanes: Lanes,
   { caller, merchantId, invitation }: InviteUserInput,
-): Promise<Judged & { readonly isMember: boolean; readonly mailed: boolean }> {
+): Promise<AccessResult & { readonly isMember: boolean; readonly mailed: boolean }> {
   const input = { ...callerColumns(caller), merchantId, ...(invitation ?? NO_INVITATION) }
   const { verdict, identity_id, is_member, mailed } = await lanes.write.one(inviteQuery, input)
   return { verdict, identityId: identity_id, isMember: is_member ?? false, mailed: mailed ?? false }

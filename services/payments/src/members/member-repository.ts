@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { judged, prepareForCaller } from '../access/access-query.ts'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppMember, UserMember } from './member.ts'
@@ -37,7 +37,7 @@ function declareMemberList<Columns>(
     prepareForCaller(
       name,
       ({ fromCaller, joinMembership }, p: ListMembersInput) => sql<MemberRow<Columns>>`
-    SELECT ${judged(sql`m.id`)}, ${columns}
+    SELECT ${verdictColumns(sql`m.id`)}, ${columns}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
@@ -82,7 +82,7 @@ export async function listAppMembers(
   lanes: Lanes,
   input: ListMembersInput,
   order: PageBounds['order'],
-): Promise<Judged & { readonly apps: readonly AppMember[] }> {
+): Promise<AccessResult & { readonly apps: readonly AppMember[] }> {
   const rows = await lanes.read.all(appListQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, apps: rows.flatMap((row) => toAppMember(row) ?? []) }
@@ -116,7 +116,7 @@ const addQuery = prepare(
 )
 
 /** `app` is undefined when there is no such app. */
-export interface AddedApp extends Judged {
+export interface AddedApp extends AccessResult {
   readonly app: Pick<AppMember, 'id' | 'name'> | undefined
 }
 
@@ -142,7 +142,7 @@ export async function listUserMembers(
   lanes: Lanes,
   input: ListMembersInput,
   order: PageBounds['order'],
-): Promise<Judged & { readonly users: readonly UserMember[] }> {
+): Promise<AccessResult & { readonly users: readonly UserMember[] }> {
   const rows = await lanes.read.all(userListQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, users: rows.flatMap((row) => toUserMember(row) ?? []) }
@@ -182,7 +182,7 @@ export async function callRevokeMember(
   lanes: Lanes,
   noun: 'app' | 'user',
   { caller, ...input }: RevokeMemberInput,
-): Promise<Judged & { readonly isLast: boolean }> {
+): Promise<AccessResult & { readonly isLast: boolean }> {
   const row = await lanes.write.one(revokeQueries[noun], { ...callerColumns(caller), ...input })
   const [verdict, refusal] = splitVerdict(row.verdict, ['last-app'])
   return { verdict, identityId: row.identity_id, isLast: refusal !== undefined }

@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
-import { judged, prepareForCaller } from '../access/access-query.ts'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -28,14 +28,14 @@ interface MerchantColumns {
 }
 
 /** A verdict beside the columns of a merchant, which are null unless one was found. */
-type JudgedRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
+type AccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
 
 /** Every query names the merchant `m` and its balance `b`. */
 const columns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
   m.company_number, m.iban, m.claim, m.pricing, m.tds_mode, m.created, b.balance`
 
 /** A merchant with the verdict on access. */
-export interface JudgedMerchant extends Judged {
+export interface MerchantResult extends AccessResult {
   readonly merchant: Merchant | undefined
 }
 
@@ -47,7 +47,7 @@ export interface CreateInput {
 
 const createQuery = prepare(
   'create_merchant',
-  (p: CallerColumns & { merchant: object | null }) => sql<JudgedRow>`
+  (p: CallerColumns & { merchant: object | null }) => sql<AccessRow>`
     SELECT f.verdict, f.identity_id, ${columns}
     FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f
     CROSS JOIN LATERAL (SELECT (f.merchant).*) m
@@ -55,15 +55,15 @@ const createQuery = prepare(
 )
 
 /** Makes a merchant with its balance. The caller becomes a member. */
-export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: CreateInput): Promise<JudgedMerchant> {
+export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: CreateInput): Promise<MerchantResult> {
   const values = merchant && { ...merchant, company_number: merchant.companyNumber }
-  return toJudgedMerchant(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
+  return toMerchantResult(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
 }
 
 const readQuery = prepareForCaller(
   'read_merchant',
-  ({ fromCaller, joinMembership }, p: Credentials & { merchantId: string }) => sql<JudgedRow>`
-    SELECT ${judged(sql`m.id`)}, ${columns}
+  ({ fromCaller, joinMembership }, p: Credentials & { merchantId: string }) => sql<AccessRow>`
+    SELECT ${verdictColumns(sql`m.id`)}, ${columns}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
@@ -74,8 +74,8 @@ const readQuery = prepareForCaller(
 export async function readMerchant(
   lanes: Lanes,
   input: Credentials & { readonly merchantId: string },
-): Promise<JudgedMerchant> {
-  return toJudgedMerchant(await lanes.read.one(readQuery, input))
+): Promise<MerchantResult> {
+  return toMerchantResult(await lanes.read.one(readQuery, input))
 }
 
 /** `changes` is null when only access is checked. `fixed` must equal the stored members, by path. */
@@ -101,7 +101,7 @@ const updateQuery = prepare(
 export async function callUpdateMerchant(
   lanes: Lanes,
   { caller, ...input }: UpdateInput,
-): Promise<Judged & { readonly differing: readonly string[] }> {
+): Promise<AccessResult & { readonly differing: readonly string[] }> {
   const { verdict, identity_id, differing } = await lanes.write.one(updateQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id, differing: differing ?? [] }
 }
@@ -121,7 +121,7 @@ const listQueries = {
 function listQuery(name: string, order: ReturnType<typeof sql>) {
   return prepareForCaller(
     name,
-    ({ fromCaller }, p: ListInput) => sql<JudgedRow>`
+    ({ fromCaller }, p: ListInput) => sql<AccessRow>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN c.identity_id = ${p.identityId} THEN 'done'
@@ -157,17 +157,17 @@ export async function listMerchants(
   lanes: Lanes,
   input: ListInput,
   order: PageBounds['order'],
-): Promise<Judged & { readonly merchants: readonly Merchant[] }> {
+): Promise<AccessResult & { readonly merchants: readonly Merchant[] }> {
   const rows = await lanes.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
   return { verdict, identityId: identity_id, merchants: rows.flatMap((row) => toMerchant(row) ?? []) }
 }
 
-function toJudgedMerchant(row: JudgedRow): JudgedMerchant {
+function toMerchantResult(row: AccessRow): MerchantResult {
   return { verdict: row.verdict, identityId: row.identity_id, merchant: toMerchant(row) }
 }
 
-function toMerchant(row: JudgedRow): Merchant | undefined {
+function toMerchant(row: AccessRow): Merchant | undefined {
   if (row.id === null) return undefined
   // Members one by one: a rest of the row takes longer than all of them.
   return {
@@ -197,7 +197,7 @@ export interface AdvanceInput extends CallerColumns {
 }
 
 /** `now` is the new time. `isTooFar`: it would be more than 100 years ahead, so nothing changed. */
-export interface AdvancedClock extends Judged {
+export interface AdvancedClock extends AccessResult {
   readonly now: Date | null
   readonly isTooFar: boolean
 }

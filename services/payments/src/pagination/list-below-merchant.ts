@@ -1,8 +1,8 @@
 import type { Lane, Lanes } from '@trestle/database/lanes.ts'
 import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { judged, prepareForCaller } from '../access/access-query.ts'
-import type { Judged, Verdict } from '../access/admit.ts'
+import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import type { AccessResult, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from './cursor.ts'
 import { PIECE, type Piece } from './pieces.ts'
@@ -13,7 +13,7 @@ interface BelowColumns {
 }
 
 /** A verdict beside the columns of a row, which are null where there is none. */
-export type JudgedRow<Columns extends BelowColumns> = {
+export type AccessRow<Columns extends BelowColumns> = {
   readonly verdict: Verdict
   readonly identity_id: string | null
   /** How many rows the page has, where the list is read in pieces. */
@@ -41,8 +41,8 @@ export interface BelowSource {
 
 /** The query of a list for each order. */
 export interface BelowList<Input extends BelowListInput, Columns extends BelowColumns> {
-  readonly 'newest-first': PreparedQuery<Input, JudgedRow<Columns>>
-  readonly 'oldest-first': PreparedQuery<Input, JudgedRow<Columns>>
+  readonly 'newest-first': PreparedQuery<Input, AccessRow<Columns>>
+  readonly 'oldest-first': PreparedQuery<Input, AccessRow<Columns>>
 }
 
 /**
@@ -62,7 +62,7 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
       WHERE r.merchant_id = a.merchant_id AND r.id > ${p.above} AND r.id < ${p.below}
         AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean) AND ${condition(p)}
       ORDER BY r.id ${order} LIMIT ${p.limit}`
-      return sql<JudgedRow<Columns>>`
+      return sql<AccessRow<Columns>>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN ${p.merchantId}::text IS NULL THEN 'done'
@@ -73,7 +73,7 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
-    LEFT JOIN LATERAL (${entries ? cut(page, order, entries) : page}) r ON true
+    LEFT JOIN LATERAL (${entries ? firstPiece(page, order, entries) : page}) r ON true
     ${join}
     ORDER BY r.id ${order}`
     })
@@ -84,7 +84,11 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
  * The first rows of a page whose entries are few enough together, and the first row in any case. `found` counts the
  * rows of the whole page.
  */
-function cut(page: RawBuilder<unknown>, order: RawBuilder<unknown>, entries: RawBuilder<unknown>): RawBuilder<unknown> {
+function firstPiece(
+  page: RawBuilder<unknown>,
+  order: RawBuilder<unknown>,
+  entries: RawBuilder<unknown>,
+): RawBuilder<unknown> {
   return sql`
       SELECT * FROM (
         SELECT r.*, (count(*) OVER ())::int AS found,
@@ -98,11 +102,11 @@ function cut(page: RawBuilder<unknown>, order: RawBuilder<unknown>, entries: Raw
 export function findBelowMerchant<Columns extends BelowColumns>(
   name: string,
   { table, columns, join = sql`` }: BelowSource,
-): PreparedQuery<Credentials & { readonly id: string }, JudgedRow<Columns>> {
+): PreparedQuery<Credentials & { readonly id: string }, AccessRow<Columns>> {
   return prepareForCaller(
     name,
-    ({ fromCaller, joinMembership }, p) => sql<JudgedRow<Columns>>`
-    SELECT ${judged(sql`r.id`)}, ${columns}
+    ({ fromCaller, joinMembership }, p) => sql<AccessRow<Columns>>`
+    SELECT ${verdictColumns(sql`r.id`)}, ${columns}
     ${fromCaller}
     LEFT JOIN LATERAL (
       SELECT f.* FROM ${sql.table('owners')}(${p.id}) o
@@ -118,23 +122,23 @@ export async function readBelow<Input extends BelowListInput, Columns extends Be
   lanes: Lanes,
   list: BelowList<Input, Columns>,
   { order, ...input }: Input & Pick<PageBounds, 'order'>,
-): Promise<Judged & Piece<Columns>> {
+): Promise<AccessResult & Piece<Columns>> {
   const read = (lane: Lane, limit = input.limit) => lane.all(list[order], { ...input, limit } as unknown as Input)
-  if (lanes.lagging === lanes.read) return judgedRows(await read(lanes.read))
+  if (lanes.lagging === lanes.read) return toPiece(await read(lanes.read))
   // The rows may come from a standby that lags behind. Access may not: there a key that was revoked a moment ago would
   // still be good.
-  const [judged, found] = (await Promise.all([read(lanes.read, 0), read(lanes.lagging)])).map(judgedRows<Columns>)
-  if (judged?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: judged.identityId }
+  const [access, found] = (await Promise.all([read(lanes.read, 0), read(lanes.lagging)])).map(toPiece<Columns>)
+  if (access?.verdict === 'done' && found?.verdict === 'done') return { ...found, identityId: access.identityId }
   // The standby does not know the key or the merchant yet, because they are new.
-  return judgedRows(await read(lanes.read))
+  return toPiece(await read(lanes.read))
 }
 
-function judgedRows<Columns extends BelowColumns>(rows: readonly JudgedRow<Columns>[]) {
+function toPiece<Columns extends BelowColumns>(rows: readonly AccessRow<Columns>[]) {
   const { verdict = 'unauthorized', identity_id = null, found } = rows[0] ?? {}
   const shown = rows.filter(isFound)
   return { verdict, identityId: identity_id, rows: shown, isCut: shown.length < (found ?? 0) }
 }
 
-function isFound<Columns extends BelowColumns>(row: JudgedRow<Columns>): row is JudgedRow<Columns> & Columns {
+function isFound<Columns extends BelowColumns>(row: AccessRow<Columns>): row is AccessRow<Columns> & Columns {
   return row.id !== null
 }

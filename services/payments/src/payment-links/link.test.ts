@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { closedBy, judgeLink, redirectAfter } from './link.ts'
+import { judgeLink, problemBeforePayment, redirectAfter } from './link.ts'
 
 const payee = {
   key: 'k',
@@ -73,7 +73,7 @@ it.each([
   [{ hasRate: false }, 'currency'],
 ])('with %j is closed by %j', (changes, problem) => {
   const link = judge('', changes)
-  expect(typeof link === 'string' ? link : closedBy(link)).toBe(problem)
+  expect(typeof link === 'string' ? link : problemBeforePayment(link)).toBe(problem)
 })
 
 it.each([

@@ -75,7 +75,7 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
 }
 
 /** Why no new payment can begin under a link. A payment that has ended is still shown. */
-export function closedBy({ payee }: PaymentLink): LinkProblem | undefined {
+export function problemBeforePayment({ payee }: PaymentLink): LinkProblem | undefined {
   if (!payee.canPay) return 'unavailable'
   return payee.hasRate ? undefined : 'currency'
 }

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
@@ -41,12 +41,12 @@ type PayOutRow = { verdict: Verdict | 'skipped'; identity_id: string | null; rea
 )
 
 /** A payout with the verdict on access. Undefined when it was not found. */
-export interface JudgedPayout extends Judged {
+export interface PayoutResult extends AccessResult {
   readonly payout: Payout | undefined
 }
 
 /** The payout, or why there is none. */
-export interface PaidOut extends JudgedPayout {
+export interface PaidOut extends PayoutResult {
   readonly skipped: PayoutSkip | undefined
 }
 
@@ -62,7 +62,7 @@ const payOutQuery = prepare(
 export async function callPayOut(lanes: Lanes, input: PayOutInput): Promise<PaidOut> {
   const row = await lanes.write.one(payOutQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['skipped'])
-  return { ...toJudgedPayout({ ...row, verdict }), skipped: refusal && row.reason }
+  return { ...toPayoutResult({ ...row, verdict }), skipped: refusal && row.reason }
 }
 
 type CloseRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
@@ -92,8 +92,8 @@ export async function callClosePayout(
 const readQuery = findBelowMerchant<PayoutColumns>('read_payout', source)
 
 /** A payout by its id, for members of its merchant. */
-export async function readPayout(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<JudgedPayout> {
-  return toJudgedPayout(await lanes.read.one(readQuery, input))
+export async function readPayout(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<PayoutResult> {
+  return toPayoutResult(await lanes.read.one(readQuery, input))
 }
 
 const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list_payouts', source)
@@ -102,14 +102,14 @@ const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list
 export async function listPayouts(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & { readonly payouts: readonly Payout[] }> {
-  const { rows, ...judged } = await readBelow(lanes, payoutsOfMerchant, input)
-  return { ...judged, payouts: rows.map(toPayout) }
+): Promise<AccessResult & { readonly payouts: readonly Payout[] }> {
+  const { rows, ...access } = await readBelow(lanes, payoutsOfMerchant, input)
+  return { ...access, payouts: rows.map(toPayout) }
 }
 
-function toJudgedPayout(
+function toPayoutResult(
   row: { verdict: Verdict; identity_id: string | null } & (PayoutColumns | { id: null }),
-): JudgedPayout {
+): PayoutResult {
   return { verdict: row.verdict, identityId: row.identity_id, payout: row.id === null ? undefined : toPayout(row) }
 }
 

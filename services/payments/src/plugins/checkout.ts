@@ -40,7 +40,7 @@ export const checkout = fp(
       judgeHeaders(request)
     })
     app.addHook('preHandler', async ({ flaw, method }) => {
-      if (flaw && method !== 'OPTIONS') throw explain(flaw)
+      if (flaw && method !== 'OPTIONS') throw toOrderError(flaw)
     })
   },
   { name: 'checkout', dependencies: ['request-input'] },
@@ -66,7 +66,7 @@ function judgeHeaders({ headers }: FastifyRequest): void {
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw bodyInvalid()
 }
 
-function explain({ stage, error, fields = [] }: Flaw): Error {
+function toOrderError({ stage, error, fields = [] }: Flaw): Error {
   if (stage === 'parse') return bodyInvalid({ cause: error })
   return orderInvalid(fields.map(({ field, message }) => `${field} ${message}`).join('; '), error)
 }

@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorVocabulary } from '../error-body.ts'
 import { pageHeaders } from '../pages/page.ts'
-import { closedBy, type LinkProblem, type PayableLink, type PaymentLink } from '../payment-links/link.ts'
+import { type LinkProblem, type PayableLink, type PaymentLink, problemBeforePayment } from '../payment-links/link.ts'
 import { problemPage, troublePage } from '../payment-links/link-pages.ts'
 import { choosePageLocale, type PageLocale } from '../payment-links/locale.ts'
 import { type PaymentPage, paymentPage } from '../payment-links/payment-page.ts'
 import type { TextName } from '../payment-links/texts.ts'
-import { openLink } from '../use-cases/open-link.ts'
+import { resolveLink } from '../use-cases/resolve-link.ts'
 import { isInsecure } from './secure-transport.ts'
 
 /** Who asks for a page, and in which language it is to be. */
@@ -63,13 +63,13 @@ export function visitOf(request: FastifyRequest, reply: FastifyReply, query = li
 /** The link of a visit, for a payment to begin. Undefined where none can, which a page has then told. */
 export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
   const link = await findVisitedLink(visit, query)
-  const problem = link && closedBy(link)
+  const problem = link && problemBeforePayment(link)
   return problem ? tellProblem(visit, problem) : link
 }
 
 /** The link of a visit, even where no payment can begin now: one may have been made. Undefined as above. */
 export async function findVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
-  const link = await openLink(visit.request.server.deps, query)
+  const link = await resolveLink(visit.request.server.deps, query)
   return typeof link === 'string' ? tellProblem(visit, link) : link
 }
 

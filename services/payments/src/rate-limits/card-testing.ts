@@ -22,7 +22,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
   const inTurn = createTurns(1)
   const underWay = new Map<string, Set<Promise<void>>>()
   /** Counts a refusal. When none is left, waits while payments of the address are under way: they may give theirs back. */
-  const take = async (address: string) => {
+  const countRefusal = async (address: string) => {
     for (;;) {
       const others = [...(underWay.get(address) ?? [])]
       const seconds = await takeRefusal(refusals, address)
@@ -37,8 +37,8 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
   return async (ip, decide) => {
     const address = addressKey(ip)
     const finish = await inTurn(address, async () => {
-      await take(address)
-      return begin(underWay, address)
+      await countRefusal(address)
+      return notePayment(underWay, address)
     })
     let isRefused = false
     try {
@@ -68,7 +68,7 @@ async function takeRefusal(refusals: RateLimit, address: string): Promise<number
 }
 
 /** Notes that a payment is under way. @returns a function that notes its end */
-function begin(underWay: Map<string, Set<Promise<void>>>, address: string): () => void {
+function notePayment(underWay: Map<string, Set<Promise<void>>>, address: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   const payments = underWay.get(address) ?? new Set()
   underWay.set(address, payments.add(promise))

@@ -4,7 +4,7 @@ import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
-import { ReportQuery, reportPage } from '../disputes/report-query.ts'
+import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
@@ -15,12 +15,12 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'List the disputes of a merchant',
-        querystring: ReportQuery,
+        querystring: FilteredListQuery,
         response: { 200: z.array(DisputeView), ...errorResponses(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, query }) => {
-      const result = await listDisputes(app.deps.lanes, { ...caller, ...reportPage(query, flaw) })
+      const result = await listDisputes(app.deps.lanes, { ...caller, ...filteredPage(query, flaw) })
       return admit(caller, result, flaw).disputes.map(viewDispute)
     },
   )

@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
+import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
-import { ReportQuery, reportPage } from '../disputes/report-query.ts'
 import { errorResponses } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
@@ -15,12 +15,12 @@ export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'List the fraud alerts of a merchant',
-        querystring: ReportQuery,
+        querystring: FilteredListQuery,
         response: { 200: z.array(FraudView), ...errorResponses(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, query }) => {
-      const result = await listFrauds(app.deps.lanes, { ...caller, ...reportPage(query, flaw) })
+      const result = await listFrauds(app.deps.lanes, { ...caller, ...filteredPage(query, flaw) })
       return admit(caller, result, flaw).frauds.map(viewFraud)
     },
   )

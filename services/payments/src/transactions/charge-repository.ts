@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 
@@ -68,7 +68,7 @@ export interface Attempt {
 export type ChargeEnd = { readonly transactionId: string } | { readonly errorCode: number }
 
 /** After access: an attempt to make, an end that is known already, or a refusal. */
-export interface BegunCharge extends Judged {
+export interface BegunCharge extends AccessResult {
   readonly attempt: Attempt | undefined
   readonly end: ChargeEnd | undefined
   readonly refusal: 'unknown-source' | 'no-rate' | 'stale-rate' | undefined

@@ -6,7 +6,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
-import type { Judged, Verdict } from '../access/admit.ts'
+import type { AccessResult, Verdict } from '../access/admit.ts'
 import type { Credentials, Repeat } from '../access/caller.ts'
 import { conflict, serverBusy } from '../errors.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
@@ -30,7 +30,7 @@ export type OperationRefusal =
   | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
 
 /** The transaction after the operation (for a repeat, as it was after the first request), or the refusal. */
-export interface OperationResult extends Judged {
+export interface OperationResult extends AccessResult {
   readonly transaction?: Transaction | undefined
   readonly refusal?: OperationRefusal | undefined
 }

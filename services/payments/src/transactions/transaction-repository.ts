@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { judged, prepareForCaller } from '../access/access-query.ts'
-import type { Judged, Verdict } from '../access/admit.ts'
+import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import type { AccessResult, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
@@ -43,7 +43,7 @@ export async function readTransaction(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
   inTurn: InTurn,
-): Promise<Judged & { readonly transaction: Transaction | undefined }> {
+): Promise<AccessResult & { readonly transaction: Transaction | undefined }> {
   let row = await lanes.read.one(readQuery, input)
   if (row.id !== null && row.trail_length > SHORT_TRAIL) {
     row = await inTurn(row.trail_length, () => lanes.read.one(readLongQuery, input))
@@ -71,7 +71,7 @@ const transactionsOfMerchant = listBelowMerchant<TransactionListInput, Transacti
 export async function listTransactions(
   lanes: Lanes,
   input: TransactionListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & Piece<Transaction>> {
+): Promise<AccessResult & Piece<Transaction>> {
   const { rows, ...rest } = await readBelow(lanes, transactionsOfMerchant, input)
   return { ...rest, rows: rows.map(toTransaction) }
 }
@@ -85,7 +85,7 @@ export interface OperationAccess extends Credentials {
 const judgeQuery = prepareForCaller(
   'judge_operation',
   ({ fromCaller, joinMembership }, p: OperationAccess) => sql<{ verdict: Verdict; identity_id: string | null }>`
-    SELECT ${judged(sql`t.merchant_id`)}
+    SELECT ${verdictColumns(sql`t.merchant_id`)}
     ${fromCaller}
     LEFT JOIN LATERAL (
       SELECT t.merchant_id FROM ${sql.table('owners')}(${p.transactionId}) o
@@ -97,7 +97,7 @@ const judgeQuery = prepareForCaller(
 )
 
 /** Judges access alone, for a request whose body was refused. */
-export async function judgeOperation(lanes: Lanes, access: OperationAccess): Promise<Judged> {
+export async function judgeOperation(lanes: Lanes, access: OperationAccess): Promise<AccessResult> {
   const { verdict, identity_id } = await lanes.read.one(judgeQuery, access)
   return { verdict, identityId: identity_id }
 }

@@ -29,7 +29,7 @@ const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
 const LISTS_MAX = 20
 
 /** Fetches the events of every acquirer, every minute. */
-export async function workOnAcquirerEvents({ jobs, acquirers, meter, ...deps }: WorkDeps): Promise<void> {
+export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: WorkDeps): Promise<void> {
   const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
   const counter = startAtZero(
     meter.createCounter('payments_acquirer_events_total', { description: 'Events of acquirers by outcome' }),

@@ -28,7 +28,7 @@ const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 const RESTING = 'not tried: there was no answer several times'
 
 /** Takes deliveries from the queue while the process runs. */
-export async function workOnDeliveries(deps: DeliverDeps): Promise<void> {
+export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
     description: 'Attempts to deliver an event, by outcome',
   })

@@ -14,7 +14,7 @@ const BATCH = 1_000
 const EVERY_HOUR = '41 * * * *'
 
 /** Every hour, ends the wait for acquirers that have not answered. */
-export async function workOnConfirmations(deps: ConfirmationDeps): Promise<void> {
+export async function startConfirmations(deps: ConfirmationDeps): Promise<void> {
   await deps.jobs.work(confirmationTask, () => endConfirmations(deps))
   await deps.jobs.schedule(confirmationTask, EVERY_HOUR)
 }

@@ -9,7 +9,7 @@ type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'authorizationEx
 const EVERY_HOUR = '23 * * * *'
 
 /** Lets authorizations expire, where the settings say so. */
-export async function workOnExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
   await jobs.work(expiryTask, () => expireAll(deps))
   if (deps.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
 }

@@ -10,7 +10,7 @@ const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
 type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 
 /** Asks about every attempt of unknown outcome until it is settled. */
-export function workOnInquiries(deps: InquiryDeps): Promise<void> {
+export function startInquiries(deps: InquiryDeps): Promise<void> {
   return deps.jobs.work(inquiryTask, (job) => inquireAttempt(deps, job))
 }
 

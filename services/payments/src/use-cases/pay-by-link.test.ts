@@ -2,8 +2,8 @@ import type { Lane } from '@trestle/database/lanes.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { isPayable, type PayableLink } from '../payment-links/link.ts'
-import { openLink } from './open-link.ts'
 import { type LinkPayment, payByLink } from './pay-by-link.ts'
+import { resolveLink } from './resolve-link.ts'
 import { tokenizeCard } from './tokenize-card.ts'
 
 let payments: TestPayments
@@ -11,7 +11,7 @@ let link: PayableLink
 beforeAll(async () => {
   payments = await startPayments()
   const { key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
-  const opened = await openLink(payments.deps, new URLSearchParams({ key: String(key), test: '1', value: '10' }))
+  const opened = await resolveLink(payments.deps, new URLSearchParams({ key: String(key), test: '1', value: '10' }))
   if (typeof opened === 'string' || !isPayable(opened)) throw new Error('the link cannot be paid')
   link = opened
 })

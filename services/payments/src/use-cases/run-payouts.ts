@@ -20,7 +20,7 @@ export interface PayoutTurn {
 type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
 
 /** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
-export async function workOnPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
+export async function startPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
   await deps.jobs.work(payoutTask, () => payEveryone(deps, deps.meter))
   if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import type { Mailer } from '../mail/mailer.ts'
 import type { RateLimit } from '../rate-limits/rate-limit.ts'
-import { workOnInvitationMails } from './send-invitation.ts'
+import { startInvitationMails } from './send-invitation.ts'
 
 const refused = Promise.withResolvers<void>()
 let sink: MailSink
@@ -66,7 +66,7 @@ describe('a mail beyond the limit of its address', () => {
     }
     const handlers: Handler<never>[] = []
     const jobs = { work: async (_: object, handler: Handler<never>) => void handlers.push(handler) }
-    await workOnInvitationMails({ ...payments.deps, limits: { ...payments.deps.limits, mails }, jobs }, mailer)
+    await startInvitationMails({ ...payments.deps, limits: { ...payments.deps.limits, mails }, jobs }, mailer)
     const run = (attempt: number) => handlers[0]?.({ token } as never, { id: 'x', attempt })
     return { counted, state, run }
   }

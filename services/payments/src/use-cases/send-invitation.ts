@@ -11,7 +11,7 @@ type SendDeps = Pick<PaymentsDeps, 'lanes' | 'limits' | 'logger' | 'meter' | 'ba
 }
 
 /** Takes invitation mails from the queue. Without a mail server they wait there. */
-export async function workOnInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
+export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
     const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {

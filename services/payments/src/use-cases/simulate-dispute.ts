@@ -7,7 +7,7 @@ import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-task.ts'
 
 /** Takes the jobs that dispute a test card at its first capture. */
-export function workOnSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
+export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }
 

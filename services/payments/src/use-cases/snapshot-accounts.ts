@@ -10,7 +10,7 @@ type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>
 const WELL_AFTER_MIDNIGHT = '41 1 * * *'
 
 /** Sums the accounts of all merchants every night. */
-export async function workOnSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
   await jobs.work(snapshotTask, () => snapshotAccounts(deps))
   await jobs.schedule(snapshotTask, WELL_AFTER_MIDNIGHT)
 }

@@ -7,7 +7,7 @@ import type { ProcessDeps } from '../deps.ts'
 type SubmitDeps = BookingDeps & Pick<ProcessDeps, 'acquirers'>
 
 /** Hands every capture, refund and void of live money to its acquirer. */
-export function workOnOperations({ jobs, ...deps }: SubmitDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+export function startOperations({ jobs, ...deps }: SubmitDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
   return jobs.work(acquirerTask, (job) => submitOperation(deps, job))
 }
 

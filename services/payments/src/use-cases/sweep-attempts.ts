@@ -16,7 +16,7 @@ const BATCH = 1_000
 const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
 /** Looks every minute for attempts of processes that have ended. */
-export async function workOnAttemptSweeps(deps: SweepDeps): Promise<void> {
+export async function startAttemptSweeps(deps: SweepDeps): Promise<void> {
   await deps.jobs.work(attemptSweepTask, () => sweepAttempts(deps))
   await deps.jobs.schedule(attemptSweepTask, '* * * * *')
 }

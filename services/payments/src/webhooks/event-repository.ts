@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { sql } from 'kysely'
-import type { Judged } from '../access/admit.ts'
+import type { AccessResult } from '../access/admit.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Piece } from '../pagination/pieces.ts'
@@ -29,7 +29,7 @@ const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
 export async function listEvents(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & Piece<MerchantEvent>> {
+): Promise<AccessResult & Piece<MerchantEvent>> {
   const { rows, ...rest } = await readBelow(lanes, listQueries, input)
   return { ...rest, rows: rows.map(toEvent) }
 }

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { type Judged, splitVerdict, type Verdict } from '../access/admit.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
@@ -31,9 +31,9 @@ const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webh
 export async function listWebhooks(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
-): Promise<Judged & { readonly webhooks: readonly Webhook[] }> {
-  const { rows, ...judged } = await readBelow(lanes, listQueries, input)
-  return { ...judged, webhooks: rows.map(toWebhook) }
+): Promise<AccessResult & { readonly webhooks: readonly Webhook[] }> {
+  const { rows, ...access } = await readBelow(lanes, listQueries, input)
+  return { ...access, webhooks: rows.map(toWebhook) }
 }
 
 /** A verdict beside the columns of the webhook, which are null when nothing was changed. */
@@ -42,7 +42,7 @@ type ChangedRow<Refusal extends string> = { verdict: Verdict | Refusal; identity
   | { id: null }
 )
 
-export interface ChangedWebhook extends Judged {
+export interface ChangedWebhook extends AccessResult {
   readonly webhook: Webhook | undefined
 }
 
@@ -121,7 +121,7 @@ const deleteQuery = prepare(
 )
 
 /** Deletes a webhook. Its waiting deliveries are dropped. */
-export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookInput): Promise<Judged> {
+export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookInput): Promise<AccessResult> {
   const { verdict, identity_id } = await lanes.write.one(deleteQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id }
 }

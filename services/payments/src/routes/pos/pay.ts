@@ -47,11 +47,11 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
     const { link: given, page: pageId, number = '', expiry = '', code = '', card: tokens } = request.body
     const query = new URLSearchParams(given)
     const visit = visitOf(request, reply, query)
-    const link = await openPayable(visit, query)
+    const link = await resolvePayableLink(visit, query)
     if (!link) return reply
     if (tokens !== undefined) {
       const card = readTokenisedCard(tokens)
-      if (card) return goOn(visit, { link, pageId }, { card, expiry })
+      if (card) return continuePayment(visit, { link, pageId }, { card, expiry })
       return sendPaymentPage(visit, link, { expiry, flaws: {}, refusal: refusalOf('TOKEN_INVALID') })
     }
     const written = readCardInput({ number, expiry, code }, deps.now())
@@ -60,21 +60,25 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
       number: tokenizeCard(deps, { type: 'pcn', value: written.number }).token,
       code: tokenizeCard(deps, { type: 'pcsc', value: written.code }).token,
     }
-    return goOn(visit, { link, pageId }, { card: { ...tokenised, expiry: written.expiry, hints: [] }, expiry })
+    return continuePayment(
+      visit,
+      { link, pageId },
+      { card: { ...tokenised, expiry: written.expiry, hints: [] }, expiry },
+    )
   })
 
   const comeBack = async (request: FastifyRequest, reply: FastifyReply, pageId: string) => {
     await refuse(request.ip)
     const query = linkQueryOf(request)
     const visit = visitOf(request, reply)
-    const link = await openPayable(visit, query)
+    const link = await resolvePayableLink(visit, query)
     if (!link) return reply
     const { cookie = '' } = request.headers
     const place = { pageId, query: link.query }
     const underWay = openUnderWay(deps.seals.frames, cookieOf(cookie, 'card'), place)
-    if (underWay) return goOn(visit, { link, pageId }, underWay)
+    if (underWay) return continuePayment(visit, { link, pageId }, underWay)
     const paid = openReceipt(deps.seals.frames, cookieOf(cookie, 'paid'), place)
-    return paid ? tellPaid(visit, link, paid) : tellTooLate(visit, query)
+    return paid ? showPaid(visit, link, paid) : showTooLate(visit, query)
   }
   // The customer's bank returns to this URL.
   app.get('/pos/pay/:pageId', { schema: { hide: true, params: PageParams } }, (request, reply) =>
@@ -84,14 +88,14 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos/pay', { schema: { hide: true } }, (request, reply) => comeBack(request, reply, ''))
 }
 
-async function openPayable(visit: PageVisit, query: URLSearchParams): Promise<PayableLink | undefined> {
+async function resolvePayableLink(visit: PageVisit, query: URLSearchParams): Promise<PayableLink | undefined> {
   const link = await findVisitedLink(visit, query)
   if (!link || isPayable(link)) return link
-  tellTooLate(visit, query)
+  showTooLate(visit, query)
   return undefined
 }
 
-function tellTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
+function showTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
   const again = `${visit.request.server.deps.posUrl}?${query}`
   return sendPage(visit, 400, troublePage('tooLong', again, visit.locale))
 }
@@ -102,7 +106,11 @@ interface SentPage {
   readonly pageId: string
 }
 
-async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: UnderWay): Promise<FastifyReply> {
+async function continuePayment(
+  visit: PageVisit,
+  { link, pageId }: SentPage,
+  underWay: UnderWay,
+): Promise<FastifyReply> {
   const { request, reply } = visit
   const { deps } = request.server
   const { card, expiry } = underWay
@@ -127,10 +135,10 @@ async function goOn(visit: PageVisit, { link, pageId }: SentPage, underWay: Unde
   // The tokens are spent: without the receipt, a reload could only ask for the card again.
   if (request.method === 'GET')
     setCookies(visit, path, { card: '', paid: sealReceipt(deps.seals.frames, answer, place) })
-  return tellPaid(visit, link, answer)
+  return showPaid(visit, link, answer)
 }
 
-function tellPaid(visit: PageVisit, { redirect }: PayableLink, receipt: Omit<Receipt, 'paid'>): FastifyReply {
+function showPaid(visit: PageVisit, { redirect }: PayableLink, receipt: Omit<Receipt, 'paid'>): FastifyReply {
   const { request, reply, locale } = visit
   if (redirect !== undefined) return sendPage(visit, 200, returnPage(redirect, receipt, locale))
   const { seals } = request.server.deps

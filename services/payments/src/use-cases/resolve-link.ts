@@ -4,7 +4,7 @@ import { currencyOf, judgeLink, type LinkProblem, type PaymentLink } from '../pa
 import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
 /** Finds what a link asks to pay, or why it cannot be paid (reference: Parameters of a link). */
-export async function openLink(
+export async function resolveLink(
   { lanes, acquirers, rateAgeDaysMax }: Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'rateAgeDaysMax'>,
   query: URLSearchParams,
 ): Promise<PaymentLink | LinkProblem> {

@@ -8,11 +8,11 @@ import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail
 type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'limits' | 'logger' | 'meter'>
 
 /** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
-export async function workOnRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
+export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
     try {
-      const outcome = await tellRejection(deps, mailer, { ...job, attempt })
+      const outcome = await sendRejection(deps, mailer, { ...job, attempt })
       mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
       return outcome
     } catch (error) {
@@ -28,7 +28,7 @@ export async function workOnRejectionMails(deps: TellDeps, mailer: Mailer): Prom
  * Sends one mail, unless the acquirer has accepted the operation after all. An acquirer that rejects everything must not fill
  * a mailbox: an address gets so many in an hour, and events tell the rest.
  */
-async function tellRejection(
+async function sendRejection(
   { lanes, limits, logger }: Pick<TellDeps, 'lanes' | 'limits' | 'logger'>,
   mailer: Mailer,
   { merchantId, operationId, attempt }: RejectionMailJob & { readonly attempt: number },

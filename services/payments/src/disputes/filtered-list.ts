@@ -4,19 +4,19 @@ import { id, ListQuery } from '../bodies/fields.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/cursor.ts'
 
 /** The query of a list that names its merchant as a filter (reference: Disputes and fraud alerts). */
-export const ReportQuery = ListQuery.extend({
+export const FilteredListQuery = ListQuery.extend({
   filter: z.object({ merchantId: id(), transactionId: id().optional(), test: z.boolean().optional() }),
 })
 
 /** The page that such a query asks for. `merchantId` is null when the query has no usable id. */
-export interface ReportPage extends PageBounds {
+export interface FilteredPage extends PageBounds {
   readonly merchantId: string | null
   readonly transactionId: string | undefined
   readonly test: boolean | undefined
 }
 
 /** Reads the page of a query. The merchant of a refused query counts too, because access is judged before values. */
-export function reportPage(query: z.infer<typeof ReportQuery>, flaw: Flaw | undefined): ReportPage {
+export function filteredPage(query: z.infer<typeof FilteredListQuery>, flaw: Flaw | undefined): FilteredPage {
   if (!flaw)
     return { ...pageBounds(query), ...query.filter, transactionId: query.filter.transactionId, test: query.filter.test }
   const named = MerchantOfQuery.safeParse(flaw.input)
