@@ -1,7 +1,7 @@
 import { appendFileSync, chmodSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
-import { settleDatabase } from '@trestle/stack/postgres/embedded-database.ts'
+import { prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
 import type { PostgresHome } from '@trestle/stack/postgres/home.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import type { Child } from '@trestle/stack/processes/child.ts'
@@ -69,7 +69,7 @@ async function startOwn(folder: string, cores: string | undefined) {
   mkdirSync(data, { recursive: true })
   // As root, PostgreSQL runs as another user, who must get in.
   chmodSync(folder, 0o711)
-  const home = await settleDatabase(data, join(folder, 'state'))
+  const home = await prepareHome(data, join(folder, 'state'))
   await createClusterOnce(home, PASSWORD)
   const port = await freePort()
   const launch = async (at: PostgresHome, atPort: number, logFile: string) => {

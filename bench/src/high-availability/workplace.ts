@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Account, settleAccount } from '@trestle/stack/postgres/account.ts'
+import { type Account, chooseAccount } from '@trestle/stack/postgres/account.ts'
 import { type Child, startChild } from '@trestle/stack/processes/child.ts'
 import { closeAtSignal } from '../processes/close-at-signal.ts'
 
@@ -50,7 +50,7 @@ export function requirePrograms(programs: readonly SystemProgram[]): void {
 /** Makes the folder. It is removed, and what was started is ended, when the workplace is disposed of. */
 export async function openWorkplace(name: string): Promise<Workplace> {
   // PostgreSQL does not run as root.
-  const account = process.getuid?.() === 0 ? await settleAccount() : undefined
+  const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
   const folder = mkdtempSync(join(tmpdir(), `trestle-${name}-`))
   chmodSync(folder, 0o711)
   const started = new AsyncDisposableStack()

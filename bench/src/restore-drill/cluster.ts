@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { chownSync, existsSync, globSync, mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Account, settleAccount } from '@trestle/stack/postgres/account.ts'
+import { type Account, chooseAccount } from '@trestle/stack/postgres/account.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import { closeAtSignal } from '../processes/close-at-signal.ts'
 import { freePort } from '../processes/free-port.ts'
@@ -47,7 +47,7 @@ export function findPrograms(given: string | undefined): Programs {
 
 /** Makes an empty server in a folder, and starts it with PostgreSQL's own settings: every commit waits for the disk. */
 export async function startCluster({ directory }: Programs, folder: string): Promise<Cluster> {
-  const account = process.getuid?.() === 0 ? await settleAccount() : undefined
+  const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
   const data = join(folder, 'data')
   mkdirSync(folder, { recursive: true, mode: 0o755 })
   mkdirSync(data, { mode: 0o700 })

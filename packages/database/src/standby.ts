@@ -18,14 +18,6 @@ export interface StandbyState {
   readonly reads: { readonly standby: number; readonly primary: number }
 }
 
-/** Chooses the server of each read that may lag behind. */
-export interface StandbyChoice {
-  /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
-  choose<T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>): Promise<T>
-  state(): StandbyState
-  close(): void
-}
-
 type Ask = (statement: Statement) => Promise<Rows>
 
 const CHECK_MS = 1_000
@@ -35,8 +27,8 @@ const STANDBY_POSITION = position(
   'CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END',
 )
 
-/** Asks both servers for their positions once a second, over their read lanes. */
-export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask): StandbyChoice {
+/** Chooses the server of each read that may lag behind. It asks both servers for their positions once a second. */
+export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask) {
   const lag = trackReplicationLag()
   const reads = { standby: 0, primary: 0 }
   let wasUsed: boolean | undefined
@@ -60,7 +52,8 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
   void checkAlone()
   const timer = setInterval(checkAlone, CHECK_MS).unref()
   return {
-    choose: async (onStandby, onPrimary) => {
+    /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
+    choose: async <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>): Promise<T> => {
       if (isUsed()) {
         try {
           const found = await onStandby()
@@ -74,8 +67,8 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
       reads.primary += 1
       return onPrimary()
     },
-    state: () => ({ lagMs: lag.lagMs(performance.now()), reads: { ...reads } }),
-    close: () => clearInterval(timer),
+    state: (): StandbyState => ({ lagMs: lag.lagMs(performance.now()), reads: { ...reads } }),
+    close: (): void => clearInterval(timer),
   }
 }
 

@@ -125,7 +125,7 @@ export function createJobs(config: JobsConfig): Jobs {
       // Starts at 0, so that the first increment is visible.
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const attempt = runAttempt(config, task, handler)
-      const settle = async (job: JobWithMetadata<object>): Promise<JobResult> => {
+      const runJob = async (job: JobWithMetadata<object>): Promise<JobResult> => {
         try {
           outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
           return { id: job.id, status: 'completed' }
@@ -140,7 +140,7 @@ export function createJobs(config: JobsConfig): Jobs {
         }
       }
       const { boss } = await queue()
-      await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(settle)))
+      await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(runJob)))
     },
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
     retryDead: async (task) => retryDead((await queue()).boss, task),
@@ -155,7 +155,7 @@ export function createJobs(config: JobsConfig): Jobs {
       if (opening === undefined) return
       running = false
       const giveUpAt = performance.now() + withinMs - GIVE_UP_MS
-      await own.settled(withinMs - GIVE_UP_MS)
+      await own.finished(withinMs - GIVE_UP_MS)
       const { boss } = await opening
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
@@ -175,7 +175,7 @@ function lastSeen({ createdOn, lastFetchedOn, lastJobEndedOn }: WipData): number
 function createOwnRuns(
   queue: () => Promise<Queue>,
   outcomes: Counter,
-): Pick<Jobs, 'run'> & { settled(withinMs: number): Promise<void> } {
+): Pick<Jobs, 'run'> & { finished(withinMs: number): Promise<void> } {
   const running = new Set<Promise<Outcome>>()
   return {
     run: (task, id, attempt) => {
@@ -196,7 +196,7 @@ function createOwnRuns(
       run.then(forget, forget)
       return run
     },
-    settled: async (withinMs) => {
+    finished: async (withinMs) => {
       const late = Promise.withResolvers<void>()
       const timer = setTimeout(late.resolve, withinMs)
       await Promise.race([Promise.allSettled(running), late.promise])

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startMailCatcher } from './mail/mail-catcher.ts'
-import { type EmbeddedDatabase, settleDatabase, startDatabase } from './postgres/embedded-database.ts'
+import { type EmbeddedDatabase, prepareHome, startDatabase } from './postgres/embedded-database.ts'
 import { endProcess } from './processes/end-process.ts'
 import { requireFreePorts } from './processes/free-ports.ts'
 import { claimPidFile, findRunning, type PidRecord, releasePidFile } from './processes/pid-file.ts'
@@ -44,8 +44,7 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
   await endLeftoverServices(pidFiles, say)
   const secrets = loadSecrets(join(plan.dataDirectory, 'secrets.env'))
-  const home =
-    plan.databasePort === undefined ? undefined : await settleDatabase(plan.dataDirectory, plan.stateDirectory)
+  const home = plan.databasePort === undefined ? undefined : await prepareHome(plan.dataDirectory, plan.stateDirectory)
   await requireFreePorts(plan.ports)
   if (plan.hasMail) {
     const catcher = await startMailCatcher({ smtp: plan.smtpPort, web: plan.webPort })

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
-import { settleDatabase } from '@trestle/stack/postgres/embedded-database.ts'
+import { prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import pg from 'pg'
 
@@ -70,7 +70,7 @@ export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   const directory = await mkdtemp(join((await hasRoomInMemory()) ? MEMORY : tmpdir(), 'trestle-test-'))
   // The user of the server must be able to enter, if it is not the user of the tests.
   await chmod(directory, 0o711)
-  const home = await settleDatabase(directory, join(directory, 'state'))
+  const home = await prepareHome(directory, join(directory, 'state'))
   await createClusterOnce(home, PASSWORD)
   const port = await freePort()
   const server = await startServer({

@@ -17,14 +17,6 @@ export interface BodyPlacesOptions {
   readonly cut: (request: IncomingMessage) => void
 }
 
-/** Places for requests with large bodies, which handlers keep in memory until the whole body has arrived. */
-export interface BodyPlaces {
-  /** Begins a request: at once if its body is small, otherwise when its body has a place, or when the wait is over. */
-  enter(request: IncomingMessage, response: ServerResponse, begin: () => void): void
-  /** Makes slow requests give way to waiting ones. Call it once a second. */
-  sweep(): void
-}
-
 interface Entry {
   readonly request: IncomingMessage
   readonly client: string
@@ -73,11 +65,11 @@ export function answerSlowBody(request: IncomingMessage, answer: () => void): vo
 }
 
 /**
- * Makes places for this number of bytes. A request without a place waits, and its body is not read. Clients take turns, and
+ * Makes places for requests with large bodies, which handlers keep in memory until the whole body has arrived. A request without a place waits, and its body is not read. Clients take turns, and
  * when too many requests wait, the client with the most of them is refused first. So a client with many requests does not keep
  * others out. A request with a place gives way when its body hardly arrives.
  */
-export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
+export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions) {
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
   const gate = new FairGate({ places: bytesMax, each, patienceMs, refuse: noPlace })
   const held = new Set<Entry>()
@@ -102,22 +94,9 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
     else hold(entry, response, place)
     begin()
   }
-  const sweep = () => {
-    const nowMs = performance.now()
-    for (const entry of held) lookAt(entry, nowMs)
-    const slow = [...held].filter(({ request, fastMs }) => !request.complete && nowMs - fastMs >= GRACE_MS)
-    slow.sort((one, other) => one.fastMs - other.fastMs)
-    let wanted = [...waiting].reduce((sum, { bytes }) => sum + bytes, 0)
-    for (const { request, bytes } of slow) {
-      if (wanted <= 0) return
-      wanted -= bytes
-      const answer = answers.get(request)
-      if (answer === undefined) cut(request)
-      else answer()
-    }
-  }
   return {
-    enter: (request, response, begin) => {
+    /** Begins a request: at once if its body is small, otherwise when its body has a place, or when the wait is over. */
+    enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => {
       const declared = declaredBytes(request)
       // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
       const isKept = declared <= bodyLimit || declared === Number.POSITIVE_INFINITY
@@ -135,7 +114,24 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
       const waitsUntil = new AbortController()
       void wait({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
     },
-    sweep,
+    /** Makes slow requests give way to waiting ones. Call it once a second. */
+    sweep: () => endSlow(held, waiting, cut),
+  }
+}
+
+/** Makes the slowest requests give way, as many as the waiting ones need. */
+function endSlow(held: ReadonlySet<Entry>, waiting: ReadonlySet<Entry>, cut: BodyPlacesOptions['cut']): void {
+  const nowMs = performance.now()
+  for (const entry of held) noteProgress(entry, nowMs)
+  const slow = [...held].filter(({ request, fastMs }) => !request.complete && nowMs - fastMs >= GRACE_MS)
+  slow.sort((one, other) => one.fastMs - other.fastMs)
+  let wanted = [...waiting].reduce((sum, { bytes }) => sum + bytes, 0)
+  for (const { request, bytes } of slow) {
+    if (wanted <= 0) return
+    wanted -= bytes
+    const answer = answers.get(request)
+    if (answer === undefined) cut(request)
+    else answer()
   }
 }
 
@@ -145,7 +141,7 @@ function declaredBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0)
 }
 
-function lookAt(entry: Entry, nowMs: number): void {
+function noteProgress(entry: Entry, nowMs: number): void {
   const { bytesRead } = entry.request.socket
   if (bytesRead - entry.received >= SLOW_BYTES) entry.fastMs = nowMs
   entry.received = bytesRead

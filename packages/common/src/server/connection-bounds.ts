@@ -64,13 +64,6 @@ interface Connection {
   sinceMs: number
 }
 
-export interface BoundedHandler {
-  /** Replaces the handler. */
-  readonly handle: Handle
-  /** Watches the connections of the server as soon as it listens. */
-  readonly watch: (server: Server) => void
-}
-
 export interface BoundOptions {
   readonly bounds?: ConnectionBounds
   /** Called for each connection that is cut. */
@@ -84,7 +77,7 @@ export interface BoundOptions {
  * their answers leave in that order anyway: a client that sends a thousand requests has one answer in memory. It cuts
  * connections whose clients do not read, and, when too many bytes wait, connections of the clients with the most waiting bytes.
  */
-export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedHandler {
+export function boundConnections(handler: Handle, options: BoundOptions = {}) {
   const {
     bounds = CONNECTION_BOUNDS,
     onCut = () => {},
@@ -121,8 +114,10 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   const handleWithPlace: Handle = (request, response) =>
     bodies.enter(request, response, () => handler(request, response))
   return {
+    /** Replaces the handler. */
     handle: takeTurns(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
-    watch: (server) => {
+    /** Watches the connections of the server as soon as it listens. */
+    watch: (server: Server): void => {
       server.on('connection', (socket) => {
         const sinceMs = performance.now()
         open.set(socket, {

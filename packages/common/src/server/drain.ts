@@ -4,59 +4,52 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { READY_PATH } from './readiness.ts'
 
-/** Stops a server that takes requests, losing as few as possible. */
-export interface Drain {
-  /** From now on each answer closes its connection, so that the next request of the client may go to another process. */
-  begin(): void
-  /**
-   * Resolves when no request has arrived for a while, except for readiness: load balancers have noticed. Also resolves after
-   * the given milliseconds.
-   */
-  quiet(limitMs: number): Promise<void>
-  /**
-   * Accepts connections that wait in the kernel, then no more. Waits for the answers to all requests, and cuts the rest after
-   * the given milliseconds.
-   */
-  close(limitMs: number): Promise<void>
-}
-
 /** For a service with two requests a second or more. */
 const QUIET_MS = 500
 /** Limit, for a server with new connections all the time. A full queue of the kernel has 511. */
-const HEAR_MS = 5_000
+const ACCEPT_MS = 5_000
 /** Limit, for clients that read slowly. */
 const SEND_MS = 5_000
 const SEND_CHECK_MS = 20
 /** How long a connection waits for its next request, when its last answer allowed one before the drain began. */
 const KEEP_ALIVE_MS = 100
 
-/** Watches the server. Call it before the server listens. */
-export function createDrain(app: FastifyInstance): Drain {
+/** Stops a server that takes requests, losing as few as possible. Call it before the server listens. */
+export function createDrain(app: FastifyInstance) {
   const { server } = app
   const sockets = watchSockets(server)
-  let askedMs = Number.NEGATIVE_INFINITY
+  let lastRequestMs = Number.NEGATIVE_INFINITY
   return {
-    begin: () => {
+    /** From now on each answer closes its connection, so that the next request of the client may go to another process. */
+    begin: (): void => {
       server.prependListener('request', (request, response: ServerResponse) => {
-        if (request.url !== READY_PATH) askedMs = performance.now()
+        if (request.url !== READY_PATH) lastRequestMs = performance.now()
         response.shouldKeepAlive = false
       })
     },
-    quiet: async (limitMs) => {
+    /**
+     * Resolves when no request has arrived for a while, except for readiness: load balancers have noticed. Also resolves after
+     * the given milliseconds.
+     */
+    quiet: async (limitMs: number): Promise<void> => {
       const endMs = performance.now() + limitMs
       for (;;) {
-        await hearWaiting(sockets)
+        await acceptWaiting(sockets)
         const nowMs = performance.now()
-        const restMs = Math.min(askedMs + QUIET_MS, endMs) - nowMs
+        const restMs = Math.min(lastRequestMs + QUIET_MS, endMs) - nowMs
         if (restMs <= 0) return
         await delay(restMs)
       }
     },
-    close: async (limitMs) => {
+    /**
+     * Accepts connections that wait in the kernel, then no more. Waits for the answers to all requests, and cuts the rest after
+     * the given milliseconds.
+     */
+    close: async (limitMs: number): Promise<void> => {
       const late = setTimeout(() => server.closeAllConnections(), limitMs)
       try {
-        await sendHanded(sockets)
-        await hearWaiting(sockets)
+        await sendWaitingAnswers(sockets)
+        await acceptWaiting(sockets)
         server.keepAliveTimeout = KEEP_ALIVE_MS
         server.keepAliveTimeoutBuffer = 0
         const closed = app.close()
@@ -91,8 +84,8 @@ function watchSockets(server: Server): Sockets {
  * Accepts waiting connections and reads what they have sent. In a busy process many wait in the kernel, which would reset them:
  * Node accepts one in each turn of the event loop, and reads from it in the next.
  */
-async function hearWaiting(sockets: Sockets): Promise<void> {
-  const endMs = performance.now() + HEAR_MS
+async function acceptWaiting(sockets: Sockets): Promise<void> {
+  const endMs = performance.now() + ACCEPT_MS
   let seen: number
   do {
     seen = sockets.count
@@ -102,7 +95,7 @@ async function hearWaiting(sockets: Sockets): Promise<void> {
 }
 
 /** Waits until the answers that were handed to sockets are sent. To Node these connections are idle, and it would cut them. */
-async function sendHanded({ open }: Sockets): Promise<void> {
+async function sendWaitingAnswers({ open }: Sockets): Promise<void> {
   const endMs = performance.now() + SEND_MS
   const isSending = () => [...open].some(({ writableLength }) => writableLength > 0)
   while (isSending() && performance.now() < endMs) await delay(SEND_CHECK_MS)

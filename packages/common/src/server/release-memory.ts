@@ -16,7 +16,7 @@ export function releaseMemory(): void {
   collect({ type: 'major', flavor: 'last-resort' })
 }
 
-const CUTS_LOOK_MS = 500
+const CUTS_CHECK_MS = 500
 const CUTS_WATCH_MS = 30_000
 const LASTING_SPACES: ReadonlySet<string> = new Set(['old_space', 'large_object_space'])
 const GROWTH_BYTES = 6 * 1_024 * 1_024
@@ -30,7 +30,7 @@ export function createReleaseAfterCuts(): () => void {
   let watch: NodeJS.Timeout | undefined
   let untilMs = 0
   let leastBytes = lastingBytes()
-  const look = () => {
+  const check = () => {
     const bytes = lastingBytes()
     leastBytes = Math.min(leastBytes, bytes)
     if (bytes >= leastBytes + GROWTH_BYTES) {
@@ -43,7 +43,7 @@ export function createReleaseAfterCuts(): () => void {
   }
   return () => {
     untilMs = performance.now() + CUTS_WATCH_MS
-    watch ??= setInterval(look, CUTS_LOOK_MS).unref()
+    watch ??= setInterval(check, CUTS_CHECK_MS).unref()
   }
 }
 
@@ -53,7 +53,7 @@ function lastingBytes(): number {
   return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)
 }
 
-const LOOK_MS = 200
+const CHECK_MS = 200
 const BUFFERS_BYTES = 8 * 1_024 * 1_024
 const THROWN_AWAY_BYTES = 4 * 1_024 * 1_024
 const OLD_BUFFERS_BYTES = 32 * 1_024 * 1_024
@@ -67,7 +67,7 @@ export function boundGarbage(): void {
   v8.setFlagsFromString('--heap-growing-percent=30')
   const begunAtBytes = bufferBytes()
   let leastBytes = begunAtBytes
-  const look = () => {
+  const check = () => {
     const bytes = bufferBytes()
     leastBytes = Math.min(leastBytes, bytes)
     if (bytes < leastBytes + BUFFERS_BYTES) return
@@ -75,7 +75,7 @@ export function boundGarbage(): void {
     if (bufferBytes() > begunAtBytes + OLD_BUFFERS_BYTES) collect({ type: 'major' })
     leastBytes = bufferBytes()
   }
-  setInterval(look, LOOK_MS).unref()
+  setInterval(check, CHECK_MS).unref()
 }
 
 let thrownAwayBytes = 0

@@ -50,8 +50,8 @@ export function createAddressReader(
 export function createProtocolReader(trusted: TrustedProxies): (request: IncomingMessage) => 'https' | 'http' {
   const readForwarded = createForwardedReader(trusted)
   return (request) => {
-    const told = readForwarded(request, 'x-forwarded-proto')?.toLowerCase()
-    const isSecure = told === undefined ? 'encrypted' in request.socket : told === 'https'
+    const forwarded = readForwarded(request, 'x-forwarded-proto')?.toLowerCase()
+    const isSecure = forwarded === undefined ? 'encrypted' in request.socket : forwarded === 'https'
     return isSecure ? 'https' : 'http'
   }
 }

@@ -8,29 +8,23 @@ import type {
   UpDownCounter,
 } from '@opentelemetry/api'
 
-/** A meter that works before the real one exists. */
-export interface DeferredMeter {
-  readonly meter: Meter
-  /** Makes all instruments on the real meter, and records the values so far there. Call it once. */
-  attach(meter: Meter): void
-}
-
 type Act = (meter: Meter) => void
 
 /**
- * Makes instruments before their library is loaded, which has 300 files and would delay a start. Their values wait, in order.
+ * Makes a meter whose instruments work before their library is loaded, which has 300 files and would delay a start. Their values
+ * wait, in order.
  */
-export function createDeferredMeter(): DeferredMeter {
+export function createDeferredMeter() {
   let real: Meter | undefined
   let waiting: Act[] = []
-  const soon = (act: Act): void => {
+  const whenAttached = (act: Act): void => {
     if (real) act(real)
     else waiting.push(act)
   }
   /** An instrument. It is set as soon as the real meter exists. */
   const instrument = <Made>(make: (meter: Meter) => Made): { made?: Made } => {
     const held: { made?: Made } = {}
-    soon((meter) => {
+    whenAttached((meter) => {
       held.made = make(meter)
     })
     return held
@@ -39,7 +33,7 @@ export function createDeferredMeter(): DeferredMeter {
     const held = instrument(make)
     const add: Counter['add'] = (value, attributes, context) => {
       if (held.made) held.made.add(value, attributes, context)
-      else soon(() => add(value, attributes, context))
+      else whenAttached(() => add(value, attributes, context))
     }
     return { add }
   }
@@ -47,48 +41,50 @@ export function createDeferredMeter(): DeferredMeter {
     const held = instrument(make)
     const record: Histogram['record'] = (value, attributes, context) => {
       if (held.made) held.made.record(value, attributes, context)
-      else soon(() => record(value, attributes, context))
+      else whenAttached(() => record(value, attributes, context))
     }
     return { record }
   }
-  /** The real observable behind each one that was given out. */
-  const behind = new WeakMap<Observable, { made?: Observable }>()
-  const realOf = <Given extends Observable>(given: Given): Given => (behind.get(given)?.made ?? given) as Given
+  /** The real observable of each one that was given out. */
+  const realObservables = new WeakMap<Observable, { made?: Observable }>()
+  const realOf = <Given extends Observable>(given: Given): Given => (realObservables.get(given)?.made ?? given) as Given
   const observing = (make: (meter: Meter) => Observable): Observable => {
     const held = instrument(make)
     const given: Observable = {
-      addCallback: (callback) => soon(() => held.made?.addCallback(callback)),
-      removeCallback: (callback) => soon(() => held.made?.removeCallback(callback)),
+      addCallback: (callback) => whenAttached(() => held.made?.addCallback(callback)),
+      removeCallback: (callback) => whenAttached(() => held.made?.removeCallback(callback)),
     }
-    behind.set(given, held)
+    realObservables.set(given, held)
     return given
   }
   const batches = new Map<BatchObservableCallback, BatchObservableCallback>()
-  return {
-    meter: {
-      createCounter: (...named) => adding((meter) => meter.createCounter(...named)),
-      createUpDownCounter: (...named) => adding((meter) => meter.createUpDownCounter(...named)),
-      createHistogram: (...named) => recording((meter) => meter.createHistogram(...named)),
-      createGauge: (...named) => recording((meter) => meter.createGauge(...named)),
-      createObservableCounter: (...named) => observing((meter) => meter.createObservableCounter(...named)),
-      createObservableGauge: (...named) => observing((meter) => meter.createObservableGauge(...named)),
-      createObservableUpDownCounter: (...named) => observing((meter) => meter.createObservableUpDownCounter(...named)),
-      addBatchObservableCallback: (callback, observables) => {
-        const translated: BatchObservableCallback = (result) =>
-          callback({ observe: (metric, ...sample) => result.observe(realOf(metric), ...sample) })
-        batches.set(callback, translated)
-        soon((meter) => meter.addBatchObservableCallback(translated, observables.map(realOf)))
-      },
-      removeBatchObservableCallback: (callback, observables) => {
-        const translated = batches.get(callback)
-        if (translated) soon((meter) => meter.removeBatchObservableCallback(translated, observables.map(realOf)))
-      },
+  const meter: Meter = {
+    createCounter: (...named) => adding((meter) => meter.createCounter(...named)),
+    createUpDownCounter: (...named) => adding((meter) => meter.createUpDownCounter(...named)),
+    createHistogram: (...named) => recording((meter) => meter.createHistogram(...named)),
+    createGauge: (...named) => recording((meter) => meter.createGauge(...named)),
+    createObservableCounter: (...named) => observing((meter) => meter.createObservableCounter(...named)),
+    createObservableGauge: (...named) => observing((meter) => meter.createObservableGauge(...named)),
+    createObservableUpDownCounter: (...named) => observing((meter) => meter.createObservableUpDownCounter(...named)),
+    addBatchObservableCallback: (callback, observables) => {
+      const translated: BatchObservableCallback = (result) =>
+        callback({ observe: (metric, ...sample) => result.observe(realOf(metric), ...sample) })
+      batches.set(callback, translated)
+      whenAttached((meter) => meter.addBatchObservableCallback(translated, observables.map(realOf)))
     },
-    attach: (meter) => {
+    removeBatchObservableCallback: (callback, observables) => {
+      const translated = batches.get(callback)
+      if (translated) whenAttached((meter) => meter.removeBatchObservableCallback(translated, observables.map(realOf)))
+    },
+  }
+  return {
+    meter,
+    /** Makes all instruments on the real meter, and records the values so far there. Call it once. */
+    attach: (target: Meter): void => {
       const acts = waiting
       waiting = []
-      real = meter
-      for (const act of acts) act(meter)
+      real = target
+      for (const act of acts) act(target)
     },
   }
 }

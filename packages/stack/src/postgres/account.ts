@@ -19,7 +19,7 @@ const ADMIN_PATH = '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
  *
  * @throws {StackFailure} when the system has neither and cannot make one
  */
-export async function settleAccount(): Promise<Account> {
+export async function chooseAccount(): Promise<Account> {
   const present = await findAccount(NAME)
   if (present) return present
   const args = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', NAME]

@@ -7,10 +7,10 @@ import { describe, expect, it } from 'vitest'
 import { endProcess } from '../processes/end-process.ts'
 import { isAlive } from '../processes/process-identity.ts'
 import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
-import { settleAccount } from './account.ts'
+import { chooseAccount } from './account.ts'
 import { findBinaries } from './binaries.ts'
-import { settleDatabase, startDatabase } from './embedded-database.ts'
-import { settleHome } from './home.ts'
+import { prepareHome, startDatabase } from './embedded-database.ts'
+import { chooseHome } from './home.ts'
 import { findServerState } from './leftover-server.ts'
 
 removeFoldersAtEnd()
@@ -43,7 +43,7 @@ describe('startDatabase', () => {
     const said: string[] = []
     const port = await freePort()
     const start = async (stop = new AbortController().signal) => {
-      const home = await settleDatabase(folder, join(folder, 'state'))
+      const home = await prepareHome(folder, join(folder, 'state'))
       const logFile = join(folder, 'postgres.log')
       const say = (line: string) => said.push(line)
       const database = await startDatabase(home, { port, password: 'secret', logFile, say, stop })
@@ -67,7 +67,7 @@ describe('startDatabase', () => {
     const running = findServerState(second.home.data)?.pid ?? 0
 
     // As after kill -9 of the stack: nobody knows of the running server but its pid file.
-    const settled = await settleDatabase(folder, join(folder, 'state'))
+    const settled = await prepareHome(folder, join(folder, 'state'))
     expect(settled).toEqual(second.home)
     expect(isAlive(running)).toBe(false)
     await second.end()
@@ -80,7 +80,7 @@ describe('startDatabase', () => {
 
   it('says that secrets and data come from different starts', async () => {
     const folder = newFolder()
-    const home = await settleDatabase(folder, join(folder, 'state'))
+    const home = await prepareHome(folder, join(folder, 'state'))
     const options = {
       port: await freePort(),
       logFile: join(folder, 'postgres.log'),
@@ -96,7 +96,7 @@ describe('startDatabase', () => {
 
   it('stops at once while the server starts', async () => {
     const folder = newFolder()
-    const home = await settleDatabase(folder, join(folder, 'state'))
+    const home = await prepareHome(folder, join(folder, 'state'))
     const stop = AbortSignal.abort(new Error('told to stop'))
     const options = { port: await freePort(), logFile: join(folder, 'postgres.log'), say: () => {}, stop }
     await expect(startDatabase(home, { ...options, password: 'secret' })).rejects.toThrow('told to stop')
@@ -104,7 +104,7 @@ describe('startDatabase', () => {
   }, 60_000)
 })
 
-describe('settleHome', () => {
+describe('chooseHome', () => {
   /** A checkout with binaries that look right; as root the account is PostgreSQL's own, else whoever runs the test. */
   async function fakeCheckout() {
     const root = newFolder()
@@ -115,14 +115,14 @@ describe('settleHome', () => {
     writeFileSync(join(directory, 'bin', 'postgres'), '', { mode: 0o755 })
     writeFileSync(join(directory, 'share', 'postgresql', 'postgres.bki'), '')
     const { uid, gid, username: name } = userInfo()
-    const account = uid === 0 ? await settleAccount() : { name, uid, gid }
+    const account = uid === 0 ? await chooseAccount() : { name, uid, gid }
     const binaries = { directory, version: '18' }
     return { binaries, dataDirectory: join(root, '.data'), stateDirectory: join(root, 'state'), account }
   }
 
   it('keeps everything in the checkout if the account can reach it', async () => {
     const checkout = await fakeCheckout()
-    expect(await settleHome(checkout)).toEqual({
+    expect(await chooseHome(checkout)).toEqual({
       binaries: checkout.binaries.directory,
       data: join(checkout.dataDirectory, 'postgres'),
       account: checkout.account,
@@ -134,20 +134,20 @@ describe('settleHome', () => {
     const checkout = await fakeCheckout()
     const program = join(checkout.binaries.directory, 'bin', 'postgres')
     chmodSync(program, 0o644)
-    const home = await settleHome(checkout)
+    const home = await chooseHome(checkout)
     expect(home.isOutside).toBe(true)
     expect(home.data).toMatch(new RegExp(`^${checkout.stateDirectory}/[0-9a-f]{12}/postgres$`))
     expect(existsSync(join(home.binaries, 'bin', 'postgres'))).toBe(true)
     mkdirSync(home.data)
     writeFileSync(join(home.data, 'PG_VERSION'), '18')
     chmodSync(program, 0o755)
-    expect(await settleHome(checkout)).toEqual(home)
+    expect(await chooseHome(checkout)).toEqual(home)
   })
 
   it('needs no account when the stack does not run as root', async () => {
     const binaries = findBinaries(process.platform, process.arch)
     const options = { binaries, dataDirectory: '/repo/.data', stateDirectory: '/state', account: undefined }
-    expect(await settleHome(options)).toEqual({
+    expect(await chooseHome(options)).toEqual({
       binaries: binaries.directory,
       data: '/repo/.data/postgres',
       isOutside: false,

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import { type Supervised, supervise } from '../processes/supervise.ts'
 import { StackFailure } from '../stack-failure.ts'
-import { settleAccount } from './account.ts'
+import { chooseAccount } from './account.ts'
 import { findBinaries } from './binaries.ts'
 import { createClusterOnce, DATABASE_USER } from './cluster.ts'
-import { type PostgresHome, settleHome } from './home.ts'
+import { chooseHome, type PostgresHome } from './home.ts'
 import { endLeftoverServer } from './leftover-server.ts'
 import { serverEndSteps, startServer } from './server.ts'
 
@@ -23,10 +23,10 @@ export interface EmbeddedDatabase extends Supervised {
 }
 
 /** Chooses the place of the server, and stops a server that a killed stack left running there, so that its port is free. */
-export async function settleDatabase(dataDirectory: string, stateDirectory: string): Promise<PostgresHome> {
+export async function prepareHome(dataDirectory: string, stateDirectory: string): Promise<PostgresHome> {
   const binaries = findBinaries(process.platform, process.arch)
-  const account = process.getuid?.() === 0 ? await settleAccount() : undefined
-  const home = await settleHome({ binaries, dataDirectory, stateDirectory, account })
+  const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
+  const home = await chooseHome({ binaries, dataDirectory, stateDirectory, account })
   await endLeftoverServer(home.data)
   return home
 }

@@ -32,7 +32,7 @@ export interface HomeOptions {
  * Chooses where PostgreSQL lives, and makes the folder. Existing data decides first, so that it is not left behind when the
  * rights of a folder change; then whether the account can reach the checkout.
  */
-export async function settleHome(options: HomeOptions): Promise<PostgresHome> {
+export async function chooseHome(options: HomeOptions): Promise<PostgresHome> {
   const { binaries, dataDirectory, account } = options
   const inside = join(dataDirectory, 'postgres')
   if (account === undefined) return { binaries: binaries.directory, data: inside, isOutside: false }
