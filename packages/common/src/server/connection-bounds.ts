@@ -119,16 +119,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}) {
     /** Watches the connections of the server as soon as it listens. */
     watch: (server: Server): void => {
       server.on('connection', (socket) => {
-        const sinceMs = performance.now()
-        open.set(socket, {
-          socket,
-          waiting: [],
-          isAnswering: false,
-          request: undefined,
-          progress: 0,
-          held: undefined,
-          sinceMs,
-        })
+        open.set(socket, openConnection(socket))
         socket.once('close', () => open.delete(socket))
       })
       const sweep = createSweep(open, bounds, (connection) => cut(connection, 'stalled'))
@@ -142,6 +133,11 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}) {
       })
     },
   }
+}
+
+function openConnection(socket: Socket): Connection {
+  const sinceMs = performance.now()
+  return { socket, waiting: [], isAnswering: false, request: undefined, progress: 0, held: undefined, sinceMs }
 }
 
 /** The error of a connection that this side has cut because of its client. */

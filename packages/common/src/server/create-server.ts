@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Meter } from '@opentelemetry/api'
-import { type FastifyBaseLogger, fastify, LogController } from 'fastify'
+import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify, LogController } from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
+import type { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 import { placeOfSecret } from '../telemetry/path-of.ts'
@@ -49,20 +50,16 @@ export interface ServerOptions {
 }
 
 const URL_BYTES = 8_192
+
 /** Makes a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */
 export function createServer(options: ServerOptions) {
   const { vocabulary, trustedProxies = 0 } = options
   const browserHeaders = createBrowserHeaders(trustedProxies)
-  const pattern = options.requestIdPattern ?? /^[\x21-\x7e]{1,128}$/
-  const header = options.requestIdHeader?.toLowerCase()
   const app = fastify({
     loggerInstance: options.logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
     childLoggerFactory: (parent, bindings) => new RequestLog(parent, bindings),
-    genReqId: (request) => {
-      const incoming = header === undefined ? undefined : request.headers[header]
-      return typeof incoming === 'string' && pattern.test(incoming) ? incoming : randomUUID()
-    },
+    genReqId: createRequestIds(options),
     bodyLimit: options.bodyLimit,
     serverFactory: (handler) => boundedServer(options, handler),
     forceCloseConnections: 'idle',
@@ -77,13 +74,8 @@ export function createServer(options: ServerOptions) {
     },
     frameworkErrors: (error, request, reply) => {
       // Fastify passes a request without decorations, whose `protocol` ignores proxies.
-      reply.headers({ ...browserHeaders(request.raw), ...options.brokenRequestHeaders?.(request.headers) })
-      reply.type(JSON_TYPE).serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
-      // No hook runs for these requests, so their log line is written here.
-      const known = toHttpError(vocabulary, error, request)
-      const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
-      options.logger.warn({ ...line, error_code: known.code }, 'request')
-      return sendError(vocabulary, known, reply.header('x-request-id', request.id))
+      reply.headers(browserHeaders(request.raw))
+      return answerFrameworkError(options, error, request, reply)
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
   }).withTypeProvider<ZodTypeProvider>()
@@ -98,17 +90,7 @@ export function createServer(options: ServerOptions) {
   app.addHook('onRoute', ({ url }) => void placeOfSecret(url))
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
-    if (hasNoBodyPlace(request.raw)) {
-      // The body has no place and is not read.
-      reply.header('connection', 'close')
-      return done(vocabulary.busy())
-    }
-    const isTooLong = request.url.length > URL_BYTES
-    const hosts = countHosts(request.raw)
-    if (!isTooLong && (hosts === 1 || (hosts === 0 && request.raw.httpVersion !== '1.1'))) return done()
-    reply.headers({ ...options.brokenRequestHeaders?.(request.headers) })
-    const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : `${hosts} Host headers`)
-    return done((isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause))
+    done(findRefusal(options, request, reply))
   })
   app.register(handlerDeadline, {
     timeoutMs: options.handlerTimeoutMs,
@@ -118,6 +100,49 @@ export function createServer(options: ServerOptions) {
   app.register(sendAnswers)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
+}
+
+/** Makes the ids of requests: the value of the header if it has the accepted form, otherwise a UUID. */
+function createRequestIds({ requestIdHeader, requestIdPattern = /^[\x21-\x7e]{1,128}$/ }: ServerOptions) {
+  const header = requestIdHeader?.toLowerCase()
+  return ({ headers }: { readonly headers: IncomingHttpHeaders }): string => {
+    const incoming = header === undefined ? undefined : headers[header]
+    return typeof incoming === 'string' && requestIdPattern.test(incoming) ? incoming : randomUUID()
+  }
+}
+
+/** Answers a request that Fastify refuses before any hook runs. Its log line is written here. */
+function answerFrameworkError(
+  { vocabulary, logger, brokenRequestHeaders }: ServerOptions,
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  reply.headers({ ...brokenRequestHeaders?.(request.headers) })
+  reply.type(JSON_TYPE).serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
+  const known = toHttpError(vocabulary, error, request)
+  const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
+  logger.warn({ ...line, error_code: known.code }, 'request')
+  return sendError(vocabulary, known, reply.header('x-request-id', request.id))
+}
+
+/** The error for a request whose body has no place, whose URL is too long, or which has not exactly one Host header. */
+function findRefusal(
+  { vocabulary, brokenRequestHeaders }: ServerOptions,
+  { raw, url, headers }: FastifyRequest,
+  reply: FastifyReply,
+): HttpError | undefined {
+  if (hasNoBodyPlace(raw)) {
+    // The body is not read.
+    reply.header('connection', 'close')
+    return vocabulary.busy()
+  }
+  const isTooLong = url.length > URL_BYTES
+  const hosts = countHosts(raw)
+  if (!isTooLong && (hosts === 1 || (hosts === 0 && raw.httpVersion !== '1.1'))) return undefined
+  reply.headers({ ...brokenRequestHeaders?.(headers) })
+  const cause = new Error(isTooLong ? 'URL longer than 8 KiB' : `${hosts} Host headers`)
+  return (isTooLong ? vocabulary.uriTooLong?.(cause) : undefined) ?? vocabulary.malformed(cause)
 }
 
 /** If there are several Host headers, Node uses the first, and a proxy may use another (RFC 9112, section 3.2). */

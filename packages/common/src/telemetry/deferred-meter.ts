@@ -21,30 +21,7 @@ export function createDeferredMeter() {
     if (real) act(real)
     else waiting.push(act)
   }
-  /** An instrument. It is set as soon as the real meter exists. */
-  const instrument = <Made>(make: (meter: Meter) => Made): { made?: Made } => {
-    const held: { made?: Made } = {}
-    whenAttached((meter) => {
-      held.made = make(meter)
-    })
-    return held
-  }
-  const adding = (make: (meter: Meter) => Counter | UpDownCounter): Counter => {
-    const held = instrument(make)
-    const add: Counter['add'] = (value, attributes, context) => {
-      if (held.made) held.made.add(value, attributes, context)
-      else whenAttached(() => add(value, attributes, context))
-    }
-    return { add }
-  }
-  const recording = (make: (meter: Meter) => Histogram | Gauge): Histogram & Gauge => {
-    const held = instrument(make)
-    const record: Histogram['record'] = (value, attributes, context) => {
-      if (held.made) held.made.record(value, attributes, context)
-      else whenAttached(() => record(value, attributes, context))
-    }
-    return { record }
-  }
+  const { instrument, adding, recording } = deferInstruments(whenAttached)
   /** The real observable of each one that was given out. */
   const realObservables = new WeakMap<Observable, { made?: Observable }>()
   const realOf = <Given extends Observable>(given: Given): Given => (realObservables.get(given)?.made ?? given) as Given
@@ -85,6 +62,37 @@ export function createDeferredMeter() {
       waiting = []
       real = target
       for (const act of acts) act(target)
+    },
+  }
+}
+
+/** Makes instruments that record as soon as the real meter exists. */
+function deferInstruments(whenAttached: (act: Act) => void) {
+  /** An instrument. It is set as soon as the real meter exists. */
+  const instrument = <Made>(make: (meter: Meter) => Made): { made?: Made } => {
+    const held: { made?: Made } = {}
+    whenAttached((meter) => {
+      held.made = make(meter)
+    })
+    return held
+  }
+  return {
+    instrument,
+    adding: (make: (meter: Meter) => Counter | UpDownCounter): Counter => {
+      const held = instrument(make)
+      const add: Counter['add'] = (value, attributes, context) => {
+        if (held.made) held.made.add(value, attributes, context)
+        else whenAttached(() => add(value, attributes, context))
+      }
+      return { add }
+    },
+    recording: (make: (meter: Meter) => Histogram | Gauge): Histogram & Gauge => {
+      const held = instrument(make)
+      const record: Histogram['record'] = (value, attributes, context) => {
+        if (held.made) held.made.record(value, attributes, context)
+        else whenAttached(() => record(value, attributes, context))
+      }
+      return { record }
     },
   }
 }
