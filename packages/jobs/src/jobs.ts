@@ -124,21 +124,7 @@ export function createJobs(config: JobsConfig): Jobs {
     work: async (task, handler) => {
       // Starts at 0, so that the first increment is visible.
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
-      const attempt = runAttempt(config, task, handler)
-      const runJob = async (job: JobWithMetadata<object>): Promise<JobResult> => {
-        try {
-          outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
-          return { id: job.id, status: 'completed' }
-        } catch (error) {
-          const isDead = error instanceof Hopeless || job.retryCount >= job.retryLimit
-          outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
-          return {
-            id: job.id,
-            status: isDead ? 'deadletter' : 'failed',
-            output: { message: error instanceof Error ? error.message : String(error) },
-          }
-        }
-      }
+      const runJob = jobRunner(config, outcomes, task, handler)
       const { boss } = await queue()
       await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(runJob)))
     },
@@ -159,6 +145,30 @@ export function createJobs(config: JobsConfig): Jobs {
       const { boss } = await opening
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
+  }
+}
+
+/** Makes what a worker calls for each job: an attempt, and its outcome for the queue and the metrics. */
+function jobRunner<Payload extends object>(
+  config: JobsConfig,
+  outcomes: Counter,
+  task: Task<Payload>,
+  handler: Handler<Payload>,
+) {
+  const attempt = runAttempt(config, task, handler)
+  return async (job: JobWithMetadata<object>): Promise<JobResult> => {
+    try {
+      outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
+      return { id: job.id, status: 'completed' }
+    } catch (error) {
+      const isDead = error instanceof Hopeless || job.retryCount >= job.retryLimit
+      outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
+      return {
+        id: job.id,
+        status: isDead ? 'deadletter' : 'failed',
+        output: { message: error instanceof Error ? error.message : String(error) },
+      }
+    }
   }
 }
 
