@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { prepareForCaller } from './access-query.ts'
 
-it('has a form for apps, and one for persons and for whom nobody knows', () => {
+it('has one form for apps, and one for all other callers', () => {
   const query = prepareForCaller('read_thing', ({ fromCaller }) => sql`SELECT 1 ${fromCaller}`)
   const formFor = (keyMac: Buffer | null, person: string | null) => (query.choose?.({ keyMac, person }) ?? query).name
   expect(formFor(Buffer.alloc(32), null)).toBe('read_thing_of_app')

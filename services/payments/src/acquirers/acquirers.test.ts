@@ -41,7 +41,7 @@ function withAcquirer(authorize: Acquirer['authorize'], wait: (ms: number, signa
 const quiet = { wait: () => never, logger: { warn: () => {} } }
 const never = new Promise<never>(() => {})
 
-it('answers what the acquirer answers, and gives up the waiting', async () => {
+it('returns the answer of the acquirer, and aborts the wait', async () => {
   const signals: (AbortSignal | undefined)[] = []
   const { acquirers } = withAcquirer(
     async () => approved,
@@ -57,7 +57,7 @@ it('answers what the acquirer answers, and gives up the waiting', async () => {
   expect(acquirers.names).toEqual(['north'])
 })
 
-it('times every call, however it ends', async () => {
+it('measures every call, also a failed one', async () => {
   const recorded: unknown[] = []
   const meter: Meter = Object.assign(Object.create(createNoopMeter()), {
     createHistogram: () => ({ record: (seconds: number, labels: object) => recorded.push([seconds >= 0, labels]) }),
@@ -76,7 +76,7 @@ it('times every call, however it ends', async () => {
 })
 
 // ASVS 16.5.2
-it('does not know what is not answered in time, breaks, or is asked of nobody', async () => {
+it('returns unknown without an answer in time, after an error, and for an unknown acquirer', async () => {
   const silent = withAcquirer(
     () => never,
     async () => {},

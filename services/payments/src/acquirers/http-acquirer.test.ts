@@ -44,7 +44,7 @@ const task: AcquirerTask = {
 const declined = (statusCode: string) => ({ verdict: 'declined', statusCode })
 
 describe('createHttpAcquirer', () => {
-  it('asks for an authorization with the card number, and its own secret', async () => {
+  it('authorizes with the card number and the secret of the acquirer', async () => {
     answer = { body: { verdict: 'approved', ref: 'r-1' } }
     expect(await acquirer.authorize(request)).toEqual({ verdict: 'approved', ref: 'r-1', networkRef: null })
     const seen = stub.requests.at(-1)
@@ -83,7 +83,7 @@ describe('createHttpAcquirer', () => {
     ['another verdict', { body: { verdict: 'maybe' } }],
     ['no reference', { body: { verdict: 'approved' } }],
     ['nothing', { body: '' }],
-  ])('takes nothing from an answer with %s', async (_name, given) => {
+  ])('throws for an answer with %s', async (_name, given) => {
     answer = given
     await expect(acquirer.authorize(request)).rejects.toThrow()
     await expect(acquirer.inquire(attempt)).rejects.toThrow()
@@ -91,7 +91,7 @@ describe('createHttpAcquirer', () => {
     await expect(acquirer.submit(task)).rejects.toThrow()
   })
 
-  it('knows by 404 that an authorization was never asked for, once it inquires', async () => {
+  it('declines after 404 to an inquiry: nobody asked for the authorization', async () => {
     answer = { status: 404 }
     expect(await acquirer.inquire(attempt)).toEqual(declined('PAYMENT_METHOD_ERROR'))
     await expect(acquirer.authorize(request)).rejects.toThrow('404')
@@ -103,7 +103,7 @@ describe('createHttpAcquirer', () => {
     { ref: 'r', networkRef: 'n\0' },
     { ref: 'r', networkRef: '\udc00' },
     { ref: 'r'.repeat(256) },
-  ])('takes no approval from %j, which cannot be stored exactly, but reverses it after an inquiry', async (refs) => {
+  ])('accepts no approval with %j, which cannot be stored exactly, but reverses it after an inquiry', async (refs) => {
     answer = { body: { verdict: 'approved', ...refs } }
     await expect(acquirer.authorize(request)).rejects.toThrow()
     expect(await acquirer.inquire(attempt)).toMatchObject({ verdict: 'approved' })
@@ -114,7 +114,7 @@ describe('createHttpAcquirer', () => {
     ['\ud800', '\ufffd'],
     ['x'.repeat(1_001), 'x'.repeat(1_000)],
     [`${'x'.repeat(999)}\u{1f4b3}`, `${'x'.repeat(999)}\ufffd`],
-  ])('makes a reason of rejection fit to be stored (%#)', async (reason, fitted) => {
+  ])('replaces characters of a reason that cannot be stored (%#)', async (reason, fitted) => {
     answer = { body: { verdict: 'rejected', reason } }
     expect(await acquirer.submit(task)).toEqual({ verdict: 'rejected', reason: fitted })
   })
@@ -195,12 +195,12 @@ describe('createHttpAcquirer', () => {
       { type: 'a\ud800', reference: 'e2', merchantId },
       { ...unknown, kind: 'a\ufffd', reference: 'e2' },
     ],
-  ])('reads an event with %s as one of an unknown kind, and those around it', async (_name, event, read) => {
+  ])('reads an event with %s as unknown, and the events around it', async (_name, event, read) => {
     answer = { body: [known, event, known] }
     expect(await acquirer.events()).toEqual({ events: [known, read, known], unnamed: 0 })
   })
 
-  it('counts elements without a reference, and reads those around them', async () => {
+  it('counts elements without a reference, and reads the events around them', async () => {
     answer = { body: [known, { type: 'fraud', merchantId }, null, 'x', { reference: '' }, known] }
     expect(await acquirer.events()).toEqual({ events: [known, known], unnamed: 4 })
     answer = { body: { events: [known] } }

@@ -28,12 +28,12 @@ describe('simulate', () => {
     expect(pay(changes, 'merchant')).toEqual(declined(statusCode))
   })
 
-  it('approves what is within limit and balance', () => {
+  it('approves an amount within limit and balance', () => {
     expect(pay({ limit: eur(1_000), balance: eur(1_000) })).toEqual(approved)
     expect(pay({})).toEqual(approved)
   })
 
-  it('asks for the security code of the customer alone, and refuses later payments of the merchant alone', () => {
+  it('judges the security code for customers only, and later refusals for merchants only', () => {
     expect(pay({ code: 'invalid' }, 'customer')).toEqual(declined('PAYMENT_CARD_SECURITY_CODE_INVALID'))
     expect(pay({ code: 'invalid' }, 'merchant')).toEqual(approved)
     const later = { laterRefusal: 'PAYMENT_CARD_LOST' }
@@ -58,7 +58,7 @@ describe('simulate', () => {
     )
   })
 
-  it('compares in the currency of each bound', () => {
+  it('compares in the currencies of limit and balance', () => {
     const scenario = completeScenario({ limit: { currency: 'DKK', amount: 7_456 }, balance: eur(1_000) })
     expect(comparedCurrencies(scenario, 'EUR')).toEqual(['DKK'])
     const amounts = (dkk: bigint) => (currency: string) => (currency === 'DKK' ? dkk : 1_000n)
@@ -67,7 +67,7 @@ describe('simulate', () => {
     expect(simulate(payment, amounts(7_457n))).toEqual(declined('PAYMENT_AMOUNT_LIMIT'))
   })
 
-  it('refers to an operation by the same text always', () => {
+  it('gives an operation the same reference each time', () => {
     expect(simulatedRef(attempt)).toBe('sim_8865fea8edb697169ac2b4f5')
   })
 })
@@ -88,7 +88,7 @@ describe('createSimulator', () => {
     throw new Error('the simulator needs no card number')
   }
 
-  it('waits as long as the scenario says, and converts only what is bound in another currency', async () => {
+  it('waits for the delay of the scenario, and converts only for limits in another currency', async () => {
     const waited: number[] = []
     const converted: unknown[] = []
     const simulator = createSimulator({

@@ -47,7 +47,7 @@ describe('TestObject', () => {
     expect(TestObject.safeParse(given).success).toBe(false)
   })
 
-  it('wins over the number when it settles anything', () => {
+  it('has precedence over the number when it has any member', () => {
     expect(scenarioOfPayment('1000000000000007', {})).toEqual({ refusal: 'PAYMENT_INSUFFICIENT_FUNDS' })
     expect(scenarioOfPayment('1000000000000007', { card: { balance: 'infinite' } })).toEqual({ balance: null })
   })

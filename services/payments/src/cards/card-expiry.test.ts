@@ -11,7 +11,7 @@ it.each([
   expect(lastInstant(day).toISOString()).toBe(instant)
 })
 
-it('isExpired: a card is good to the last millisecond of its month', () => {
+it('isExpired: a card is valid to the last millisecond of its month', () => {
   expect(isExpired('2026-02-28', new Date('2026-02-28T23:59:59.999Z'))).toBe(false)
   expect(isExpired('2026-02-28', new Date('2026-03-01T00:00:00.000Z'))).toBe(true)
 })

@@ -60,7 +60,7 @@ describe('schemeOf', () => {
 })
 
 describe('visibleDigits', () => {
-  it('shows the first six and the last four', () => {
+  it('shows the first six and the last four digits', () => {
     expect(visibleDigits('4539148803436467')).toEqual({ bin: '453914', last4: '6467' })
     expect(visibleDigits('1234567890')).toEqual({ bin: '123456', last4: '7890' })
   })

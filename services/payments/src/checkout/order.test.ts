@@ -44,7 +44,7 @@ describe('orderProblem', () => {
 })
 
 describe('orderDigest', () => {
-  it('is that of what the customer agreed to, and of nothing else', () => {
+  it('covers what the customer agreed to, and nothing else', () => {
     const digest = (changes: object = {}, jti = 'jti') => orderDigest(order(changes), jti).toString('hex')
     const same = [
       digest(),
@@ -66,7 +66,7 @@ describe('orderDigest', () => {
   })
 })
 
-it('moneyOf: rounds what is finer than the currency up, and is nothing where only a card is verified', () => {
+it('moneyOf: rounds finer amounts up, and is 0 to verify a card only', () => {
   expect(moneyOf({ amount: { currency: 'EUR', exponent: 3, value: 1_851 } }, 'DKK')).toEqual({
     currency: 'EUR',
     amount: 186,

@@ -48,7 +48,7 @@ describe('requestInput', () => {
     ['a=1', { ...type('application/x-www-form-urlencoded'), 'content-encoding': 'gzip' }],
     ['{}', { ...type('application/json'), 'content-encoding': 'gzip' }],
     ['{}', { ...type('application/json'), 'content-encoding': 'identity' }],
-  ])('415: %j with %j', async (payload, headers) => {
+  ])('415: refuses %j with %j', async (payload, headers) => {
     const response = await post(payload, headers)
     expect(response.statusCode).toBe(415)
     expect(response.json()).toEqual({
@@ -64,13 +64,13 @@ describe('requestInput', () => {
     [Buffer.from([0x61, 0x3d, 0xff]), 'application/x-www-form-urlencoded', 'is not valid UTF-8'],
     ['a=%ff', 'application/x-www-form-urlencoded', 'is not valid percent-encoded UTF-8'],
     ['a=%zz', 'application/x-www-form-urlencoded', 'is not valid percent-encoded UTF-8'],
-  ])('400: %j as %s', async (payload, contentType, message) => {
+  ])('400: refuses %j as %s', async (payload, contentType, message) => {
     const response = await post(payload, type(contentType))
     expect(response.statusCode).toBe(400)
     expect(response.body).toBe(`[{"field":"body","message":"${message}","code":"FORMAT"}]\n`)
   })
 
-  it('413: a body above 128 KiB', async () => {
+  it('413: refuses a body above 128 KiB', async () => {
     const fill = (bytes: number) => post(`{"x":"${'x'.repeat(bytes - 8)}"}`, type('application/json'))
     expect((await fill(131_072)).statusCode).toBe(400)
     const response = await fill(131_073)
@@ -85,7 +85,7 @@ describe('requestInput', () => {
     }
   })
 
-  it('404: ids that are none, beside an empty one too', async () => {
+  it('404: refuses malformed ids, also beside an empty one', async () => {
     for (const url of ['/merchants/%00/users//', '/merchants/%00/users/x', `/merchants/${app.id}/apps//`, '/lines//']) {
       const method = url === '/lines//' ? 'GET' : 'DELETE'
       const response = await payments.app.inject({ method, url, headers: app.headers })
@@ -98,12 +98,12 @@ describe('requestInput', () => {
   })
 
   // ASVS 15.3.7
-  it('400: a form that gives a field twice, before anything is judged by the schema', async () => {
+  it('400: refuses a form with a field given twice, before the schema judges it', async () => {
     const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
     expect(response.json()).toEqual([{ field: 'currency', message: 'is given more than once', code: 'DUPLICATE' }])
   })
 
-  it('500: shows no handler what its schema has thrown at', async () => {
+  it('500: calls no handler when its schema throws', async () => {
     const broken = fastify()
     onTestFinished(() => broken.close())
     await broken.register(requestInput)

@@ -36,7 +36,7 @@ const list = async (): Promise<{ error: { code: number } }[]> => {
 }
 
 describe('POST /payments', () => {
-  it('201: reserves the amount after every challenge', async () => {
+  it('201: authorizes the amount after every challenge', async () => {
     const given = await order({
       text: 'Café Ærø & Søn, order 1234567890',
       custom: { cart: [1, 2], reference: 'R-1' },
@@ -146,7 +146,7 @@ describe('POST /payments', () => {
     expect(instruments).toEqual([{ planned: true, network_ref: null }])
   })
 
-  it('201: tells the merchant by an event', async () => {
+  it('201: adds an event of the merchant', async () => {
     const { body } = await walk(browser, await order())
     const url = `/merchants/${merchant.id}/events?limit=1`
     const [event] = (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
@@ -215,7 +215,7 @@ describe('POST /payments', () => {
     expect([answer.status, answer.body, answer.headers['x-status-code']]).toEqual([400, { code, message }, code])
   })
 
-  it('400: a token that is none, of the other kind, too old, or not given as the vault did', async () => {
+  it('400: refuses an unknown token, one of the other kind, an old one, and one in another form', async () => {
     const given = await order()
     const { number, code } = given.card
     const cards: readonly [object, string, string][] = [
@@ -243,7 +243,7 @@ describe('POST /payments', () => {
     now.mockRestore()
   })
 
-  it('400: judges merchant, mode, amount, tokens, network and month in this order, and keeps refusals from the network on', async () => {
+  it('400: judges merchant, mode, amount, tokens, network and month in this order, and stores refusals from the network on', async () => {
     const bad = {
       integration: { key: UNKNOWN_KEY },
       test: undefined,
@@ -275,7 +275,7 @@ describe('POST /payments', () => {
     expect(kept.map(({ error }) => error.code)).toEqual([6, 29])
   })
 
-  it('400: the month of a card ends by the clock of its merchant', async () => {
+  it('400: refuses an expired card by the clock of its merchant', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const given = await makeOrder(browser, { key: other.key })
     expect((await browser.send('/payments', given)).status).toBe(200)
@@ -285,7 +285,7 @@ describe('POST /payments', () => {
     expect((await browser.send('/payments', given)).body.code).toBe('PAYMENT_CARD_EXPIRED')
   })
 
-  it('400: a merchant that may not charge cards, or whose currency cannot be exchanged', async () => {
+  it('400: refuses for a merchant without the permission, and a currency without a rate', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const given = await makeOrder(browser, { key: other.key, amount: { currency: 'AFN', exponent: 2, value: 100 } })
     const { db } = payments.database
@@ -302,12 +302,12 @@ describe('POST /payments', () => {
     expect((await browser.send('/payments', given)).body.code).toBe('PAYMENT_INTEGRATION_DISABLED')
   })
 
-  it('404: what is not below it, as JSON', async () => {
+  it('404: refuses unknown paths below it, as JSON', async () => {
     const { status, body } = await browser.send('/payments/other', {})
     expect([status, body.code]).toEqual([404, 'ENDPOINT_NOT_FOUND'])
   })
 
-  it('413: a body above 128 KiB', async () => {
+  it('413: refuses a body above 128 KiB', async () => {
     const { status, body } = await browser.send('/payments', { ...(await order()), custom: 'x'.repeat(131_072) })
     expect([status, body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
   })
@@ -316,7 +316,7 @@ describe('POST /payments', () => {
 describe('POST /payments with an Idempotency-Key', () => {
   const repeat = (key: string) => ({ 'idempotency-key': key })
 
-  it('201: answers the same bytes when it is sent again, a day after its session too', async () => {
+  it('201: answers a repeat with the same bytes, also a day after its session', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-challenge' })
     const pay = () => browser.send('/payments', { ...given, hints }, repeat('k-1'))
@@ -327,7 +327,7 @@ describe('POST /payments with an Idempotency-Key', () => {
     expect([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']]).toEqual([undefined, 'true'])
   })
 
-  it('400: answers a refusal again, and leaves one transaction', async () => {
+  it('400: repeats a refusal, and leaves one transaction', async () => {
     const given = await order({ test: { card: { scheme: 'unsupported' } } })
     const before = (await list()).length
     const pay = () => browser.send('/payments', given, repeat('k-2'))
@@ -342,7 +342,7 @@ describe('POST /payments with an Idempotency-Key', () => {
     expect((await list()).length).toBe(before + 1)
   })
 
-  it('200: is not used up by a challenge; 400: not with another order', async () => {
+  it('200: a challenge does not use the key up; 400: refuses the key with another order', async () => {
     const given = await order()
     expect((await browser.send('/payments', given, repeat('k-3'))).status).toBe(200)
     const refused = { ...given, test: { card: { scheme: 'unknown' } } }

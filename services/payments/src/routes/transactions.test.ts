@@ -27,7 +27,7 @@ const post = (url: string, payload: object) =>
   payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
 
 describe('GET /transactions/:transactionId', () => {
-  it('200: a transaction that nothing has happened to', async () => {
+  it('200: shows a new transaction', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'JPY', amount: 300, number: '2000000000000000' })
     const response = await get(`/transactions/${id.toUpperCase()}`)
     expect(response.statusCode).toBe(200)
@@ -61,7 +61,7 @@ describe('GET /transactions/:transactionId', () => {
     expect((await get(`/transactions/${id}/`)).body).toBe(response.body)
   })
 
-  it('200: one made by the server, with its source and what the client added', async () => {
+  it('200: shows a charge with its source and the members of the client', async () => {
     const source = await customerPayment(payments, merchantId)
     const custom = { order: { lines: [1, 'ø'] } }
     const charge = {
@@ -87,7 +87,7 @@ describe('GET /transactions/:transactionId', () => {
     })
   })
 
-  it('200: one that was refused, with its error and no amounts', async () => {
+  it('200: shows a refused transaction with its error and without amounts', async () => {
     const source = await customerPayment(payments, merchantId, { number: '1000000000090007' })
     const made = await post(`/merchants/${merchantId}/transactions`, {
       transactionId: source,
@@ -109,7 +109,7 @@ describe('GET /transactions/:transactionId', () => {
     expect(made.json()).toMatchObject({ code: 7 })
   })
 
-  it('200: the trail of disputes', async () => {
+  it('200: shows disputes in the trail', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK' })
     await post(`/transactions/${id}/captures`, { amount: 300 })
     const disputes: string[] = []
@@ -148,7 +148,7 @@ describe('GET /transactions/:transactionId', () => {
     ])
   })
 
-  it('401, 404, 403', async () => {
+  it('401, 404, 403: refuses unknown keys, unknown ids and other merchants', async () => {
     const id = await customerPayment(payments, merchantId)
     const stranger = await createTestApp(payments)
     expect((await get(`/transactions/${id}`, basic('x'))).statusCode).toBe(401)
@@ -172,7 +172,7 @@ describe('GET /merchants/:merchantId/transactions', () => {
   const list = async (query: string) =>
     (await get(`/merchants/${id}/transactions?${query}`)).json<{ id: string }[]>().map((each) => each.id)
 
-  it('200: newest first, each as it is shown alone, one a line', async () => {
+  it('200: lists the newest first, one a line, each as it is shown alone', async () => {
     const response = await get(`/merchants/${id}/transactions?limit=1000`)
     const ids = response.json<{ id: string }[]>().map((each) => each.id)
     expect(ids.slice(1)).toEqual(made.toReversed())
@@ -189,7 +189,7 @@ describe('GET /merchants/:merchantId/transactions', () => {
     expect(await list(`limit=9&after=${all[4]}&before=${all[0]}`)).toEqual(all.slice(1, 4))
   })
 
-  it('200: filtered', async () => {
+  it('200: filters', async () => {
     const all = await list('limit=1000')
     expect(await list('limit=9&filter[currency]=DKK')).toEqual([made[1]])
     expect(await list('limit=9&filter[recurring]=y')).toEqual(all.slice(0, 1))
@@ -199,7 +199,7 @@ describe('GET /merchants/:merchantId/transactions', () => {
     expect(await list('limit=9&filter[test]=0')).toEqual([])
   })
 
-  it('400: on limit, cursors and filters; 404 and 403 before', async () => {
+  it('400: refuses limits, cursors and filters, after 404 and 403', async () => {
     const fields = async (query: string) =>
       (await get(`/merchants/${id}/transactions?${query}`)).json<{ field: string }[]>().map(({ field }) => field)
     expect(await fields('')).toEqual(['limit'])

@@ -21,7 +21,7 @@ const CORS = {
 }
 
 describe('POST /vault', () => {
-  it('201: answers a token that tells neither the value nor its length, never twice the same', async () => {
+  it('201: answers a new token each time, which reveals neither the value nor its length', async () => {
     const response = await vault({ type: 'pcn', value: '1000000000000000' })
     expect(response.statusCode).toBe(201)
     expect(response.headers).toMatchObject({ ...CORS, 'content-type': 'application/json; charset=utf-8' })
@@ -59,7 +59,7 @@ describe('POST /vault', () => {
     expect(headers).toMatchObject({ ...CORS, 'x-status-code': 'REQUEST_INVALID' })
   })
 
-  it('400: asks for the version first, then for JSON', async () => {
+  it('400: judges the version first, then the media type', async () => {
     const answers = [
       await payments.app.inject({ method: 'POST', url: '/vault', payload: '{' }),
       await vault({}, { 'accept-version': '2' }),
@@ -85,13 +85,13 @@ describe('POST /vault', () => {
     for (const answer of answers) expect(answer.headers).toMatchObject(CORS)
   })
 
-  it('413: a body above 4 KiB', async () => {
+  it('413: refuses a body above 4 KiB', async () => {
     const response = await vault({ type: 'pcn', value: '1'.repeat(4_096) })
     expect([response.statusCode, response.json().code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
   })
 
   // ASVS 3.4.2
-  it('204: any page may ask, and no page may ask the main API', async () => {
+  it('204: lets any page call the checkout, and no page the main API', async () => {
     const preflight = (url: string) => payments.app.inject({ method: 'OPTIONS', url })
     for (const url of ['/vault', '/payments', '/payments/challenges/tds-challenge/poll']) {
       const response = await preflight(url)
@@ -106,7 +106,7 @@ describe('POST /vault', () => {
     expect(other.headers).not.toHaveProperty('access-control-allow-origin')
   })
 
-  it('429: beyond the rate of an address', async () => {
+  it('429: refuses beyond the rate of an address', async () => {
     const limited = await startPayments({ rateLimits: { checkoutsPerSecond: 1 } })
     const ask = () => browse(limited).send('/vault', { type: 'pcsc', value: '123' })
     const answers = [await ask(), await ask(), await ask(), await ask()]
@@ -117,7 +117,7 @@ describe('POST /vault', () => {
 })
 
 describe('POST /', () => {
-  it('201: is the vault on its own host, with any port; 404 elsewhere', async () => {
+  it('201: serves the vault on its own host, with any port; 404 on others', async () => {
     const at = (host: string) => vault({ type: 'pcsc', value: '123' }, { host }, '/')
     expect((await at('vault.example')).json()).toEqual({ token: expect.any(String) })
     expect((await at('VAULT.example:8082')).statusCode).toBe(201)

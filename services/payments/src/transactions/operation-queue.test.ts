@@ -64,7 +64,7 @@ describe('createOperationQueue', () => {
     ])
   })
 
-  it('takes 128 at a time at most', async () => {
+  it('sends at most 128 operations together', async () => {
     const { begun, run } = controlledQueue()
     for (let number = 0; number < 200; number++) abandon(run(operationOf(id(number))))
     await turn()
@@ -88,7 +88,7 @@ describe('createOperationQueue', () => {
     expect(begun[1]?.ids).toEqual([id(0)])
   })
 
-  it('keeps a batch to one merchant where it is told so', async () => {
+  it('sends operations of one merchant only, with the scope merchant', async () => {
     const { begun, run } = controlledQueue({ scope: 'merchant' })
     abandon(run(operationOf(id(2))))
     for (const tag of [TAG, '00000000', '11111111']) abandon(run(operationOf(id(1, tag))))
@@ -118,7 +118,7 @@ describe('createOperationQueue', () => {
     expect(await Promise.all(answers)).toMatchObject(['failure', { identityId: id(1) }])
   })
 
-  it('holds no repeat up by a batch that is run again, one by one', async () => {
+  it('sends a repeat after a batch that was run again, one by one', async () => {
     const { begun, run } = controlledQueue()
     const answers = [run(operationOf(id(1), withKey('k'))), run(operationOf(id(2)))]
     await turn()

@@ -4,7 +4,7 @@ import table from './processing-errors.json' with { type: 'json' }
 import statusCodes from './status-codes.json' with { type: 'json' }
 
 // ASVS 15.3.1
-it('tells a client the members of the wire, and nothing else of the table', () => {
+it('shows clients the members of a processing error, and nothing else of the table', () => {
   expect(processingError(7)).toEqual({
     code: 7,
     message: 'Insufficient funds',
@@ -14,7 +14,7 @@ it('tells a client the members of the wire, and nothing else of the table', () =
   })
 })
 
-it('knows 29 errors; 23 and 24 do not exist', () => {
+it('has 29 errors, without 23 and 24', () => {
   expect(table.errors.map(({ code }) => code)).toEqual([
     ...Array.from({ length: 22 }, (_, index) => index + 1),
     25,

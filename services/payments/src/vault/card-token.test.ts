@@ -11,7 +11,7 @@ const moment = { now: () => new Date('2026-11-20T12:00:00.000Z'), randomBytes }
 const number = { type: 'pcn', value: '1000000000000000' } as const
 
 describe('sealToken and openToken', () => {
-  it('keep a number for a day, and a code for an hour', () => {
+  it('make a number expire after a day, and a code after an hour', () => {
     const opened = openToken(tokens, sealToken(tokens, moment, number), 'pcn')
     expect(opened).toEqual({
       token: {
@@ -24,7 +24,7 @@ describe('sealToken and openToken', () => {
     expect(code).toMatchObject({ token: { value: '123', expires: new Date('2026-11-20T13:00:00.000Z') } })
   })
 
-  it('tell a token of the other kind from what is none', () => {
+  it('distinguish a token of the other kind from other texts', () => {
     const text = sealToken(tokens, moment, number)
     expect(openToken(tokens, text, 'pcsc')).toEqual({ flaw: 'unexpected' })
     for (const other of [
@@ -40,7 +40,7 @@ describe('sealToken and openToken', () => {
     }
   })
 
-  it('open what an older key of the vault has sealed', () => {
+  it('open tokens that an older key of the vault has sealed', () => {
     const text = sealToken(tokens, moment, number)
     expect(openToken(createCheckoutSeals([second, first]).tokens, text, 'pcn')).toHaveProperty('token')
     expect(openToken(createCheckoutSeals([second]).tokens, text, 'pcn')).toEqual({ flaw: 'invalid' })

@@ -12,7 +12,7 @@ const meter = createNoopMeter()
 
 describe('createPanVault', () => {
   // ASVS 11.3.1, 11.3.2
-  it('opens what it sealed, and never seals alike twice', () => {
+  it('opens what it sealed, and never seals to the same bytes twice', () => {
     const vault = createPanVault([first], meter)
     const [one, other] = [vault.seal(pan, place), vault.seal(pan, place)]
     expect(vault.open(one.sealed, place, 'authorization')).toBe(pan)
@@ -50,7 +50,7 @@ describe('createPanVault', () => {
     expect(() => gone.open(kept.sealed, place, 'rotation')).toThrow('key 1, which is not configured')
   })
 
-  it('counts every opening, the failed ones too', () => {
+  it('counts every opening, also failed ones', () => {
     const counted: unknown[] = []
     const counting: Meter = Object.assign(Object.create(meter), {
       createCounter: (name: string) => ({ add: (...given: unknown[]) => counted.push([name, ...given]) }),

@@ -78,7 +78,7 @@ describe('POST /acs/challenge', () => {
     }
   })
 
-  it('200: tells the page that asked, and no other, once the cardholder has decided', async () => {
+  it('200: sends the decision of the customer to the page that asked, and to no other', async () => {
     const { order, hints, state } = await open('iframe', { origin: 'https://shop.example' })
     // A server that polls meanwhile comes from nowhere.
     await browser.send('/payments/challenges/tds-challenge/poll', { ...order, hints })
@@ -100,7 +100,7 @@ describe('POST /acs/challenge', () => {
     },
   )
 
-  it('400: a state that is none, or of something else', async () => {
+  it('400: refuses an unknown state, and one of another kind', async () => {
     const { state, hints } = await open('iframe')
     const last = state.at(-3) === 'A' ? 'B' : 'A'
     for (const each of ['', 'x', hints[0] ?? '', state.slice(4), state.slice(0, -3) + last + state.slice(-2)]) {
@@ -141,14 +141,14 @@ describe('GET /acs/challenge', () => {
     ['https://shop.example/caf\u00e9?\u2603#\u{1f600}', 'https://shop.example/caf%C3%A9?%E2%98%83#%F0%9F%98%80'],
     ['https://shop.example/\u0001\u007f', 'https://shop.example/%01%7F'],
     ['HTTPS://M\u00fcller.example', 'https://xn--mller-kva.example/'],
-  ])('200: leads back to %j as a browser spells it', async (given, location) => {
+  ])('200: links back to %j, normalized like in a browser', async (given, location) => {
     const { state } = await open('redirect', {}, given)
     const back = await post({ state, decision: 'approve' })
     expect([back.statusCode, back.body.includes(`<a href="${location}">`)]).toEqual([200, true])
     expect(back.headers['content-security-policy']).toBe(policy())
   })
 
-  it('303: leads back to our own page of payment links at once', async () => {
+  it('303: redirects to our own page of payment links at once', async () => {
     const own = 'https://payments.example/pos/pay/x?key=1'
     const { state } = await open('redirect', {}, own)
     const back = await post({ state, decision: 'approve' })
@@ -156,7 +156,7 @@ describe('GET /acs/challenge', () => {
     expect(back.headers['content-security-policy']).toBe(policy(' https://payments.example'))
   })
 
-  it('200: shows a way back when it is too late', async () => {
+  it('200: links back when it is too late', async () => {
     const { state } = await open('redirect')
     await payments.database.db.updateTable('payment_sessions').set({ expires: new Date() }).execute()
     const page = await post({ state, decision: 'approve' })
@@ -166,7 +166,7 @@ describe('GET /acs/challenge', () => {
 
 describe('GET /assets/:name', () => {
   // ASVS 13.4.3
-  it('200: the files that pages load; 404: others', async () => {
+  it('200: serves the files that pages load; 404: no others', async () => {
     const load = (name: string) => payments.app.inject({ method: 'GET', url: `/assets/${name}` })
     const [style, script] = [await load('page.css'), await load('conclude.js')]
     expect([style.headers['content-type'], script.headers['content-type']]).toEqual([

@@ -67,7 +67,7 @@ describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
     ])
   })
 
-  it('201: a kept card is charged, and is no longer once it is deleted', async () => {
+  it('201: charges a kept card, until it is deleted', async () => {
     const cardId = idOf(await save({ transactionId }))
     const charge = () =>
       send('POST', `/merchants/${merchantId}/transactions`, {
@@ -116,7 +116,7 @@ describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
     expect([response.statusCode, response.json()]).toEqual([400, [{ field, message: expect.any(String), code }]])
   })
 
-  it('400: knows no transaction of another merchant', async () => {
+  it('400: refuses a transaction of another merchant', async () => {
     const other = await createTestMerchant(payments, member, { test: true })
     const foreign = await customerPayment(payments, other.id)
     expect((await save({ transactionId: foreign })).json()).toEqual([
@@ -144,7 +144,7 @@ describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
     expect((await save({ transactionId: source }, {}, id)).statusCode).toBe(201)
   })
 
-  it('401, 404, 403: key before object before access before values', async () => {
+  it('401, 404, 403: judges the key, then the object, access and values', async () => {
     const card = idOf(await save({ transactionId }))
     const answers = await Promise.all([
       save({}, basic('x'), UNKNOWN_ID),

@@ -115,7 +115,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     })
   })
 
-  it('201: takes descriptor, custom and reference; the reference also out of custom', async () => {
+  it('201: stores descriptor, custom and reference, also a reference in custom', async () => {
     const transactionId = await pay()
     const body = { transactionId, currency: 'USD', amount: 999_999_999_999, descriptor: 'Awesome #5011' }
     const custom = { a: ['x', { b: null }], reference: 'order 1' }
@@ -131,7 +131,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     })
   })
 
-  it('201: chains back to one instrument, and knows the source by an event', async () => {
+  it('201: uses one instrument for all charges, and shows the source in the event', async () => {
     const first = await pay()
     const second = idOf(await post({ transactionId: first, currency: 'EUR', amount: 1 }))
     const third = idOf(await post({ transactionId: second, currency: 'EUR', amount: 2 }))
@@ -170,7 +170,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     },
   )
 
-  it('400: a card whose month is over is refused before anyone is asked, by the merchant’s own clock', async () => {
+  it('400: refuses an expired card by the merchant’s clock, before the acquirer is asked', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const transactionId = await customerPayment(payments, id, { expiry: { month: 8, year: 2066 } })
     const body = { transactionId, currency: 'EUR', amount: 1 }
@@ -193,7 +193,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
       {},
       [required('transactionId'), required('currency'), required('amount')],
     ],
-  ])('400: names what is missing in %j', async (payload, headers, fields) => {
+  ])('400: names the missing members of %j', async (payload, headers, fields) => {
     const response = await post(payload, headers)
     expect([response.statusCode, response.json()]).toEqual([400, fields])
   })
@@ -223,7 +223,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN'],
     [{ transactionId: false, authorizationId: UNKNOWN_ID }, 'authorizationId', 'UNKNOWN'],
     [{ transactionId: false, cardId: UNKNOWN_ID }, 'cardId', 'UNKNOWN'],
-  ])('400: refuses %j, and leaves nothing', async (changes, field, code) => {
+  ])('400: refuses %j, and leaves no transaction', async (changes, field, code) => {
     const before = await count()
     const response = await post({ ...good, ...changes })
     expect(response.statusCode).toBe(400)
@@ -231,7 +231,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect(await count()).toBe(before)
   })
 
-  it('400: knows no source of another merchant, nor one that was refused', async () => {
+  it('400: refuses a source of another merchant, and a refused source', async () => {
     const other = await createTestMerchant(payments, member, { test: true })
     const foreign = await customerPayment(payments, other.id)
     const refusedNumber = await pay({ number: '1000000000090007' })
@@ -260,7 +260,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect((await newest(id))?.id).toBe(transactionId)
   })
 
-  it('400: a key that was used with another body', async () => {
+  it('400: refuses a key that was used with another body', async () => {
     const transactionId = await pay()
     const key = { 'idempotency-key': 'k' }
     expect((await post({ transactionId, currency: 'EUR', amount: 1 }, key)).statusCode).toBe(201)
@@ -271,7 +271,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     ])
   })
 
-  it('400: a currency without a rate, and the key is free again', async () => {
+  it('400: refuses a currency without a rate, and frees the key', async () => {
     const transactionId = await pay()
     const key = { 'idempotency-key': 'no-rate' }
     const { db } = payments.database
@@ -286,7 +286,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect((await post({ transactionId, currency: 'ISK', amount: 1 }, key)).statusCode).toBe(201)
   })
 
-  it('401, 404, 403: key before merchant before access before values', async () => {
+  it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
     const status = async (id: string, headers: object, payload: object = good) =>
       (await post(payload, headers, id)).statusCode
     expect(await status(UNKNOWN_ID, basic('x'), {})).toBe(401)
@@ -344,7 +344,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   it.each<[string, Acquirer['authorize']]>([
     ['says that it does not know', async () => ({ verdict: 'unknown' })],
     ['breaks', () => Promise.reject(new Error('reset'))],
-  ])('400: processing error 12 when the acquirer %s, and work remains to find out', async (name, authorize) => {
+  ])('400: processing error 12 when the acquirer %s; a job finds out later', async (name, authorize) => {
     answer = authorize
     const response = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
     expect([response.statusCode, response.json()]).toEqual([400, processingError(12)])

@@ -27,7 +27,7 @@ const UNAVAILABLE = {
 }
 
 describe('POST /payments/challenges/:step', () => {
-  it('200: tells what to do for each step, in the order in which they are offered', async () => {
+  it('200: answers the task of each step, in the order of the offers', async () => {
     const given = await order({ returnUrl: 'https://shop.example/back?a=1#top' })
     const lookup = await take('card-lookup', given)
     expect(lookup).toMatchObject({ status: 200, body: { hints: [expect.stringMatching(/^[A-Za-z0-9+/]{1,510}=*$/)] } })
@@ -86,7 +86,7 @@ describe('POST /payments/challenges/:step', () => {
     })
   })
 
-  it('200: polls until the cardholder has answered in a frame elsewhere', async () => {
+  it('200: polls until the customer has answered in another frame', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
     expect(await namesOf({ ...given, hints })).toContain('tds-challenge')
@@ -113,7 +113,7 @@ describe('POST /payments/challenges/:step', () => {
     },
   )
 
-  it('200: a step that was offered before, however often it is taken', async () => {
+  it('200: lets a client take an earlier step, any number of times', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
     await browser.send('/payments', { ...given, hints })
@@ -124,7 +124,7 @@ describe('POST /payments/challenges/:step', () => {
     expect((await namesOf({ ...given, hints })).at(-1)).toBe('tds-challenge')
   })
 
-  it('200: nothing to do where another client has paid the same order, and the end of it at the next request', async () => {
+  it('200: answers a hint when another client has paid the same order; the next request gets its end', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
     await browser.send('/payments', { ...given, hints })
@@ -139,7 +139,7 @@ describe('POST /payments/challenges/:step', () => {
   })
 
   // ASVS 2.3.1
-  it('400: a challenge that is decided, a second lookup, a redirect to nowhere, and all of a session that is over', async () => {
+  it('400: refuses a decided challenge, a second lookup, a redirect without a URL, and an ended session', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-challenge' })
     const refused = async (step: string) => {
@@ -165,7 +165,7 @@ describe('POST /payments/challenges/:step', () => {
     },
   )
 
-  it('400: a challenge without an answer for ten minutes fails, an answer that came in time does not', async () => {
+  it('400: refuses after ten minutes without an answer, and accepts an answer in time', async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
     await browser.send('/payments', { ...given, hints })

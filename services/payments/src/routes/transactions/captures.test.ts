@@ -125,7 +125,7 @@ describe('POST /transactions/:transactionId/captures', () => {
   })
 
   // ASVS 2.3.2
-  it('201: any number of times, up to the amount; 400 beyond it, naming what is possible', async () => {
+  it('201: captures any number of times up to the amount; 400 beyond it, with the possible amount', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     expect((await capture(id, { amount: 100 })).statusCode).toBe(201)
     const beyond = await capture(id, { amount: 201 })
@@ -141,13 +141,13 @@ describe('POST /transactions/:transactionId/captures', () => {
   it.each([
     ['JPY', 300, 'JPY 300'],
     ['KWD', 1_234, 'KWD 1.234'],
-  ])('400: says amounts of %s with its decimals', async (currency, amount, text) => {
+  ])('400: shows the possible amount with the decimals of %s', async (currency, amount, text) => {
     const id = await customerPayment(payments, merchantId, { currency, amount })
     expect((await capture(id, { amount: amount + 1 })).json()).toEqual(limit(text))
   })
 
   // ASVS 2.2.3
-  it('400: a currency that is not the transaction’s, whatever the amount', async () => {
+  it('400: refuses another currency than the transaction’s, whatever the amount', async () => {
     const id = await customerPayment(payments, merchantId)
     const response = await capture(id, { amount: 999_999, currency: 'DKK' })
     expect([response.statusCode, response.json()]).toEqual([
@@ -171,14 +171,14 @@ describe('POST /transactions/:transactionId/captures', () => {
         { field: 'reference', message: 'must be at most 255 characters', code: 'RANGE' },
       ],
     ],
-  ])('400: the body %j', async (payload, fields) => {
+  ])('400: refuses the body %j', async (payload, fields) => {
     const id = await customerPayment(payments, merchantId)
     const response = await capture(id, payload, payload === undefined ? { 'content-type': 'application/json' } : {})
     expect([response.statusCode, response.json()]).toEqual([400, fields])
     expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
   })
 
-  it('401, 404, 403: before anything is said of the body', async () => {
+  it('401, 404, 403: refuses before the body is judged', async () => {
     const id = await customerPayment(payments, merchantId)
     for (const payload of [{ amount: 1 }, { amount: 0 }]) {
       expect((await capture(id, payload, basic('x'))).statusCode).toBe(401)
@@ -193,7 +193,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     }
   })
 
-  it('403: a merchant whose right to capture is withheld', async () => {
+  it('403: refuses for a merchant without the permission to capture', async () => {
     const { id: withheld } = await createTestMerchant(payments, member, { test: true })
     const id = await customerPayment(payments, withheld)
     await owner.query(`UPDATE payments.merchants SET claim = claim || '{"canCapture":false}' WHERE id = $1`, [withheld])
@@ -207,7 +207,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     expect(voided.statusCode).toBe(201)
   })
 
-  it('404: an id that a merchant’s alias does not lead to; 201 through the alias', async () => {
+  it('404: refuses an id without an alias; 201 with the alias', async () => {
     const id = await customerPayment(payments, merchantId)
     const seeded = 'e'.repeat(24)
     await owner.query('UPDATE payments.transactions SET id = $2 WHERE id = $1', [id, seeded])
@@ -216,7 +216,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     expect((await capture(seeded, { amount: 1 })).statusCode).toBe(201)
   })
 
-  it('503: a live merchant’s capture at a rate that is too old; nothing is posted', async () => {
+  it('503: refuses a live merchant’s capture at a rate that is too old, and posts nothing', async () => {
     const { id: live } = await createTestMerchant(payments, member)
     const id = await customerPayment(payments, live, { currency: 'USD', number: '4111111111111111' })
     const response = await capture(id, { amount: 1 })
@@ -230,7 +230,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     })
   })
 
-  it('409: behind a lock that is not given up, and nothing is done', async () => {
+  it('409: refuses when the transaction stays locked, and does nothing', async () => {
     const id = await customerPayment(payments, merchantId)
     await owner.query('BEGIN')
     await owner.query('SELECT FROM payments.transactions WHERE id = $1 FOR UPDATE', [id])
@@ -240,7 +240,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
   })
 
-  it('409: behind the lock of the merchant’s balance', async () => {
+  it('409: refuses when the merchant’s balance stays locked', async () => {
     const id = await customerPayment(payments, merchantId)
     await owner.query('BEGIN')
     await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
@@ -251,7 +251,7 @@ describe('POST /transactions/:transactionId/captures', () => {
 })
 
 describe('POST /transactions/:transactionId/captures with an Idempotency-Key', () => {
-  it('201: repeats byte by byte, also after later operations; in any spelling of path and body', async () => {
+  it('201: answers a repeat with the same bytes, also after later operations, in any spelling of path and body', async () => {
     const id = await customerPayment(payments, merchantId, { amount: 900 })
     const first = await capture(id, { amount: 100, descriptor: 'Beans' }, KEY)
     expect([first.statusCode, first.headers['idempotent-replayed']]).toEqual([201, undefined])
@@ -264,7 +264,7 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expect(other.json<Body>().transaction.trail).toHaveLength(3)
   })
 
-  it('400: the key with another body; a malformed key', async () => {
+  it('400: refuses the key with another body, and a malformed key', async () => {
     const id = await customerPayment(payments, merchantId)
     await capture(id, { amount: 100 }, KEY)
     const response = await capture(id, { amount: 101 }, KEY)
@@ -275,7 +275,7 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expect((await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' })).statusCode).toBe(400)
   })
 
-  it('remembers no refusal', async () => {
+  it('does not remember a refusal', async () => {
     const id = await customerPayment(payments, merchantId)
     expect((await capture(id, { amount: 301 }, KEY)).statusCode).toBe(400)
     expect((await capture(id, { amount: 0 }, KEY)).statusCode).toBe(400)

@@ -34,7 +34,7 @@ const send = (operation: string, id: string, payload: object | string, headers: 
   })
 
 describe('POST /transactions/:transactionId/refunds', () => {
-  it('201: pays captured money back; captured stays what it was', async () => {
+  it('201: refunds captured money; the captured amount stays', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     await send('captures', id, { amount: 200, descriptor: 'Beans' })
     const response = await send('refunds', id, { amount: 120, descriptor: 'Beans back', reference: 'r' })
@@ -58,7 +58,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     expect(rest.json<Body>().transaction.trail[2]).toMatchObject({ descriptor: 'Coffee & John', balance: -80 })
   })
 
-  it('201: reverses at the rates of the captures, and in the end exactly what they brought', async () => {
+  it('201: reverses at the rates of the captures, in total exactly their worth', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'USD', amount: 1_000 })
     for (const amount of [333, 333, 334]) await send('captures', id, { amount })
     const refunds = [100, 400, 500]
@@ -72,7 +72,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     expect(trail).toHaveLength(6)
   })
 
-  it('400: more than was captured and not paid back, naming what is possible', async () => {
+  it('400: refuses more than was captured and not refunded, with the possible amount', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const refuse = async (amount: number, most: string) => {
       const response = await send('refunds', id, { amount })
@@ -88,7 +88,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     await refuse(51, 'DKK 0.50')
   })
 
-  it('403: a merchant whose right to refund is withheld', async () => {
+  it('403: refuses for a merchant without the permission to refund', async () => {
     const { id: withheld } = await createTestMerchant(payments, member, { test: true })
     const id = await customerPayment(payments, withheld)
     await send('captures', id, { amount: 200 })
@@ -100,7 +100,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     expect((await send('refunds', id, { amount: 1 })).statusCode).toBe(403)
   })
 
-  it('201: repeats byte by byte with an Idempotency-Key', async () => {
+  it('201: answers a repeat with the same bytes', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     await send('captures', id, { amount: 300 })
     const key = { 'idempotency-key': 'refund' }

@@ -28,7 +28,7 @@ const send = (operation: string, id: string, payload: object | string, headers: 
   })
 
 describe('POST /transactions/:transactionId/voids', () => {
-  it('201: gives up part of what is pending; the rest can still be captured', async () => {
+  it('201: voids part of the pending amount; the rest can still be captured', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const response = await send('voids', id, 'amount=260&reference=v', form)
@@ -49,7 +49,7 @@ describe('POST /transactions/:transactionId/voids', () => {
     expect((await send('captures', id, { amount: 40 })).statusCode).toBe(201)
   })
 
-  it('400: captured money, naming what is possible', async () => {
+  it('400: refuses captured money, with the possible amount', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 300 })
     await send('captures', id, { amount: 200 })
     const response = await send('voids', id, { amount: 101 })
@@ -59,7 +59,7 @@ describe('POST /transactions/:transactionId/voids', () => {
     ])
   })
 
-  it('leaves no line, and moves no balance', async () => {
+  it('writes no line, and changes no balance', async () => {
     const { id: other } = await createTestMerchant(payments, member, { test: true })
     const id = await customerPayment(payments, other)
     await send('voids', id, { amount: 300 })
