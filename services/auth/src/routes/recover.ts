@@ -4,8 +4,8 @@ import { errorSchema } from '../error-body.ts'
 import { emailMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
+import { requestMessage } from '../message-requests/request-message.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { requestMessage } from '../use-cases/request-message.ts'
 
 const recoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
 

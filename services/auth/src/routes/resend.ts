@@ -5,9 +5,9 @@ import { errorSchema } from '../error-body.ts'
 import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
+import { requestMessage } from '../message-requests/request-message.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { requestMessage } from '../use-cases/request-message.ts'
 
 const PURPOSES = {
   signup: 'confirmation',

@@ -18,8 +18,8 @@ import type { CredentialOptions } from '../passkeys/credential.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
+import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
-import { requireFactorOwner } from './factor-owner.ts'
 
 export interface ChallengeFactor {
   readonly caller: Caller

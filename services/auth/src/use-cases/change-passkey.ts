@@ -6,9 +6,8 @@ import { deletePasskey, listPasskeys, renamePasskey } from '../passkeys/passkey-
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { Caller } from '../sessions/caller.ts'
+import { requireFactorOwner, requirePasskeyOwner } from '../sessions/require-owner.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
-import { requireFactorOwner } from './factor-owner.ts'
-import { requirePasskeyOwner } from './passkey-owner.ts'
 
 export interface OwnPasskey {
   readonly caller: Caller

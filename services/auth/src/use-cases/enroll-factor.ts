@@ -20,7 +20,7 @@ import { makeTotpSecret } from '../factors/totp.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
+import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 
 export interface EnrollFactor {
   readonly caller: Caller

@@ -4,6 +4,17 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { pkceRequired, userBanned, validationFailed } from '../errors.ts'
+import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
+import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
+import { adoptProfile } from '../external-accounts/find-owner.ts'
+import { linkExternalIdentity } from '../external-accounts/link.ts'
+import {
+  confirmOwner,
+  type ExternalOutcome,
+  type ExternalSignIn,
+  signInExternally,
+} from '../external-accounts/sign-in.ts'
+import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
 import {
   identityTaken,
   inviteNotFound,
@@ -31,18 +42,12 @@ import type { RequestContext } from '../request-context.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
+import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
-import { askBeforeExternalUser } from './ask-before-external-user.ts'
-import { askProvider, type ProviderAnswer, type ProviderSignIn } from './ask-provider.ts'
-import { adoptProfile } from './find-external-owner.ts'
-import { linkExternalIdentity } from './link-external-identity.ts'
-import { mailConfirmation, refuseUnverified } from './refuse-unverified.ts'
-import { requireIdentityFactor } from './require-identity-owner.ts'
-import { confirmOwner, type ExternalOutcome, type ExternalSignIn, signInExternally } from './sign-in-externally.ts'
 
 /**
  * Takes the flow of a `state`, once (reference: GET /callback and POST /callback).

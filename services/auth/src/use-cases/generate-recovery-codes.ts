@@ -19,7 +19,7 @@ import { requireFreeName } from '../factors/require-friendly-name.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { type FactorOwner, requireFactorOwner } from './factor-owner.ts'
+import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 
 export interface RecoveryCodesRequest {
   readonly caller: Caller

@@ -4,7 +4,7 @@ import type { Factor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { requireFactorOwner } from './factor-owner.ts'
+import { requireFactorOwner } from '../sessions/require-owner.ts'
 
 /** Counts the recovery codes of the caller. @throws factorNotFound where there are none */
 export async function getRecoveryCodes(

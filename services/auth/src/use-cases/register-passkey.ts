@@ -12,7 +12,7 @@ import {
 import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { requirePasskeyOwner } from './passkey-owner.ts'
+import { requirePasskeyOwner } from '../sessions/require-owner.ts'
 
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a

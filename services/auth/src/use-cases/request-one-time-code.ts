@@ -4,6 +4,7 @@ import type { AuthDeps } from '../deps.ts'
 import { otpDisabled, signupDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { UserIdentifier } from '../identifier.ts'
+import { requestMessage } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
@@ -14,7 +15,6 @@ import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
-import { requestMessage } from './request-message.ts'
 
 export interface OneTimeCodeWish {
   readonly identifier: UserIdentifier

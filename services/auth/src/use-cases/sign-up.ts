@@ -8,6 +8,7 @@ import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
+import { toMessageRequest } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { mailTask } from '../messages/mail-job.ts'
 import { prepareMailToken } from '../messages/mail-token.ts'
@@ -24,7 +25,6 @@ import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessi
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
-import { toMessageRequest } from './request-message.ts'
 
 export interface SignUpInput {
   readonly identifier: UserIdentifier

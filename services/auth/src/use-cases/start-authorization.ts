@@ -11,7 +11,7 @@ import { findProvider } from '../providers/find-provider.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import { findCaller, lockLinkingUser } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { requireIdentityOwner } from './require-identity-owner.ts'
+import { requireIdentityOwner } from '../sessions/require-owner.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'randomBytes'>
 

@@ -8,7 +8,7 @@ import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { requireFactorOwner } from './factor-owner.ts'
+import { requireFactorOwner } from '../sessions/require-owner.ts'
 
 export interface UnenrollFactor {
   readonly caller: Caller

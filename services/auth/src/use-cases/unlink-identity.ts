@@ -9,11 +9,11 @@ import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
+import { requireIdentityOwner, requireShownFactor } from '../sessions/require-owner.ts'
 import { isTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
-import { requireIdentityOwner, requireShownFactor } from './require-identity-owner.ts'
 
 export interface UnlinkIdentity {
   readonly caller: Caller

@@ -18,11 +18,11 @@ import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
+import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
+import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { Timestamp } from '../timestamp.ts'
-import { requireFactorOwner } from './factor-owner.ts'
-import { prepareRaisedClaims } from './prepare-raised-claims.ts'
 
 export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller

@@ -1,14 +1,23 @@
-import type { AuthDeps } from '../deps.ts'
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
+import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
+import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
+import type { AuthConfig } from '../config.ts'
 import { exchangeFailed, profileFailed, providerRefused } from '../external-errors.ts'
 import type { AuthorizationFlow } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
 import { describeFailure } from '../providers/describe-failure.ts'
 import { exchangeCode } from '../providers/exchange-code.ts'
-import { exchangeVerifier, type OAuth1Token, readOAuth1Profile } from '../providers/oauth1-client.ts'
-import type { ExternalProfile, OAuth1Provider, OAuth2Provider } from '../providers/provider.ts'
-import { readProfile } from '../providers/read-profile.ts'
-import { openSecret } from '../secrets/sealed-secret.ts'
+import { matchesAccessToken, verifyIdToken } from '../providers/id-token.ts'
+import type { KeySets } from '../providers/key-sets.ts'
+import { exchangeVerifier, type OAuth1Deps, type OAuth1Token, readOAuth1Profile } from '../providers/oauth1-client.ts'
+import type { ExternalProfile, Grant, OAuth1Provider, OAuth2Provider, ProviderApi } from '../providers/provider.ts'
+import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
+
+export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
+  readonly config: Pick<AuthConfig, 'security'>
+  readonly encryptionKeys: EncryptionKeys
+}
 
 /** The answer that a browser brings back from a provider: the query, or Apple's form. */
 export interface ProviderAnswer {
@@ -37,7 +46,7 @@ export type AskedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'request
  * @throws providerRefused, exchangeFailed, profileFailed
  */
 export async function askProvider(
-  deps: AuthDeps,
+  deps: AskProviderDeps,
   configured: AnyConfiguredProvider,
   flow: AskedFlow,
   answer: ProviderAnswer,
@@ -73,7 +82,7 @@ interface Asked {
 }
 
 async function askOAuth2(
-  deps: AuthDeps,
+  deps: AskProviderDeps,
   configured: ConfiguredProvider<OAuth2Provider>,
   flow: AskedFlow,
   { code, user: userField }: ProviderAnswer,
@@ -86,7 +95,7 @@ async function askOAuth2(
 }
 
 async function askOAuth1(
-  deps: AuthDeps,
+  deps: AskProviderDeps,
   configured: ConfiguredProvider<OAuth1Provider>,
   { id, requestToken }: AskedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
@@ -107,4 +116,42 @@ function failExchange(error: unknown): never {
 
 function failProfile(error: unknown): never {
   throw profileFailed({ cause: describeFailure(error) })
+}
+
+interface ProfileDeps {
+  readonly outbound: Outbound
+  readonly keySets: KeySets
+  readonly now: () => Date
+}
+
+/** Reads the profile of the user who has signed in. @throws Error when the provider gives none, or an invalid one */
+export function readProfile(
+  { outbound, keySets, now }: ProfileDeps,
+  { provider, clientIds, origin }: ConfiguredProvider<OAuth2Provider>,
+  grant: Grant,
+): Promise<ExternalProfile> {
+  const send = outboundFetch(outbound, origin)
+  const get: ProviderApi['get'] = async (url, schema, headers) => {
+    const response = await protectedResourceRequest(
+      grant.accessToken,
+      'GET',
+      new URL(url),
+      new Headers({ accept: 'application/json', ...headers }),
+      null,
+      { [customFetch]: send, [allowInsecureRequests]: origin === 'operator' },
+    )
+    if (!response.ok) throw new Error(`the provider answered ${response.status} when asked for a profile`)
+    return schema.parse(await response.json())
+  }
+  const idTokenClaims: ProviderApi['idTokenClaims'] = async () => {
+    const { idToken, accessToken } = grant
+    if (idToken === undefined || !provider.idTokens) throw new Error('the provider has sent no id_token')
+    const rules = provider.idTokens
+    const { claims, alg } = await verifyIdToken(keySets, idToken, { rules, audiences: clientIds, now: now() })
+    if (claims.at_hash !== undefined && !matchesAccessToken(claims.at_hash, accessToken, alg)) {
+      throw new Error('the access token is not the one that the id_token came with')
+    }
+    return claims
+  }
+  return provider.identify({ get, idTokenClaims }, grant)
 }

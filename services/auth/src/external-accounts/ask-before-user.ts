@@ -1,18 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import type { AuthDeps } from '../deps.ts'
+import type { Kysely } from 'kysely'
+import type { AuthConfig } from '../config.ts'
+import type { AuthDatabase } from '../database.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
 import { findExternalIdentity, listOwnersOfEmails } from '../identities/external-identity-repository.ts'
 import type { RequestContext } from '../request-context.ts'
 import { toTimestamp } from '../timestamp.ts'
 import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
 
+interface AskBeforeDeps {
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail'>
+  readonly db: Kysely<AuthDatabase>
+  readonly hooks: Hooks
+  readonly now: () => Date
+}
+
 /**
  * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.
  * @throws the error with which the hook refuses
  */
 export async function askBeforeExternalUser(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'now'>,
+  deps: AskBeforeDeps,
   account: ExternalAccount,
   context: Pick<RequestContext, 'audience' | 'ip'>,
 ): Promise<void> {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { AuthDeps } from '../deps.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import {
   countOf,
@@ -14,7 +13,10 @@ import { type Allowance, takeAll } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import type { RequestContext } from '../request-context.ts'
-import { sendRequested } from './answer-message-request.ts'
+import type { AnswerDeps } from './message-request-job.ts'
+import { sendRequested } from './send-requested.ts'
+
+export type RequestMessageDeps = AnswerDeps
 
 export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
@@ -27,7 +29,7 @@ export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifie
  * @returns our own id of the message
  * @throws overEmailRateLimit, overSmsRateLimit
  */
-export async function requestMessage(deps: AuthDeps, wish: MessageWish): Promise<string> {
+export async function requestMessage(deps: RequestMessageDeps, wish: MessageWish): Promise<string> {
   const { purpose, identifier } = wish
   const request = toMessageRequest(deps, wish)
   const allowance = await takeAllowance(deps, request, wish.context.limitKey)
@@ -50,17 +52,24 @@ export async function requestMessage(deps: AuthDeps, wish: MessageWish): Promise
  * Whether the message goes to a test phone. A test knows the code in advance and uses it at once, so the code must be stored
  * before the answer. A test phone has no account to hide.
  */
-function isForTestPhone({ config, now }: AuthDeps, { identifier: { kind, value } }: MessageRequest): boolean {
+function isForTestPhone({ config, now }: RequestMessageDeps, { identifier: { kind, value } }: MessageRequest): boolean {
   return kind === 'phone' && findTestCode(config.sms, value, now()) !== undefined
 }
 
 /** The request in the form of its job. */
-export function toMessageRequest({ now }: Pick<AuthDeps, 'now'>, { context, ...wish }: MessageWish): MessageRequest {
+export function toMessageRequest(
+  { now }: Pick<RequestMessageDeps, 'now'>,
+  { context, ...wish }: MessageWish,
+): MessageRequest {
   const { audience, redirectTo, linkBase, ip } = context
   return { ...wish, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
 }
 
-function takeAllowance(deps: AuthDeps, request: MessageRequest, client: string | undefined): Promise<Allowance> {
+function takeAllowance(
+  deps: RequestMessageDeps,
+  request: MessageRequest,
+  client: string | undefined,
+): Promise<Allowance> {
   if (mediumOf(request) === 'email') {
     const mails = countOf(request, deps.config.mail.secureEmailChange)
     return takeAll(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))

@@ -1,9 +1,11 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Transaction } from 'kysely'
-import { recordAudit } from '../audit/audit-log.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { severalOwners } from '../external-errors.ts'
+import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
 import {
@@ -34,7 +36,11 @@ export interface ExternalOwner {
   readonly credentialSince: Timestamp | null
 }
 
-type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'logger' | 'now'>
+export interface FindOwnerDeps extends AuditDeps {
+  readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'signup'>
+  readonly hooks: Hooks
+  readonly jobs: Jobs
+}
 
 /**
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its identity, else the one user
@@ -44,7 +50,7 @@ type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'jobs' | 'logger' | 'now'>
  */
 export async function findExternalOwner(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: FindOwnerDeps,
   account: ExternalAccount,
   context: RequestContext,
 ): Promise<ExternalOwner | undefined> {
@@ -64,7 +70,7 @@ export async function findExternalOwner(
 
 async function takeExisting(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: FindOwnerDeps,
   account: ExternalAccount,
   identity: Identity,
 ): Promise<ExternalOwner> {
@@ -85,7 +91,7 @@ async function takeExisting(
 
 async function link(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: FindOwnerDeps,
   owner: User,
   { account, ip }: { readonly account: ExternalAccount; readonly ip: string },
 ): Promise<ExternalOwner> {
@@ -105,7 +111,7 @@ async function link(
 
 async function create(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: FindOwnerDeps,
   account: ExternalAccount,
   { emails, context }: { readonly emails: readonly string[]; readonly context: RequestContext },
 ): Promise<ExternalOwner | undefined> {
@@ -147,7 +153,7 @@ export async function freeEmail(
 /** Copies the profile of the provider into the user's metadata, and updates the user's list of providers. */
 export async function adoptProfile(
   trx: Transaction<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now }: Pick<FindOwnerDeps, 'now'>,
   user: User,
   { data }: Pick<ExternalAccount, 'data'>,
 ): Promise<User> {
@@ -155,7 +161,11 @@ export async function adoptProfile(
   return updateProviders(trx, user)
 }
 
-async function lockAdmitted(trx: Transaction<AuthDatabase>, { now }: Pick<AuthDeps, 'now'>, id: string): Promise<User> {
+async function lockAdmitted(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<FindOwnerDeps, 'now'>,
+  id: string,
+): Promise<User> {
   const user = await lockUserById(trx, id)
   if (!user || user.deletedAt !== null) throw new StaleView()
   if (isBanned(user, now())) throw userBanned()

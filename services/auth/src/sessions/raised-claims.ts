@@ -1,7 +1,7 @@
-import type { AuthDeps } from '../deps.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { sessionNotFound } from '../errors.ts'
-import { findStoredSession } from '../sessions/session-repository.ts'
-import { makeClaims, type SessionClaims } from '../sessions/session-view.ts'
+import { findStoredSession } from './session-repository.ts'
+import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
 
 /**
  * Makes the claims of a session that is about to be raised to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
@@ -10,7 +10,7 @@ import { makeClaims, type SessionClaims } from '../sessions/session-view.ts'
  * @param shown `method`: the method that is added to the `amr` @throws sessionNotFound, or the error with which the hook refuses
  */
 export async function prepareRaisedClaims(
-  deps: AuthDeps,
+  deps: SessionViewDeps & { readonly lanes: Lanes },
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
 ): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { answerMessageRequest } from './answer-message-request.ts'
+import { answerMessageRequest } from './message-request-job.ts'
 import { toMessageRequest } from './request-message.ts'
 
 const { deps, clock, close } = await openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '1' } })

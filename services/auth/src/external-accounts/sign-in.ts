@@ -1,7 +1,6 @@
 import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
@@ -10,8 +9,8 @@ import type { Timestamp } from '../timestamp.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, recordAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
-import { adoptProfile, type ExternalOwner, findExternalOwner, freeEmail } from './find-external-owner.ts'
-import type { UnverifiedEmail } from './refuse-unverified.ts'
+import { adoptProfile, type ExternalOwner, type FindOwnerDeps, findExternalOwner, freeEmail } from './find-owner.ts'
+import type { UnverifiedEmail } from './unverified-email.ts'
 
 /** The user whom an external account signs in, or why it signs nobody in. Either way the transaction is committed. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
@@ -33,7 +32,7 @@ export type ExternalOutcome =
  */
 export async function signInExternally(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: FindOwnerDeps,
   { account, context }: { readonly account: ExternalAccount; readonly context: RequestContext },
 ): Promise<ExternalSignIn> {
   const owner = await findExternalOwner(trx, deps, account, context)
@@ -82,7 +81,7 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
  */
 export async function confirmOwner(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: FindOwnerDeps,
   { decision, user, identityId, isFirstAddress, credentialSince }: ExternalOwner,
   account: ExternalAccount,
 ): Promise<User> {

@@ -1,19 +1,23 @@
 import type { Transaction } from 'kysely'
-import { recordAudit } from '../audit/audit-log.ts'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { AuthDeps } from '../deps.ts'
 import { emailExists } from '../errors.ts'
 import { identityLinked, identityTaken } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
-import { notify } from '../messages/notification.ts'
-import { lockLinkingUser } from '../sessions/active-caller.ts'
+import { type NotifyDeps, notify } from '../messages/notification.ts'
+import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
+import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
-import { adoptProfile, freeEmail } from './find-external-owner.ts'
-import { requireIdentityFactor, requireShownFactor } from './require-identity-owner.ts'
-import type { ExternalOutcome } from './sign-in-externally.ts'
+import { adoptProfile, freeEmail } from './find-owner.ts'
+import type { ExternalOutcome } from './sign-in.ts'
+
+export interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
+  readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
+}
 
 export interface ExternalLink {
   readonly account: ExternalAccount
@@ -30,7 +34,7 @@ export interface ExternalLink {
  */
 export async function linkExternalIdentity(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: LinkDeps,
   { account, target, ip }: ExternalLink,
 ): Promise<ExternalOutcome> {
   const caller = await lockLinkingUser(trx, deps, target)
@@ -54,7 +58,7 @@ export async function linkExternalIdentity(
 
 async function adoptEmail(
   trx: Transaction<AuthDatabase>,
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { config, now }: Pick<LinkDeps, 'config' | 'now'>,
   user: User,
   account: ExternalAccount,
 ): Promise<User> {

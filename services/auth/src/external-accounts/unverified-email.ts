@@ -1,15 +1,16 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { sendEmailChange } from '../address-changes/send-address-change.ts'
-import type { AuthDeps } from '../deps.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import { externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
+import { type RequestMessageDeps, requestMessage } from '../message-requests/request-message.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../request-context.ts'
-import { lockLinkingUser } from '../sessions/active-caller.ts'
+import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
+import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
-import { requestMessage } from './request-message.ts'
-import { requireShownFactor } from './require-identity-owner.ts'
+
+export type UnverifiedDeps = RequestMessageDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity has been stored by then. */
 export interface UnverifiedEmail {
@@ -25,7 +26,7 @@ export interface UnverifiedEmail {
 
 /** Mails a confirmation, unless there is nothing to confirm, or the last mail is too recent. */
 export async function mailConfirmation(
-  deps: AuthDeps,
+  deps: UnverifiedDeps,
   { mailTo, context }: Pick<UnverifiedEmail, 'mailTo' | 'context'>,
 ): Promise<void> {
   if (mailTo === undefined) return
@@ -42,7 +43,7 @@ function ignoreLimit(error: unknown): void {
  * email by confirming it. Nothing reveals whether another user has it.
  */
 async function mailChange(
-  deps: AuthDeps,
+  deps: UnverifiedDeps,
   { user, mailTo: newEmail, context }: UnverifiedEmail,
   target: LinkingTarget,
 ): Promise<void> {
@@ -67,7 +68,7 @@ async function mailChange(
  * Mails a confirmation, unless there is nothing to confirm, and refuses until the email is verified.
  * @throws externalEmailUnverified or linkedEmailUnverified, always
  */
-export async function refuseUnverified(deps: AuthDeps, unverified: UnverifiedEmail): Promise<never> {
+export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, linking, mailTo } = unverified
   await (linking ? mailChange(deps, unverified, linking).catch(ignoreLimit) : mailConfirmation(deps, unverified))
   const refuse = linking ? linkedEmailUnverified : externalEmailUnverified

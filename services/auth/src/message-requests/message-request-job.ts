@@ -1,0 +1,52 @@
+import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { countOf, type MessageRequest, mediumOf, messageRequestTask } from '../messages/message-request.ts'
+import { findTestCode } from '../messages/test-code.ts'
+import type { RateLimits } from '../rate-limits/rate-limits.ts'
+import { type SendDeps, sendRequested } from './send-requested.ts'
+
+export interface AnswerDeps extends SendDeps {
+  readonly db: Kysely<AuthDatabase>
+  readonly jobs: Jobs
+  readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
+}
+
+/** Starts to answer queued requests for messages. */
+export async function workOnMessageRequests(deps: AnswerDeps): Promise<void> {
+  await deps.jobs.work(messageRequestTask, (request, { attempt }) => answerMessageRequest(deps, request, attempt))
+}
+
+/**
+ * Sends the message of a request, if it has a recipient. The limits count the message either way. If they counted only messages
+ * that are sent, the next 429 would reveal who has an account.
+ */
+export async function answerMessageRequest(
+  deps: AnswerDeps,
+  request: MessageRequest,
+  attempt: number,
+): Promise<Outcome> {
+  if (isOver(deps, request)) {
+    // Only the first attempt gives the allowance back. An earlier attempt may have done so before its process died.
+    if (attempt === 1 && isCounted(deps, request)) await giveBack(deps, request)
+    return 'dropped'
+  }
+  const isSent = await deps.db.transaction().execute((trx) => sendRequested(trx, deps, request))
+  return isSent ? 'done' : 'dropped'
+}
+
+async function giveBack({ config, rateLimits }: AnswerDeps, request: MessageRequest): Promise<void> {
+  const messages = countOf(request, config.mail.secureEmailChange)
+  for (let given = 0; given < messages; given += 1) await rateLimits[mediumOf(request)].giveBack()
+}
+
+/** Whether the request is older than a code lives. Nobody waits for its message any more. */
+function isOver({ config, now }: AnswerDeps, request: MessageRequest): boolean {
+  const { codeLifetimeSeconds } = mediumOf(request) === 'email' ? config.mail : config.sms
+  return now().getTime() >= Date.parse(request.askedAt) + codeLifetimeSeconds * 1_000
+}
+
+/** Whether the limits have counted the request. They do not count test phones. */
+function isCounted({ config, now }: AnswerDeps, { identifier: { kind, value } }: MessageRequest): boolean {
+  return kind === 'email' || findTestCode(config.sms, value, now()) === undefined
+}
