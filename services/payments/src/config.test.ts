@@ -18,7 +18,7 @@ const problems = (env: NodeJS.ProcessEnv) => {
 }
 
 describe('loadPaymentsConfig', () => {
-  it('takes the required settings and has a value for every other', () => {
+  it('needs only the required settings', () => {
     expect(loadPaymentsConfig(complete)).toEqual({
       port: 8082,
       host: '127.0.0.1',
@@ -71,7 +71,7 @@ describe('loadPaymentsConfig', () => {
     })
   })
 
-  it('warns of settings that nobody reads, and leaves those of other services alone', () => {
+  it('warns of unknown settings, except those of other services', () => {
     const env = { ...complete, PAYMENTS_TRUST_PROXY: '1', AUTH_SITE_ULR: 'x', PAYMENTS_PORT: 'tcp://10.0.0.1:80' }
     expect(loadPaymentsConfig(env)).toMatchObject({
       port: 8082,
@@ -79,7 +79,7 @@ describe('loadPaymentsConfig', () => {
     })
   })
 
-  it('takes a base URL with a slash at its end for the one without', () => {
+  it('removes a slash at the end of the base URL', () => {
     const { baseUrl, checkout } = loadPaymentsConfig({ ...complete, PAYMENTS_BASE_URL: 'https://pay.example/' })
     expect([baseUrl, checkout.posUrl]).toEqual(['https://pay.example', 'https://pay.example/pos'])
   })
@@ -102,7 +102,7 @@ describe('loadPaymentsConfig', () => {
     )
   })
 
-  it('reads acquirers with their secrets apart, and a delay that holds for test merchants too', () => {
+  it('separates the secrets of acquirers from their URLs, and applies a delay to test merchants too', () => {
     const read = loadPaymentsConfig({
       ...complete,
       PAYMENTS_ACQUIRERS: 'north=https://:s%2Fcret@north.example/cards, south=http://:x@127.0.0.1:9000',
@@ -130,13 +130,13 @@ describe('loadPaymentsConfig', () => {
     ])
   })
 
-  it('reads names without the prefix after those with it', () => {
+  it('prefers names with the prefix', () => {
     const { PAYMENTS_DATABASE_URL: _, ...rest } = complete
     const env = { ...rest, DATABASE_URL: 'postgres://localhost/shared', PORT: '1', PAYMENTS_PORT: '2' }
     expect(loadPaymentsConfig(env)).toMatchObject({ databaseUrl: 'postgres://localhost/shared', port: 2 })
   })
 
-  it('tells all problems at once, and no secret', () => {
+  it('lists all problems at once, without secrets', () => {
     const env = {
       PAYMENTS_PORT: '65536',
       PAYMENTS_PEPPER: Buffer.alloc(31).toString('base64'),
@@ -157,13 +157,13 @@ describe('loadPaymentsConfig', () => {
     ])
   })
 
-  it('wants the address of Redis where counters are kept there', () => {
+  it('requires the address of Redis when counters are stored there', () => {
     expect(problems({ ...complete, PAYMENTS_RATE_LIMIT_STORE: 'redis' })).toEqual([
       'config: PAYMENTS_REDIS_URL is required when PAYMENTS_RATE_LIMIT_STORE is redis',
     ])
   })
 
-  it('wants a sender where there is a mail server, and shows no password of it', () => {
+  it('requires a sender when there is a mail server, and does not print its password', () => {
     const smtp = { ...complete, PAYMENTS_SMTP_URL: 'smtp://user:secret@mail.example:587' }
     expect(problems(smtp)).toEqual(['config: PAYMENTS_MAIL_FROM is required when PAYMENTS_SMTP_URL is set'])
     expect(loadPaymentsConfig({ ...smtp, PAYMENTS_MAIL_FROM: 'a@example.com' }).smtp).toEqual({
@@ -176,7 +176,7 @@ describe('loadPaymentsConfig', () => {
     ])
   })
 
-  it('wants a trusted proxy where TLS is demanded, since nobody else can say what came by it', () => {
+  it('requires a trusted proxy when TLS is required, because only a proxy knows what came by TLS', () => {
     const demanded = { ...complete, PAYMENTS_REQUIRE_TLS: 'yes' }
     expect(problems(demanded)).toEqual([
       'config: PAYMENTS_REQUIRE_TLS needs PAYMENTS_TRUSTED_PROXIES: a proxy says by X-Forwarded-Proto what came by TLS',
@@ -184,7 +184,7 @@ describe('loadPaymentsConfig', () => {
     expect(problems({ ...demanded, PAYMENTS_TRUSTED_PROXIES: '10.0.0.0/8' })).toEqual([])
   })
 
-  it('wants keys and issuer of persons together', () => {
+  it('requires keys and issuer of persons together', () => {
     const jwks = { ...complete, PAYMENTS_USER_JWKS_URL: 'http://localhost:8081/.well-known/jwks.json' }
     const problem = ['config: PAYMENTS_USER_JWKS_URL and PAYMENTS_USER_ISSUER are set together']
     expect(problems(jwks)).toEqual(problem)
@@ -196,7 +196,7 @@ describe('loadPaymentsConfig', () => {
     })
   })
 
-  it('takes an audience of persons only with the keys that show whom a token is for', () => {
+  it('refuses an audience of persons without keys', () => {
     const env = { ...complete, PAYMENTS_USER_AUDIENCE: 'payments' }
     expect(problems(env)).toEqual(['config: PAYMENTS_USER_JWKS_URL is required when PAYMENTS_USER_AUDIENCE is set'])
     const jwksUrl = 'https://auth.example/.well-known/jwks.json'
@@ -205,7 +205,7 @@ describe('loadPaymentsConfig', () => {
   })
 
   // ASVS 12.3.3
-  it('warns of keys of persons that travel without TLS', () => {
+  it('warns when keys of persons travel without TLS', () => {
     const warningsFor = (jwksUrl: string) =>
       loadPaymentsConfig({ ...complete, PAYMENTS_USER_JWKS_URL: jwksUrl, PAYMENTS_USER_ISSUER: 'x' }).warnings
     expect(warningsFor('http://auth:8081/.well-known/jwks.json')).toEqual([
@@ -215,7 +215,7 @@ describe('loadPaymentsConfig', () => {
   })
 
   // ASVS 13.4.2
-  it('makes keys for the run in development only, and says which', () => {
+  it('makes keys for the process in development only, and names them', () => {
     const { PAYMENTS_PEPPER: _, PAYMENTS_VAULT_KEYS: __, ...rest } = complete
     expect(problems(rest)).toEqual(['config: PAYMENTS_PEPPER is required', 'config: PAYMENTS_VAULT_KEYS is required'])
     const config = loadPaymentsConfig({ ...rest, PAYMENTS_DEV: 'yes' })

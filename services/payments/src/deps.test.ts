@@ -6,7 +6,7 @@ import { loadPaymentsConfig } from './config.ts'
 import { openOperatorDeps } from './deps.ts'
 import { openPaymentsDatabase } from './payments-database.ts'
 
-it('gives an operator’s statement an hour and a request’s some seconds; both wait for locks as long', async () => {
+it('limits statements of operators to an hour and those of requests to seconds, and waits for locks equally long', async () => {
   const test = await openTestDatabase()
   const env = {
     PAYMENTS_DATABASE_URL: test.url,

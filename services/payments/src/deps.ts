@@ -176,9 +176,8 @@ export async function createDeps(
 /** Opens what an operator's command needs. @throws Error when there is no database that it may change */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
   const database = await openOwnersDatabase(config)
+  const meter = (await import('@opentelemetry/api')).createNoopMeter()
   const { lanes } = database
-  const { createNoopMeter } = await import('@opentelemetry/api')
-  const meter = createNoopMeter()
   const { pepper, vault } = createSecrets(config, meter)
   return {
     pepper,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { buildOpenApi } from './openapi.ts'
 
 describe('buildOpenApi', () => {
-  it('describes every route with its refusals, from the schemas alone', async () => {
+  it('describes each route with its errors, from the schemas only', async () => {
     const document = JSON.parse(JSON.stringify(await buildOpenApi()))
     expect(document).toMatchObject({
       openapi: '3.1.0',
@@ -31,21 +31,21 @@ describe('buildOpenApi', () => {
     ])
   })
 
-  it('describes a statement as CSV, and its refusals as JSON', async () => {
+  it('describes a statement as CSV, and its errors as JSON', async () => {
     const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     const { responses } = paths['/merchants/{merchantId}/statement.csv'].get
     expect(Object.keys(responses[200].content)).toEqual(['text/csv'])
     expect(Object.keys(responses[404].content)).toEqual(['application/json'])
   })
 
-  it('says of DELETE too what becomes of a body that nobody can read', async () => {
+  it('documents 413 and 415 for DELETE too', async () => {
     const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     const removals = Object.values<{ delete?: { responses: object } }>(paths).flatMap((methods) => methods.delete ?? [])
     expect(removals.length).toBeGreaterThan(3)
     for (const { responses } of removals) expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '415']))
   })
 
-  it('describes every member that an error of the checkout may have', async () => {
+  it('describes each member of an error of the checkout', async () => {
     const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     const { properties } = paths['/payments'].post.responses[400].content['application/json'].schema
     expect(Object.keys(properties)).toEqual(['code', 'message', 'path', 'scheme', 'supported', 'error'])

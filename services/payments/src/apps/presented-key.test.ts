@@ -10,7 +10,7 @@ function basic(key: string): string {
 }
 
 describe('createKeyReader', () => {
-  it('reads each key as it is, first and again, whoever came in between', () => {
+  it('reads each key unchanged, the first time and again, whatever was read in between', () => {
     const read = createKeyReader(pepper)
     const keys = ['one', 'two', 'x'.repeat(4_000)]
     for (const key of [...keys, ...keys]) {
@@ -19,7 +19,7 @@ describe('createKeyReader', () => {
     }
   })
 
-  it('works a key out once, but for one that is too long to keep', () => {
+  it('computes the MAC of a key once, unless its header is too long to remember', () => {
     const read = createKeyReader(pepper)
     expect(read(basic('one'))).toBe(read(basic('one')))
     expect(read(basic('x'.repeat(4_000)))).not.toBe(read(basic('x'.repeat(4_000))))

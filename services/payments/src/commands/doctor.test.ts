@@ -41,7 +41,7 @@ async function examine(changes: Record<string, string> = {}, now = () => new Dat
 }
 
 describe('payments doctor', () => {
-  it('says what is pending, and after migrate that nothing is wrong', async () => {
+  it('lists pending migrations, and no problem after migrate', async () => {
     const before = await examine()
     expect(before.isHealthy).toBe(false)
     expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: .*run: payments migrate$/))
@@ -62,7 +62,7 @@ describe('payments doctor', () => {
     expect(after.isHealthy).toBe(true)
   })
 
-  it('tells how acquirers are spoken to, and refuses one to whom card numbers would travel in the clear', async () => {
+  it('lists acquirers, and refuses one to which card numbers would travel without TLS', async () => {
     const set = (value: string) => examine({ PAYMENTS_ACQUIRERS: value })
     const { lines } = await set('north=https://:s3cret@north.example, south=http://:s3cret@127.0.0.1:9000')
     expect(lines).toContain('ok    acquirers: north by TLS, south on this machine')
@@ -72,7 +72,7 @@ describe('payments doctor', () => {
     expect(refused.lines.join('\n')).not.toContain('s3cret')
   })
 
-  it('says what to do about each thing that is wrong', async () => {
+  it('says what to do about each problem', async () => {
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`
@@ -97,7 +97,7 @@ describe('payments doctor', () => {
     ])
   })
 
-  it('says which key of the vault is another than the one that has sealed under its id', async () => {
+  it('names a key of the vault that differs from the key that sealed under its id', async () => {
     const place = { merchantId: 'b'.repeat(24), instrumentId: 'c'.repeat(24) }
     const [one, two] = [1, 2].map((id) => ({ id, key: Buffer.alloc(32, id) }))
     if (!one || !two) throw new Error('two keys')
@@ -136,7 +136,7 @@ describe('payments doctor', () => {
     }
   })
 
-  it('finds that migrations, operators or the standby have another database than the service, and lets no operator in', async () => {
+  it('finds that migrations, operators or the standby use another database than the service, and refuses operators', async () => {
     const other = await createEmptyDatabase()
     onTestFinished(() => other.drop())
     await migrateToLatest({ ...load(), migrationDatabaseUrl: other.url })

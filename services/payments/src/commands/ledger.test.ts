@@ -93,7 +93,7 @@ async function firstFound(): Promise<{ table: string; id: string; invariant: num
 }
 
 describe('payments ledger verify', () => {
-  it('finds nothing in a ledger that nobody touched', async () => {
+  it('finds nothing in a ledger that nobody altered', async () => {
     expect(await verify()).toEqual({ lines: ['2 merchants, 22 links, 0 violations'], failure: undefined })
     expect((await verify('--merchant', merchantId.toUpperCase(), '--json')).lines).toEqual([
       '{"merchants":1,"links":21,"violations":0}',
@@ -116,7 +116,7 @@ describe('payments ledger verify', () => {
     expect((await verify()).failure).toBeUndefined()
   })
 
-  it('names a row whose time became one that no clock shows, and goes on', async () => {
+  it('names a row whose time is infinite, and goes on', async () => {
     for (const table of ['journals', 'trail_entries', 'lines', 'state_entries'] as const) {
       const [row] = await readRows(intruder, table, merchantId)
       await intruder.query(`UPDATE payments.${table} SET created = 'infinity' WHERE id = $1`, [row?.id])
@@ -125,7 +125,7 @@ describe('payments ledger verify', () => {
     }
   })
 
-  it('finds a row that was taken out, anywhere', async () => {
+  it('finds a row that was removed, anywhere', async () => {
     for (const table of CHAINED) {
       for (const end of [0, -1]) {
         const row = (await readRows(intruder, table, merchantId)).at(end)
@@ -136,7 +136,7 @@ describe('payments ledger verify', () => {
     }
   })
 
-  it('finds an entry that was put in without a journal, and one with a false sum', async () => {
+  it('finds an entry that was inserted without a journal, and one with a wrong sum', async () => {
     const insert = (journalId: string) =>
       intruder.query("INSERT INTO payments.entries VALUES ($1, $2, 9, 'bank', 'DKK', 1, true)", [merchantId, journalId])
     await insert(UNKNOWN_ID)
@@ -146,7 +146,7 @@ describe('payments ledger verify', () => {
     ])
   })
 
-  it('finds the chain cut off or rewritten, even with a fitting head, against a kept list', async () => {
+  it('finds a chain that was cut off or rewritten, even with a matching head, by a kept list', async () => {
     for (const json of [[], ['--json']]) {
       const file = join(folder, 'heads')
       await writeFile(file, (await verify('--head', ...json)).lines.join('\n'))
@@ -177,7 +177,7 @@ describe('payments ledger verify', () => {
     expect((await verify('--head', file)).failure).toBe(`${file} is no list of heads`)
   })
 
-  it('reads lists that were kept before there were states, and finds a chain of states that was rewritten', async () => {
+  it('reads lists that are older than the chain of states, and finds a chain of states that was rewritten', async () => {
     const file = join(folder, 'states')
     const heads = (await verify('--head')).lines.join('\n')
     await writeFile(file, heads)
@@ -234,13 +234,13 @@ describe('payments ledger verify', () => {
     expect(lines[0]).toContain(message)
   })
 
-  it('finds a dispute that was removed together with what it reserved', async () => {
+  it('finds a dispute that was removed together with its reserve', async () => {
     await intruder.query("DELETE FROM payments.disputes WHERE status = 'lost'")
     await intruder.query('UPDATE payments.transactions SET disputed = 0')
     expect((await verify()).lines).toContainEqual(expect.stringMatching(/ disputes .* was recorded and is gone/))
   })
 
-  it('finds a transaction that was put in by hand', async () => {
+  it('finds a transaction that was inserted by hand', async () => {
     await intruder.query(`
       CREATE TEMP TABLE made AS TABLE payments.transactions;
       UPDATE made SET id = 'a' || substr(id, 2), pending = amount, captured = 0, refunded = 0, voided = 0, disputed = 0,
@@ -266,7 +266,7 @@ describe('payments ledger verify', () => {
     expect(lines.at(-1)).toBe(`2 merchants, 22 links, ${violations} violations`)
   })
 
-  it('finds the clock of a live merchant running ahead', async () => {
+  it('finds a clock of a live merchant that runs ahead', async () => {
     await intruder.query('UPDATE payments.merchant_balances SET clock_offset = 86400 WHERE merchant_id = $1', [liveId])
     const message = 'the clock runs 86400 s ahead (invariant 12)'
     expect((await verify()).lines[0]).toBe(`${liveId} merchant_balances ${liveId}: ${message}`)

@@ -42,7 +42,7 @@ const lastAudit = () =>
 const me = async (headers: object) => (await payments.app.inject({ url: '/me', headers: { ...headers } })).statusCode
 
 describe('payments app', () => {
-  it('create: prints the key once, and it is good', async () => {
+  it('create: prints the key, and it is good', async () => {
     const [line = '', ...rest] = await run('app', 'create', '--name', 'Shop', '--json')
     const app: unknown = JSON.parse(line)
     expect(app).toEqual({ id: expect.any(String), name: 'Shop', key: '11111111-1111-4111-8111-111111111111' })
@@ -50,7 +50,7 @@ describe('payments app', () => {
     expect(await me(basic('11111111-1111-4111-8111-111111111111'))).toBe(200)
   })
 
-  it('invite: prints a code once, and keeps its digest alone', async () => {
+  it('invite: prints a code, and stores only its digest', async () => {
     const [line = ''] = await run('app', 'invite', '--note', 'for the shop', '--json')
     const { code } = JSON.parse(line)
     expect(code).toMatch(/^[\w-]{43}$/)
@@ -61,7 +61,7 @@ describe('payments app', () => {
     expect(await lastAudit()).toMatchObject([{ action: 'app.invited', payload: { note: 'for the shop' } }])
   })
 
-  it('hide, show: marks the app, and writes it down', async () => {
+  it('hide, show: marks the app, and adds to the audit log', async () => {
     const { id } = await createTestApp(payments)
     const hidden = async () =>
       (await payments.database.db.selectFrom('apps').select('hidden').where('id', '=', id).executeTakeFirst())?.hidden
@@ -80,7 +80,7 @@ describe('payments app', () => {
     expect(await lastAudit()).toEqual([{ action: 'app.keys-revoked', payload: { appId: id } }])
   })
 
-  it('fails on what does not exist, and on wrong words', async () => {
+  it('fails for objects that do not exist, and for wrong arguments', async () => {
     for (const word of ['hide', 'show', 'revoke-keys']) {
       await expect(run('app', word, UNKNOWN_ID)).rejects.toThrow(`there is no app ${UNKNOWN_ID}`)
     }
@@ -92,7 +92,7 @@ describe('payments app', () => {
 describe('payments merchant', () => {
   const claim = { canChargeCard: true, canSaveCard: true, canCapture: true, canRefund: true, canVoid: true }
 
-  it('pricing, claim, tds, acquirer: change what was named, tell it as an event and write it down', async () => {
+  it('pricing, claim, tds, acquirer: change only what was named, write an event and add to the audit log', async () => {
     const app = await createTestApp(payments)
     const { id } = await createTestMerchant(payments, app)
     const shown = async () =>
@@ -122,7 +122,7 @@ describe('payments merchant', () => {
     })
   })
 
-  it('pricing: what is agreed on is charged from then on', async () => {
+  it('pricing: the new fees are charged from then on', async () => {
     const app = await createTestApp(payments)
     const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
     const transaction = await customerPayment(payments, id, { currency: 'EUR', amount: 1_000 })
@@ -168,7 +168,7 @@ describe('payments tasks', () => {
       VALUES (${name}, ${state}, 'clean_up', ${JSON.stringify({ message })}::jsonb, '{}')`.execute(payments.database.db)
   }
 
-  it('list: counts what waits and what is dead, retry: puts that back', async () => {
+  it('list: counts waiting and dead jobs; retry: puts dead jobs back', async () => {
     await addJob('clean_up', 'retry')
     await addJob('clean_up_dead', 'created')
     const list = async () => JSON.parse((await run('tasks', 'list', '--json'))[0] ?? '')
@@ -181,7 +181,7 @@ describe('payments tasks', () => {
     await expect(run('tasks', 'retry', 'none')).rejects.toThrow('the tasks are ')
   })
 
-  it('list: lets no text of a job steer the terminal', async () => {
+  it('list: escapes control characters in texts of jobs', async () => {
     const message = '\u001b]0;title\u0007 \u009b31m \u202egpj'
     await addJob('clean_up_dead', 'created', message)
     const [text, json] = [await run('tasks', 'list'), await run('tasks', 'list', '--json')]
@@ -192,7 +192,7 @@ describe('payments tasks', () => {
 })
 
 describe('payments prune', () => {
-  it('says how much it has deleted', async () => {
+  it('prints how many rows it has deleted', async () => {
     const [line = ''] = await run('prune', '--json')
     expect(JSON.parse(line)).toMatchObject({ idempotency: 0, events: 0 })
   })
@@ -204,7 +204,7 @@ describe('payments fx', () => {
     return join(folder, name)
   }
 
-  it('import: stores rates of listed currencies, again and again; list shows those that apply', async () => {
+  it('import: stores rates of listed currencies, and may be repeated; list: prints the rates that apply', async () => {
     const path = await file(
       'rates.xml',
       `<Cube><Cube time='2026-03-02'><Cube currency='USD' rate='1.0838'/><Cube currency='CYP' rate='0.58'/></Cube>
@@ -221,7 +221,7 @@ describe('payments fx', () => {
     expect((await run('fx', 'list'))[0]).toMatch(/^currency +rate +date +source$/)
   })
 
-  it('import: writes down each rate that it replaces, with the old one', async () => {
+  it('import: adds each replaced rate to the audit log, with the old one', async () => {
     const rates = (usd: string) =>
       `<Cube time='2026-03-03'><Cube currency='USD' rate='${usd}'/><Cube currency='DKK' rate='7.4'/></Cube>`
     const replaced = () =>
@@ -233,7 +233,7 @@ describe('payments fx', () => {
     expect(await replaced()).toEqual([{ payload: { rates: [rate] } }])
   })
 
-  it('import: refuses what is too long, nothing known, or no such document', async () => {
+  it('import: refuses a file that is too long, has no listed currency, or is no such document', async () => {
     await expect(run('fx', 'import', await file('long.xml', ' '.repeat(5_242_881)))).rejects.toThrow('more than 5 MB')
     const foreign = "<Cube time='2026-03-02'><Cube currency='CYP' rate='1'/></Cube>"
     await expect(run('fx', 'import', await file('x.xml', foreign))).rejects.toThrow('none of the currencies is listed')

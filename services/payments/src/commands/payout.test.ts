@@ -65,7 +65,7 @@ const balance = async (id: string) =>
   )?.balance
 
 describe('payments payout', () => {
-  it('run: pays out who has money that is due, and tells why others are not', async () => {
+  it('run: pays out merchants with money that is due, and prints why others are skipped', async () => {
     const rich = await merchantWithMoney('EUR', { name: 'Café' })
     const homeless = await merchantWithMoney('EUR', { bank: undefined })
     const young = await merchantWithMoney('EUR')
@@ -100,7 +100,7 @@ describe('payments payout', () => {
     ])
   })
 
-  it('run: tells whom the database has refused, and pays the others', async () => {
+  it('run: prints the failure of a merchant, and pays the others', async () => {
     const [locked, free] = [await merchantWithMoney('EUR'), await merchantWithMoney('EUR')]
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
@@ -131,7 +131,7 @@ describe('payments payout', () => {
     await run('payout', 'fail', (await json<{ id: string }[]>('payout', 'list', '--status', 'created'))[0]?.id ?? '')
   })
 
-  it('export: writes euro as pain.001 and the rest as CSV, for the owner alone, and each payout once', async () => {
+  it('export: writes euro as pain.001 and other currencies as CSV, readable by the owner only, and each payout once', async () => {
     const danish = await merchantWithMoney('DKK')
     await run('payout', 'run', '--merchant', danish)
     const { batch, payouts, files } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
@@ -144,7 +144,7 @@ describe('payments payout', () => {
     expect(await json('payout', 'export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
   })
 
-  it('export: what cannot be written is not marked, and leaves no file', async () => {
+  it('export: marks no payout and leaves no file when it cannot write', async () => {
     await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
     const waiting = await json('payout', 'list', '--status', 'created')
     await expect(run('payout', 'export', join(folder, 'missing'), ...DEBTOR)).rejects.toThrow('ENOENT')
@@ -159,7 +159,7 @@ describe('payments payout', () => {
     expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([])
   })
 
-  it('export --again: writes one batch once more, byte by byte, and never another payout into it', async () => {
+  it('export --again: writes the same bytes again, and never another payout', async () => {
     const id = await merchantWithMoney('EUR', { name: 'Before' })
     await run('payout', 'run', '--merchant', id)
     const first = await json<Exported>('payout', 'export', folder, ...DEBTOR)
@@ -186,7 +186,7 @@ describe('payments payout', () => {
     )
   })
 
-  it('export --again: refuses a batch that names a payout twice, in another batch too, or none; writes each time down', async () => {
+  it('export --again: refuses a batch that names a payout twice, in another batch too, or none; adds each export to the audit log', async () => {
     await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
     const { batch } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
     await json('payout', 'export', folder, '--again', batch)
@@ -210,7 +210,7 @@ describe('payments payout', () => {
     await expect(run('payout', 'export', folder, '--again', batch)).rejects.toThrow('is in batches more than once')
   })
 
-  it('export: what was changed by hand goes to no bank, the first time and again', async () => {
+  it('export: refuses a payout that was changed by hand, the first time and again', async () => {
     const id = await merchantWithMoney('EUR')
     await run('payout', 'run', '--merchant', id)
     const { db } = payments.database
@@ -255,7 +255,7 @@ describe('payments payout', () => {
     await again()
   })
 
-  it('export: a payout that is in a batch already goes into no second one', async () => {
+  it('export: refuses a payout that is in a batch already', async () => {
     const id = await merchantWithMoney('EUR')
     await run('payout', 'run', '--merchant', id)
     const { batch } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
@@ -275,7 +275,7 @@ describe('payments payout', () => {
     expect(await json('payout', 'export', folder, '--again', batch)).toMatchObject({ batch, payouts: 1 })
   })
 
-  it('export: a payout without a merchant stops it, and nothing is marked', async () => {
+  it('export: refuses a payout without a merchant, and marks nothing', async () => {
     const id = await merchantWithMoney('EUR')
     await run('payout', 'run', '--merchant', id)
     const { db } = payments.database
@@ -290,13 +290,13 @@ describe('payments payout', () => {
     expect(await json('payout', 'export', folder, ...DEBTOR)).toMatchObject({ payouts: 1 })
   })
 
-  it('export: of two at once, each payout is in one batch', async () => {
+  it('export: puts each payout into one batch when two run at once', async () => {
     for (const _ of [1, 2, 3]) await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
     const both = await Promise.all([1, 2].map(() => json<Exported>('payout', 'export', folder, ...DEBTOR)))
     expect(both.reduce((sum, { payouts }) => sum + payouts, 0)).toBe(3)
   })
 
-  it('settle, fail: follow the bank; what failed returns to the balance, once', async () => {
+  it('settle, fail: record the answer of the bank; a failed payout returns its money once', async () => {
     const [settled, failed] = await json<{ id: string; merchantId: string; amount: number }[]>(
       'payout',
       'list',
@@ -350,7 +350,7 @@ describe('payments payout', () => {
     expect((await events.execute()).filter(({ type }) => type === 'merchant.updated')).toHaveLength(2)
   })
 
-  it('fails on what does not exist, and before anything is exported', async () => {
+  it('fails for payouts that do not exist, and for wrong options before anything is exported', async () => {
     await expect(run('payout', 'settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
     await expect(run('payout', 'list', '--status', 'lost')).rejects.toThrow('there is no status lost')
     await expect(run('payout', 'export', folder)).rejects.toThrow('--name is required')

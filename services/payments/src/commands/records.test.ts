@@ -82,7 +82,7 @@ describe('payments dispute', () => {
     expect(await get(`/transactions/${transactionId}`)).toMatchObject({ transaction: { disputedAmount: 300 } })
   })
 
-  it('fails on what does not exist or is no value', async () => {
+  it('fails for objects that do not exist, and for malformed values', async () => {
     await expect(run('dispute', 'open', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
     await expect(run('dispute', 'won', UNKNOWN_ID)).rejects.toThrow(`there is no dispute ${UNKNOWN_ID}`)
     await expect(run('dispute', 'open', transactionId, '--reason', '1')).rejects.toThrow('there is no reason 1')
@@ -91,7 +91,7 @@ describe('payments dispute', () => {
 })
 
 describe('payments fraud', () => {
-  it('add: keeps a report, once for each reference', async () => {
+  it('add: stores an alert, once for each reference', async () => {
     const words = [
       'fraud',
       'add',
@@ -115,7 +115,7 @@ describe('payments fraud', () => {
 })
 
 describe('payments adjust', () => {
-  it('books a line to the balance, up and down', async () => {
+  it('adds a line to the balance, up and down', async () => {
     const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
     const up = await json<{ lineId: string }>('adjust', id, '+500', 'Welcome')
     expect(up).toEqual({ lineId: up.lineId, balance: 500 })
@@ -146,7 +146,7 @@ describe('payments vault', () => {
     }))
 
   // ASVS 11.2.2
-  it('rotate: seals every number with the first key, once; the old key is no longer needed', async () => {
+  it('rotate: seals each number with the first key, once, so that the old key is not needed', async () => {
     const { id } = await createTestMerchant(payments, app, { test: true })
     const source = await customerPayment(payments, id, { number: '1000000000000000' })
     const all = await payments.database.db.selectFrom('instruments').select('id').execute()
@@ -169,7 +169,7 @@ describe('payments vault', () => {
     expect(vault.macs('1000000000000000')).toEqual([row.pan_mac])
   })
 
-  it('rotate: seals the secrets of webhooks too, also those that the pepper sealed', async () => {
+  it('rotate: seals secrets of webhooks too, also those that the pepper sealed', async () => {
     const { id } = await createTestMerchant(payments, app, { test: true })
     const { db } = payments.database
     const url = `/merchants/${id}/webhooks`

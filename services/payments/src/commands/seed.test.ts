@@ -50,7 +50,7 @@ const transaction = {
 const whole = { apps: [app], merchants: [merchant], transactions: [transaction] }
 
 describe('payments seed', () => {
-  it('inserts apps, merchants and transactions with their ids and keys, and carries operations out', async () => {
+  it('inserts apps, merchants and transactions with their ids and keys, and runs the operations', async () => {
     expect(await json('seed', await file(whole))).toEqual({ apps: 1, merchants: 1, transactions: 1, operations: 3 })
     expect(await get('/me', app.key)).toEqual({
       identity: { id: app.id, name: app.name, created: createdOf(app.id) },
@@ -85,7 +85,7 @@ describe('payments seed', () => {
     ])
   })
 
-  it('may be repeated, and goes on where it broke off', async () => {
+  it('may be repeated, and continues where it broke off', async () => {
     expect(await json('seed', await file(whole))).toEqual({ apps: 0, merchants: 0, transactions: 0, operations: 0 })
     const operations = [...transaction.operations, { capture: 350 }]
     const longer = { ...whole, transactions: [{ ...transaction, operations }] }
@@ -95,7 +95,7 @@ describe('payments seed', () => {
     })
   })
 
-  it('gives a merchant whose tag is taken another, and finds what lies below it by alias', async () => {
+  it('gives a merchant another tag when its own is taken, and finds objects below it by alias', async () => {
     const twin = {
       ...merchant,
       id: `99006bdfe0308c4c${merchant.id.slice(16)}`,
@@ -159,7 +159,7 @@ describe('payments seed', () => {
     )
   })
 
-  it('needs the permission of the setting', async () => {
+  it('refuses without PAYMENTS_ALLOW_SEED', async () => {
     const strict = commandRunner([seedCommand], () => ({ ...operatorDeps(payments), seedAllowed: false }))
     await expect(strict.run('seed', await file(whole))).rejects.toThrow('seeding needs PAYMENTS_ALLOW_SEED=yes')
   })

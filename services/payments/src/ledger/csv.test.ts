@@ -10,10 +10,10 @@ it.each<[Parameters<typeof writeCsv>[0], string]>([
   expect(writeCsv(rows)).toBe(text)
 })
 
-it.each(['=1+1', '+1', '-1', '@x', '\tx'])('never lets the text %j be a formula', (text) => {
+it.each(['=1+1', '+1', '-1', '@x', '\tx'])('writes %j so that no spreadsheet computes it', (text) => {
   expect(writeCsv([[{ text }]])).toBe(`'${text}\r\n`)
 })
 
-it('never lets a text be a formula that begins with a carriage return', () => {
+it('writes a text with a leading carriage return so that no spreadsheet computes it', () => {
   expect(writeCsv([[{ text: '\r=1+1' }]])).toBe(`"'\r=1+1"\r\n`)
 })

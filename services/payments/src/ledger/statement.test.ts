@@ -16,7 +16,7 @@ describe('daysOf', () => {
 })
 
 describe('idsOf', () => {
-  it('takes whole days', () => {
+  it('covers whole days', () => {
     const { above, below } = idsOf(period)
     const idAt = (time: string) => `${(Date.parse(time) / 1_000).toString(16)}0000000000000000`
     expect(idAt('2026-02-28T23:59:59Z') > above).toBe(false)
@@ -25,7 +25,7 @@ describe('idsOf', () => {
     expect(idAt('2026-04-01T00:00:00Z') < below).toBe(false)
   })
 
-  it('takes days that no id can tell for the first or the last that one can', () => {
+  it('limits days to those that an id can hold', () => {
     expect(idsOf({ from: '1969-01-01', to: '2107-01-01' })).toEqual({ above: '00000000', below: 'ffffffff' })
   })
 })
@@ -47,7 +47,7 @@ describe('the rows', () => {
   }
   const bare = { ...line, transactionId: null, amount: null, currency: null, kind: 'adjustment' } as const
 
-  it('have amounts in major units, and guard texts against being formulas', () => {
+  it('have amounts in major units, and no formulas', () => {
     expect(statementHead(period, 'DKK', -5n)).toBe(
       'created,line,kind,description,transaction,transaction currency,transaction amount,fee,amount,balance,currency\r\n' +
         '2026-03-01T00:00:00.000Z,,opening balance,,,,,,,-0.05,DKK\r\n',

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-it('the gauges of the ledger tell what the last verification has found and when it was, whatever rows of the future say', async () => {
+it('gauges report the result and time of the last verification, and ignore rows from the future', async () => {
   const values = new Map<string, number>()
   let observe: (() => void | Promise<void>) | undefined
   const meter: Meter = {

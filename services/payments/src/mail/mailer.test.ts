@@ -15,7 +15,7 @@ const mail = { to: 'ada@example.com', subject: 'Receipt', text: 'Thank you' }
 describe('createMailer', () => {
   // ASVS 12.3.1
   it.each(['', '?requireTLS=false', '?ignoreTLS=true', '?opportunisticTLS=true'])(
-    'gives no mail to a server that offers no TLS, where TLS is required, whatever its URL says: %s',
+    'refuses a server without TLS where TLS is required, whatever its URL says: %s',
     async (query) => {
       const url = `smtp://ada:s3cret@127.0.0.1:${plain.port}${query}`
       const mailer = createMailer({ url, from, requireTls: true })
@@ -26,7 +26,7 @@ describe('createMailer', () => {
     },
   )
 
-  it('sends by TLS where TLS is required, and only to a server whose certificate is good', async () => {
+  it('sends by TLS where TLS is required, only to a server with a good certificate', async () => {
     const url = `smtp://127.0.0.1:${tls.port}`
     const distrustful = createMailer({ url, from, requireTls: true })
     await expect(distrustful.send(mail)).rejects.toMatchObject({ code: 'ESOCKET' })
@@ -37,7 +37,7 @@ describe('createMailer', () => {
     for (const mailer of [distrustful, trustful]) mailer.close()
   })
 
-  it('sends in clear to a server that offers no TLS, where TLS is not required', async () => {
+  it('sends without TLS to a server without TLS, where TLS is not required', async () => {
     const mailer = createMailer({ url: `smtp://127.0.0.1:${plain.port}`, from, requireTls: false })
     await mailer.send(mail)
     expect((await plain.take()).subject).toBe('Receipt')

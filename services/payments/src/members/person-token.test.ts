@@ -27,7 +27,7 @@ function sign(payload: JWTPayload, { key = privateKey, alg = 'ES256', kid = 'k1'
 
 describe('createPersonTokenVerifier', () => {
   it.each<[object]>([[{}], [{ email_verified: true }], [{ is_anonymous: false }], [{ exp: seconds - 4 }]])(
-    'takes a token with %j',
+    'accepts a token with %j',
     async (changes) => {
       expect(await verify(await sign({ ...claims, ...changes }))).toBe('John@example.com')
     },
@@ -63,12 +63,12 @@ describe('createPersonTokenVerifier', () => {
     expect(await createPersonTokenVerifier(options)(await sign({ ...claims, ...changes }))).toBe(email)
   })
 
-  it('takes tokens for any audience where none is set', async () => {
+  it('accepts tokens for any audience where none is set', async () => {
     expect(await verify(await sign({ ...claims, aud: 'shop' }))).toBe('John@example.com')
   })
 
   // ASVS 9.1.1, 9.1.2, 9.1.3
-  it('refuses a token that another key has signed, none has, or a secret', async () => {
+  it('refuses a token that is signed by another key, by a shared secret, or not at all', async () => {
     expect(await verify(await sign(claims, { key: stranger.privateKey }))).toBeUndefined()
     expect(await verify(await sign(claims, { kid: 'k2' }))).toBeUndefined()
     const secret = new TextEncoder().encode(JSON.stringify(jwks.keys[0]))
@@ -82,7 +82,7 @@ describe('createPersonTokenVerifier', () => {
   })
 
   // ASVS 9.1.3
-  it('refuses a token that brings its key, or says where the key is', async () => {
+  it('refuses a token that contains its key, or the URL of its key', async () => {
     const jwk = await exportJWK(stranger.publicKey)
     const elsewhere = await startStubProvider(() => ({
       status: 200,
@@ -97,11 +97,11 @@ describe('createPersonTokenVerifier', () => {
   })
 
   // ASVS 16.5.2, 16.5.3
-  it('503: answers where the keys cannot be had, since the token may be good', async () => {
+  it('503: answers when the keys cannot be fetched, because the token may be good', async () => {
     status = 500
     await expect(verify(await sign(claims))).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
   })
-  it('503: fetches keys through the guarded client alone: from no address that it refuses, and of no endless length', async () => {
+  it('503: fetches keys only through the guarded client: from permitted addresses, and with a limited length', async () => {
     const verifyFrom = async (jwksUrl: string) =>
       createPersonTokenVerifier({ jwksUrl, issuer: ISSUER, now: () => NOW })(await sign(claims))
     const away = { status: 503, code: 'SERVICE_UNAVAILABLE' }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { html } from './html.ts'
 
 // ASVS 1.1.2, 1.2.1, 3.2.2
-it('escapes every value but HTML, which it takes as it is', () => {
+it('escapes all values except HTML', () => {
   const name = `<b onclick="x">'&'`
   expect(html`<p title="${name}">${name}</p>`.html).toBe(
     '<p title="&lt;b onclick=&quot;x&quot;&gt;&#39;&amp;&#39;">&lt;b onclick=&quot;x&quot;&gt;&#39;&amp;&#39;</p>',

@@ -23,7 +23,7 @@ describe('pageBounds', () => {
     expect(pageBounds(request)).toEqual(expected)
   })
 
-  it('lets every id lie between its outermost bounds', () => {
+  it('includes each id in its widest bounds', () => {
     expect('0'.repeat(24) > LOWEST && 'f'.repeat(24) < HIGHEST).toBe(true)
   })
 
@@ -32,7 +32,7 @@ describe('pageBounds', () => {
     .map((numbers) => numbers.map(toId))
   const limit = fc.integer({ min: 1, max: 7 })
 
-  it('concatenates pages by before into every first seen id exactly once, whatever is inserted meanwhile', () => {
+  it('pages by before contain each id once, whatever is inserted meanwhile', () => {
     fc.assert(
       fc.property(ids, limit, fc.array(fc.integer({ min: 0x1000000, max: 0x2000000 })), (first, size, later) => {
         const stored = new Set(first)
@@ -50,7 +50,7 @@ describe('pageBounds', () => {
     )
   })
 
-  it('concatenates pages by after into every id, oldest first, those inserted meanwhile included', () => {
+  it('pages by after contain each id once, oldest first, also those inserted meanwhile', () => {
     fc.assert(
       fc.property(ids, limit, fc.uniqueArray(fc.integer({ min: 0x1000000, max: 0x2000000 })), (first, size, later) => {
         const stored = new Set(first)

@@ -33,7 +33,7 @@ it.each([
   expect(readCardInput({ ...good, ...changes }, now)).toEqual({ flaws })
 })
 
-it('reads tokens from the script alone', () => {
+it('reads tokens only from the script', () => {
   const tokenised = { number: 'a', code: 'b', expiry: { month: 8, year: 2030 }, hints: ['h'] }
   expect(readTokenisedCard(JSON.stringify(tokenised))).toEqual(tokenised)
   for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...tokenised, hints: 'h' })]) {

@@ -13,7 +13,7 @@ const payee = {
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
 
 describe('a link', () => {
-  it('is read, and of what is repeated the first counts', () => {
+  it('is read, with the first of repeated parameters', () => {
     expect(
       judge('value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https://a.example/b&recurring=y&x=1'),
     ).toEqual({
@@ -30,7 +30,7 @@ describe('a link', () => {
     })
   })
 
-  it('without an amount, or with a bad one, asks for it in the own currency', () => {
+  it('asks for the amount in the currency of the merchant when it has none or a malformed one', () => {
     expect(judge('')).toMatchObject({ currency: 'EUR', money: undefined, amountFlaw: undefined, recurring: false })
     expect(judge('value=')).toMatchObject({ money: undefined, amountFlaw: undefined })
     expect(judge('value=1,5')).toMatchObject({ money: undefined, amountFlaw: 'invalid' })

@@ -21,13 +21,13 @@ it.each([
   expect(refusalOf(statusCode)).toEqual(refusal)
 })
 
-it('is neutral about what is the fault of the merchant alone', () => {
+it('is neutral about faults of the merchant', () => {
   for (const { code } of table.errors.filter(({ client }) => !client)) {
     expect(refusalOf(statusCodeOf(code)).text, String(code)).toBe('refusedOther')
   }
 })
 
-it('tells the script the same', () => {
+it('gives the script the same texts', () => {
   const told = refusalTable(speak('da'))
   expect(told['']).toEqual({ text: speak('da')('refusedOther') })
   expect(told.PAYMENT_CARD_EXPIRED).toEqual({ text: speak('da')('refusedExpiry'), field: 'expiry' })

@@ -12,17 +12,17 @@ it('has twelve languages', () => {
 })
 
 describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('%s', (language, said) => {
-  it('says everything that English says, in its order', () => {
+  it('has all texts of English, in the same order', () => {
     expect(Object.keys(said)).toEqual(Object.keys(texts.en))
   })
 
-  it('has no text that is empty, or English', () => {
+  it('has no empty text, and none in English', () => {
     for (const [name, text] of Object.entries(said)) expect(text.trim(), name).not.toBe('')
     const same = Object.entries(texts.en).flatMap(([name, text]) => (Reflect.get(said, name) === text ? [name] : []))
     expect(same).toEqual(Reflect.get(SAME, language) ?? [])
   })
 
-  it('has a place for every value', () => {
+  it('has a place for each value', () => {
     const places = (spoken: object) => Object.entries(spoken).map(([name, text]) => [name, placesOf(text)])
     expect(places(said)).toEqual(places(texts.en))
   })

@@ -18,7 +18,7 @@ const message = {
   transfers: [transfer, other],
 }
 
-it('writePain001: one message with control values, a transfer a payout, in the characters of banks', () => {
+it('writePain001: one message with control values, one transfer for each payout, in characters that banks accept', () => {
   const name = 'Trestle Aero'
   const control = '<NbOfTxs>2</NbOfTxs><CtrlSum>100.12</CtrlSum>'
   const transaction = (id: string, amount: string, creditor: string) =>
@@ -42,7 +42,7 @@ it('writePain001: one message with control values, a transfer a payout, in the c
   expect(withBic).toContain('<FinInstnId><BIC>DABADKKK</BIC></FinInstnId>')
 })
 
-it('writePayoutCsv: a row a transfer, in minor units', () => {
+it('writePayoutCsv: one row for each transfer, in minor units', () => {
   expect(writePayoutCsv([transfer, { ...other, currency: 'JPY' }])).toBe(
     'payout,merchant,name,iban,currency,amount_minor\r\n' +
       '0123456789abcdef01234567,89abcdef0123456789abcdef,Café & Söhne <GmbH>,DE89370400440532013000,EUR,10005\r\n' +

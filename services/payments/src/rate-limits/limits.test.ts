@@ -27,7 +27,7 @@ describe('createRateLimits', () => {
   })
   afterAll(() => database.close())
 
-  it('counts by kind and key, answers whole seconds to wait, and is off at 0', async () => {
+  it('counts by kind and key, answers whole seconds to wait, and is switched off by 0', async () => {
     const { requests, apps, failures, refusals } = createRateLimits(config, memoryStore())
     expect(await take(apps, 5)).toEqual([undefined, undefined, undefined, WAIT, WAIT])
     expect(await apps.consume('other')).toBeUndefined()
@@ -39,7 +39,7 @@ describe('createRateLimits', () => {
     expect(await refusals.wait('key')).toBe(600)
   })
 
-  it('counts an address of IPv6 with those beside it, of which its customer has them all', async () => {
+  it('counts an IPv6 address by its network, which belongs to one customer', async () => {
     const { apps, refusals, mails } = createRateLimits({ ...config, mailsPerHour: 1 }, memoryStore())
     for (const host of ['1', '2', '3']) expect(await apps.consume(`2001:db8:1:2::${host}`)).toBeUndefined()
     expect(await apps.consume('2001:db8:1:2:ffff::1')).toEqual(WAIT)

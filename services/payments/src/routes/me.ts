@@ -12,7 +12,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     '/me',
     {
       schema: {
-        summary: 'Fetch the identity of the key',
+        summary: 'Fetch the identity of the caller',
         response: { 200: z.object({ identity: IdentityView }), ...errorResponses(401) },
       },
     },

@@ -91,7 +91,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId',
     {
       schema: {
-        summary: 'Change name, e-mail address or descriptor of a merchant',
+        summary: 'Change name, email address or descriptor of a merchant',
         params: MerchantParams,
         body: MerchantChangesBody,
         response: { 204: z.undefined().describe('Changed'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },

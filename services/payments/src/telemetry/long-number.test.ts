@@ -54,7 +54,7 @@ describe('hasLongNumber', () => {
     expect(hasLongNumber(text)).toBe(false)
   })
 
-  it('misses no number, wherever it stands', () => {
+  it('finds each number, wherever it stands', () => {
     fc.assert(
       fc.property(pieces, (parts) => {
         const text = parts.join('')

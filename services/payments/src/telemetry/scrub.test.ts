@@ -90,7 +90,7 @@ describe('scrub', () => {
     expect(scrub(text)).toBe(text)
   })
 
-  it('leaves lines that are JSON, whether a number stands in a text or alone', () => {
+  it('keeps lines valid JSON, whether a number stands in a text or alone', () => {
     const line = {
       time: 1,
       value: 378282246310005,
@@ -108,7 +108,7 @@ describe('scrub', () => {
     })
   })
 
-  it('takes its time in proportion to the text, whatever that is', () => {
+  it('takes time in proportion to the text, for any text', () => {
     for (const text of [
       'a',
       '1',

@@ -15,7 +15,7 @@ const bytes = Buffer.alloc(32)
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0')
 
 describe('cleanUp', () => {
-  it('deletes what is stale and keeps what is not', async () => {
+  it('deletes stale rows and keeps others', async () => {
     const { db } = payments.database
     const app = await createTestApp(payments)
     const { id: merchant_id } = await createTestMerchant(payments, app)
@@ -66,7 +66,7 @@ describe('cleanUp', () => {
     expect(await cleanUp(db, KEEP)).toMatchObject({ events: 0, idempotency: 0 })
   })
 
-  it('deletes apps that nobody uses, where the operator wants that', async () => {
+  it('deletes apps that nobody uses, where the setting says so', async () => {
     const { db } = payments.database
     const [unused, used, fresh, member] = await Promise.all([1, 2, 3, 4].map(() => createTestApp(payments)))
     if (!unused || !used || !fresh || !member) throw new Error('no apps')
@@ -88,7 +88,7 @@ describe('cleanUp', () => {
     expect(await Promise.all([unused, used, fresh, member].map(status))).toEqual([401, 200, 200, 200])
   })
 
-  it('leaves what somebody holds for the next time', async () => {
+  it('leaves locked rows for the next run', async () => {
     const { db } = payments.database
     const { id } = await createTestApp(payments)
     await db

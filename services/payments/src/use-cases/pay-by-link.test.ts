@@ -51,7 +51,7 @@ function depsWith(number: number, before: () => Promise<void>) {
   return { deps, statements: () => statements }
 }
 
-it('pays once where the same form has paid before any one of its steps, and tells both the same', async () => {
+it('pays once when the same form pays before any of its steps, and answers both the same', async () => {
   const alone = depsWith(0, async () => {})
   await payByLink(alone.deps, formOf('alone'))
   expect(alone.statements()).toBeGreaterThan(5)

@@ -32,7 +32,7 @@ async function invite(email: string): Promise<number> {
   return (await payments.app.inject({ ...request, payload: { email } })).statusCode
 }
 
-it('sends an address no more than so many invitations in an hour, whoever invites; the answers tell nothing', async () => {
+it('limits the invitations to an address in an hour, whoever invites, and the answers do not reveal it', async () => {
   const spellings = ['eve@example.com', 'Eve@EXAMPLE.com', 'eve@\uff45xample.com']
   for (const email of spellings) expect(await invite(email)).toBe(201)
   await refused.promise
@@ -71,7 +71,7 @@ describe('a mail beyond the limit of its address', () => {
     return { counted, state, run }
   }
 
-  it('waits for its turn, for as long as it is tried again', async () => {
+  it('waits for its turn while its job is retried', async () => {
     const { counted, state, run } = await prepareJob()
     await expect(run(1)).rejects.toThrow('the address has had too many invitations')
     await expect(run(60)).rejects.toThrow('the address has had too many invitations')
@@ -82,7 +82,7 @@ describe('a mail beyond the limit of its address', () => {
     expect(counted).toEqual(['taken', 'sent to grace@example.com'])
   })
 
-  it('counts only what the mail server has taken', async () => {
+  it('counts only mails that the mail server has accepted', async () => {
     const { counted, state, run } = await prepareJob()
     Object.assign(state, { isLimited: false, isDown: true })
     await expect(run(1)).rejects.toThrow('the mail server did not take the mail')

@@ -12,14 +12,14 @@ const beSilent = (times: number, seconds = 0, id = 'a') => {
 }
 
 describe('isResting', () => {
-  it('lets a webhook rest that was silent three times in a row, and no other', () => {
+  it('is true for a webhook that was silent three times in a row, and no other', () => {
     beSilent(2)
     expect(isResting(silent, 'a', at(0))).toBe(false)
     beSilent(1)
     expect([isResting(silent, 'a', at(9.9)), isResting(silent, 'b', at(0))]).toEqual([true, false])
   })
 
-  it('lets one delivery through after the rest, and none beside it', () => {
+  it('is false for one delivery after the rest, and true for others beside it', () => {
     beSilent(3)
     expect([10, 10, 14.9].map((seconds) => isResting(silent, 'a', at(seconds)))).toEqual([false, true, true])
     expect(isResting(silent, 'a', at(15))).toBe(false)

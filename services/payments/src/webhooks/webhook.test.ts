@@ -35,7 +35,7 @@ describe('signDelivery', () => {
     'c6476987e659639c112c6200be08d9540007354badac82e98ad84591a0f04063',
   ]
 
-  it('signs time and body with every secret', () => {
+  it('signs time and body with each secret', () => {
     expect(signDelivery(['secret'], 1_700_000_000, '{}')).toBe(`t=1700000000,v1=${newer}`)
     expect(signDelivery(['secret', 'older'], 1_700_000_000, '{}')).toBe(`t=1700000000,v1=${newer},v1=${older}`)
   })

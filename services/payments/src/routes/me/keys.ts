@@ -34,7 +34,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/me/keys',
     {
       schema: {
-        summary: 'Give the app one more key',
+        summary: 'Create a key of the app',
         response: { 201: z.object({ key: CreatedKeyView }), ...errorResponses(400, 401, 403, 413, 415) },
       },
     },

@@ -16,7 +16,7 @@ export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { entriesOfRow: TRAIL_ENTRIES },
       schema: {
-        summary: 'List what happened at a merchant in the last 30 days',
+        summary: 'List the events of the last 30 days',
         params: z.object({ merchantId: pathId() }),
         querystring: ListQuery,
         response: { 200: z.array(EventView), ...errorResponses(400, 401, 403, 404) },

@@ -31,7 +31,7 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId/statement.csv',
     {
       schema: {
-        summary: 'Write the lines of a period as CSV, with the balances before and after',
+        summary: 'Fetch the lines of a period as CSV, with the balances before and after',
         params: z.object({ merchantId: pathId() }),
         querystring: Period,
         response: {

@@ -93,7 +93,7 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
     '/merchants/:merchantId/transactions',
     {
       schema: {
-        summary: 'Charge a card again, by a previous transaction or a kept card',
+        summary: 'Charge a card again, by an earlier transaction or a kept card',
         params: MerchantParams,
         body: ChargeBody,
         response: {

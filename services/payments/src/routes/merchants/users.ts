@@ -11,6 +11,8 @@ import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
+const InvitationBody = z.object({ email: email() })
+const InvitedView = z.object({ isMember: z.boolean().describe('Whether the user was a member already') })
 const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
 /** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
@@ -43,13 +45,10 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         await refuseAddress(ip)
       },
       schema: {
-        summary: 'Invite a user by e-mail address',
+        summary: 'Invite a user by email address',
         params: MerchantParams,
-        body: z.object({ email: email() }),
-        response: {
-          201: z.object({ isMember: z.boolean().describe('Whether the user was a member already') }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
-        },
+        body: InvitationBody,
+        response: { 201: InvitedView, ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
@@ -63,7 +62,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId/users/:userId',
     {
       schema: {
-        summary: 'Revoke a user, or the invitation of one',
+        summary: 'Revoke a user or an invitation',
         params: UserParams,
         response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
       },

@@ -47,7 +47,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId/webhooks',
     {
       schema: {
-        summary: 'Have events sent to a URL',
+        summary: 'Create a webhook',
         params: MerchantParams,
         body: WebhookBody,
         response: {

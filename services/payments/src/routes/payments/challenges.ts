@@ -23,7 +23,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
       // An unknown path is refused before its body is judged.
       preValidation: async ({ params: { step } }) => void oneOf(STEPS, step),
       schema: {
-        summary: 'Take a step of a payment',
+        summary: 'Take a challenge of a payment',
         security: [],
         params: StepParams,
         body: PaymentBody,
@@ -45,7 +45,7 @@ export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       preValidation: async ({ params: { step, way } }) => void [oneOf(ASKED_STEPS, step), oneOf(WAYS, way)],
       schema: {
-        summary: 'Take the challenge of a payment by a redirect or by asking again',
+        summary: 'Take the challenge of a payment by a redirect or by polling',
         security: [],
         params: WayParams,
         body: PaymentBody,

@@ -30,7 +30,7 @@ export const testMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/test/merchants/:merchantId/clock',
     {
       schema: {
-        summary: 'Move the clock on (test merchants)',
+        summary: 'Move the clock forward (test merchants)',
         params: MerchantParams,
         body: z.object({ advance: z.int().min(0) }),
         response: {

@@ -51,7 +51,7 @@ export const testTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/test/transactions/:transactionId/frauds',
     {
       schema: {
-        summary: 'Report a fraud (test merchants)',
+        summary: 'Store a fraud alert (test merchants)',
         params: TransactionParams,
         body: FraudBody,
         response: { 201: z.object({ fraud: FraudView }), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },

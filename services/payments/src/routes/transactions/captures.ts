@@ -19,7 +19,7 @@ export const capturesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/transactions/:transactionId/captures',
     {
       schema: {
-        summary: 'Capture part of a reservation',
+        summary: 'Capture an amount of a transaction',
         params: z.object({ transactionId: pathId() }),
         body: CaptureBody,
         response: {

@@ -18,7 +18,7 @@ export const refundsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/transactions/:transactionId/refunds',
     {
       schema: {
-        summary: 'Pay captured money back',
+        summary: 'Refund an amount of a transaction',
         params: z.object({ transactionId: pathId() }),
         body: RefundBody,
         response: {

@@ -17,7 +17,7 @@ export const voidsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/transactions/:transactionId/voids',
     {
       schema: {
-        summary: 'Give up part of a reservation',
+        summary: 'Void an amount of a transaction',
         params: z.object({ transactionId: pathId() }),
         body: VoidBody,
         response: {

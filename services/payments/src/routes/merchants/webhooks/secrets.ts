@@ -12,7 +12,7 @@ export const webhookSecretsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId/webhooks/:webhookId/secrets',
     {
       schema: {
-        summary: 'Give a webhook a new secret; the one before signs for another 24 hours',
+        summary: 'Give a webhook a new secret; the previous one signs for another 24 hours',
         params: z.object({ merchantId: pathId(), webhookId: pathId() }),
         response: {
           201: z.object({ webhook: WebhookSecretView }),
