@@ -83,7 +83,7 @@ describe('examples/', () => {
     'sign-up.ts': /\nsession refreshed\nsigned out\n$/,
   }
 
-  it('are all tried here', () => {
+  it('has a test here for each program', () => {
     expect(globSync('*.ts', { cwd: join(root, 'examples') }).sort()).toEqual(Object.keys(endings))
   })
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { followTitles, pairTests, testsOf } from './test-titles.ts'
 
-it('reads titles with those of the groups around them', () => {
+it('puts the titles of groups before the title of a test', () => {
   const text = `
 describe('POST /items', () => {
   describe('with stock', () => {

@@ -43,7 +43,7 @@ export const strictSettings = { PORT: port().prefault('9090') }
   expect(documents['docs/settings/shop.md']).toMatch(/## The strict profile\n.*\| `SHOP_PORT` \| port \| `9090` \|\n$/s)
 })
 
-it('refuses a setting that says nothing of itself, and a service that exports no settings', async () => {
+it('refuses a setting without a meaning, and a service that exports no settings', async () => {
   const read = `import { text } from ${pieces}\nexport const settings = { HOST: text() }\n`
   const { problems } = await settingsDocuments(treeOf({ 'config.ts': '', 'config/settings.ts': read }))
   expect(problems).toEqual([
@@ -56,7 +56,7 @@ it('refuses a setting that says nothing of itself, and a service that exports no
   expect((await settingsDocuments(other)).problems).toEqual(none)
 })
 
-it('tells of docker compose what docker-compose.yml reads, with the same defaults', async () => {
+it('describes the settings that docker-compose.yml reads, with the same defaults', async () => {
   const compose = readFileSync(join(root, 'docker-compose.yml'), 'utf8')
   const read = new Map([...compose.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name = '', value = '']) => [name, value]))
   const ofServices = /^(AUTH|PAYMENTS|INVENTORY)_/
@@ -67,7 +67,7 @@ it('tells of docker compose what docker-compose.yml reads, with the same default
   )
 })
 
-it('tells of npm start the defaults that the stack has', () => {
+it('describes the defaults of npm start as the stack has them', () => {
   const described = describeSettings(startSettings, '').filter(({ name }) => /^(MAIL|TRESTLE)_/.test(name))
   const plan = (env: Readonly<Record<string, string>>) => {
     const { ports, dataDirectory, stateDirectory } = planStack({ root, program: '', env, names: [], isWatched: false })

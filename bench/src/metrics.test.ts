@@ -47,7 +47,7 @@ const ALWAYS = {
 } as const
 
 describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (service) => {
-  it('are there from the start, and are those of the document', async () => {
+  it('exist from the start, and are those of the document', async () => {
     const database = await createEmptyDatabase()
     const port = await freePort()
     const prefix = service.toUpperCase()

@@ -36,11 +36,11 @@ describe('medianInterval', () => {
 })
 
 describe('distributionOf', () => {
-  it('gives middle and ends', () => {
+  it('returns the middle and both ends', () => {
     expect(distributionOf([2, 9, 4])).toEqual({ median: 4, smallest: 2, largest: 9 })
   })
 
-  it('refuses to invent one', () => {
+  it('throws without values', () => {
     expect(() => distributionOf([])).toThrow('no values')
   })
 })

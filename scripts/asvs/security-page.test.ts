@@ -34,7 +34,7 @@ describe('listProblems', () => {
     expect(listProblems([some], [test(['1.1'])])).toEqual(['1.2 has no test of auth, and no other answer'])
   })
 
-  it('names tests of one service for what does not apply to it, but not those of shared code', () => {
+  it('names tests of one service for what does not apply to it, but no tests of shared code', () => {
     const tests = [test(['1.1', '1.2', '2.1']), test(['1.3', '2.1'], ['inventory'])]
     expect(listProblems(chapters, tests)).toEqual([
       '1.3 has tests of inventory though it does not apply',
@@ -65,7 +65,7 @@ describe('writePage', () => {
     expect(page).toContain('- V2 Other, payments, inventory: it has none.\n- V3 None, all services: nobody has.\n')
   })
 
-  it('has a line for each requirement, and says what holds for some services alone', () => {
+  it('has a line for each requirement, and says what holds only for some services', () => {
     const link = '[200: \\[a\\] \\| b](../a.test.ts)'
     for (const line of [
       '|  |  | **V1 Some** |  |  |  |  |',

@@ -181,7 +181,7 @@ describe('of a decision', () => {
   })
 })
 
-it('leaves the examples of its own files alone', async () => {
+it('ignores the examples in its own files', async () => {
   expect(await judge('scripts/layout/citations.ts', '// Contract 4.')).toEqual([])
   expect(await judge('scripts/layout/citations.test.ts', '// Contract 4.')).toEqual([])
   expect(await judge('scripts/layout/arrows.ts', '// Contract 4.')).toHaveLength(1)

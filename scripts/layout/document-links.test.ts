@@ -13,7 +13,7 @@ it.each([
   expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
 })
 
-it('reads documents alone', async () => {
+it('reads only documents', async () => {
   expect(await problemsOf(documentLinks, { 'docs/here.ts': '// [gone](gone.md)\n' })).toEqual([])
 })
 

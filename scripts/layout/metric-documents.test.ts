@@ -19,7 +19,7 @@ it('refuses a metric without a row', async () => {
   expect(await problemsOf(metricDocuments, { [code]: sold, [document]: '# Observability\n' })).toEqual([problem])
 })
 
-it('refuses a row that nothing measures, but of the process', async () => {
+it('refuses a row that nothing measures, except those of the process', async () => {
   expect(await problemsOf(metricDocuments, { [document]: rows })).toEqual([
     `${document}:3 lists shop_sold_total, which nothing measures`,
   ])
@@ -62,7 +62,7 @@ it.each(['name', '`shop_total`', '7', ''])('refuses a metric that is named by %j
   ])
 })
 
-it('leaves a call that hands a name on alone', async () => {
+it('ignores a call that passes a name on', async () => {
   const text = 'export const sold = (meter, ...named) => meter.createGauge(...named)\n'
   expect(await problemsOf(metricDocuments, { [code]: text })).toEqual([])
 })

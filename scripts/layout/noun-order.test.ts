@@ -46,7 +46,7 @@ it('looks at the files of folders below', async () => {
   ])
 })
 
-it('leaves tests alone', async () => {
+it('ignores tests', async () => {
   const test = "import '../carts/cart.ts'\n"
   const files = { ...list(items, carts), [`${src}/carts/cart.ts`]: '', [`${src}/items/item.test.ts`]: test }
   expect(await problemsOf(nounOrder, files)).toEqual([])

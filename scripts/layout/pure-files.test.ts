@@ -115,6 +115,6 @@ it('refuses an entry that names no file', async () => {
   ])
 })
 
-it('asks for nothing where there is no list', async () => {
+it('accepts every file when there is no list', async () => {
   expect(await problemsOf(pureFiles, { [price]: "import 'pg'\n" })).toEqual([])
 })

@@ -79,7 +79,7 @@ it.each([
   expect(await problemsOf(singleImporters, { [path]: lines(5), [importer]: imports(specifier) })).toEqual([])
 })
 
-it('takes the kind of a folder below src alone', async () => {
+it('knows the kinds only of folders below src', async () => {
   const path = 'packages/jobs/src/seal.ts'
   const importer = 'packages/jobs/src/outbox.ts'
   expect(await problemsOf(singleImporters, { [path]: lines(5), [importer]: imports('./seal.ts') })).toEqual([

@@ -47,7 +47,7 @@ it.each([
   expect(await problemsOf(smallFolders, files)).toEqual([])
 })
 
-it('leaves folders of other kinds of code alone', async () => {
+it('ignores folders outside services and packages', async () => {
   const files = { ...filesIn('bench/src/load', 'pace'), ...filesIn('packages/database/examples', 'one') }
   expect(await problemsOf(smallFolders, files)).toEqual([])
 })

@@ -23,7 +23,7 @@ it('reads sources and documents, but nothing installed, generated or hidden', ()
   )
 })
 
-it('tells production code from tests and what only tests import', () => {
+it('separates production code from tests and what only tests import', () => {
   const more = { 'services/shop/test/a.ts': '', 'services/shop/src/a.test.ts': '', 'services/shopping/src/a.ts': '' }
   const tree = readSourceTree(writeShop(more))
   expect(pathsOf(productionFiles(tree, 'services/shop/src/routes', 'services/shop/src/app.ts'))).toEqual([

@@ -5,7 +5,7 @@ import { family, group } from '../../packages/common/src/config/setting-descript
 import { describeSettings, findUndescribed } from './describe-settings.ts'
 
 describe('describeSettings', () => {
-  it('tells all that the documents say of a setting', () => {
+  it('returns everything that the documents say about a setting', () => {
     const settings = group(
       { title: 'Address', about: 'Where it is.' },
       {
@@ -52,7 +52,7 @@ describe('describeSettings', () => {
     expect(describeSettings({ X: setting }, '')).toMatchObject([{ default: written, isRequired }])
   })
 
-  it('tells the pattern of settings that exist for each of several words', () => {
+  it('returns the pattern of settings that exist for each of several words', () => {
     const settings = family({ SMS: 'sends SMS' }, { 'HOOK_<HOOK>_URI': text() })
     expect(describeSettings(settings, 'SHOP_')).toMatchObject([
       { name: 'SHOP_HOOK_SMS_URI', pattern: 'SHOP_HOOK_<HOOK>_URI', words: { SMS: 'sends SMS' } },
@@ -61,7 +61,7 @@ describe('describeSettings', () => {
 })
 
 describe('findUndescribed', () => {
-  it('names every setting that lacks something, and what', () => {
+  it('names every incomplete setting, and what it lacks', () => {
     const settings = {
       ...group('Address', { PORT: port().prefault('1').describe('Port of the API.'), HOST: text() }),
       LIMIT: integer().default(5).describe('Most of all.'),

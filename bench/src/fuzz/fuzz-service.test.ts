@@ -13,7 +13,7 @@ const request: WireRequest = {
   body: Buffer.from('{"name":"it\'s","more":[1,{"bad":true}],"rest":{"a":1}}'),
 }
 
-it('leaves out everything that the fault does not need', async () => {
+it('removes everything that the fault does not need', async () => {
   const isFaulty = async ({ target, body }: WireRequest) => /b=2/.test(target) && /bad/.test(String(body))
   expect(await shrink(request, isFaulty)).toEqual({
     ...request,

@@ -6,12 +6,12 @@ const find = (...entries: readonly object[]) =>
   findLogProblems(entries.map(line).join(''), new Map([['password', 'canary']]))
 
 describe('findLogProblems', () => {
-  it('finds nothing in what is usual', () => {
+  it('accepts the usual lines', () => {
     expect(find({ level: 'info' }, { level: 'error' }, { level: 'warn', msg: 'slow' })).toEqual([])
     expect(findLogProblems('{"level":"error","ms\n\nnot a line\n', new Map())).toEqual([])
   })
 
-  it('finds errors, also those that no answer tells, and secrets', () => {
+  it('finds errors and secrets, also of work without an answer', () => {
     expect(
       find(
         { level: 'error', msg: 'GET /7 failed', err: { type: 'Error', message: 'x is not iterable', stack: '…' } },

@@ -16,7 +16,7 @@ describe('nounOf', () => {
 })
 
 describe('createMemory', () => {
-  it('names ids by what they are of, and other members by their own name', () => {
+  it('names ids by their objects, and other members by their own names', () => {
     const memory = createMemory({ actors: 1, pools })
     memory.learn(0, '/products', { statusCode: 201, data: { id: 7, sku: 'A' } })
     memory.learn(0, '/apps', { merchant: { id: 'm' }, refresh_token: 'r' })
@@ -32,7 +32,7 @@ describe('createMemory', () => {
     ])
   })
 
-  it('picks by the choice alone: an own value first, else somebody else’s, else none', () => {
+  it('picks by the choice: an own value, else one of another actor, else none', () => {
     const memory = createMemory({ actors: 2, pools })
     for (let count = 1; count <= 20; count += 1) memory.keep(0, 'productId', count)
     const picked = Array.from({ length: 300 }, (_, choice) => memory.pick(0, 'productId', choice))

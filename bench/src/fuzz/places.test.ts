@@ -15,12 +15,12 @@ describe('replaceAt', () => {
     ])
   })
 
-  it('takes out what becomes undefined, and begins anew beyond the last', () => {
+  it('removes what becomes undefined, and wraps around after the last place', () => {
     expect(replaceAt(value, 3, () => undefined)).toEqual({ a: 1, b: { c: [3] } })
     expect(replaceAt(value, 5, () => undefined)).toEqual({ b: { c: [2, 3] } })
   })
 
-  it('leaves alone what holds nothing, and places that are filled later', () => {
+  it('skips empty values, and places that are filled later', () => {
     expect([replaceAt('text', 0, () => 'x'), replaceAt({}, 0, () => 'x')]).toEqual(['text', {}])
     expect(countValues({ id: { fromMemory: 'userId', choice: 1, otherwise: '' } })).toBe(1)
   })

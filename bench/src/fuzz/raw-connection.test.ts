@@ -18,7 +18,7 @@ it.each([
   expect(judgeRaw(whole, text, new Map([['password', 'canary']]))).toEqual(problems)
 })
 
-it('says that less than a request is all, and waits for the answer to a whole one', async () => {
+it('ends its side after an incomplete request, and waits for the answer to a complete one', async () => {
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     const heard: Buffer[] = []
     socket.on('data', (chunk) => {

@@ -30,10 +30,10 @@ it.each(Object.keys(packed))('reads what is packed by %s', async (coding) => {
   expect((await ask(`/${coding}`)).text).toBe(text)
 })
 
-it('bears the head of a packed answer', async () => {
+it('accepts an empty answer to HEAD that names a compression', async () => {
   expect((await ask('/gzip', 'HEAD')).text).toBe('')
 })
 
-it('throws on what is not packed as it says', async () => {
+it('throws when an answer is not compressed as its header says', async () => {
   await expect(ask('/gzip?spoilt')).rejects.toThrow('incorrect header check')
 })

@@ -23,7 +23,7 @@ function openSession(answer: { readonly status: number; readonly headers: object
 }
 
 describe('createSession', () => {
-  it('keeps what answers tell, by the names under which requests need it', async () => {
+  it('keeps values of answers by the names that requests use', async () => {
     const { memory, session } = openSession({
       ...{ status: 201, body: { statusCode: 201, data: { id: 7 } } },
       headers: { etag: '"1"', link: '</products?limit=1&cursor=a%3D>; rel="next"' },
@@ -32,14 +32,14 @@ describe('createSession', () => {
     expect(['productId', 'etag', 'cursor'].map((pool) => memory.all(pool))).toEqual([[7], ['"1"'], ['a=']])
   })
 
-  it('keeps what redirects carry', async () => {
+  it('keeps the parameters of redirects', async () => {
     const location = 'https://app.example/?code=c&state=s#refresh_token=r'
     const { memory, session } = openSession({ status: 303, headers: { location }, body: '' })
     await session.exchange([{ actor: 0, wire: wire('GET'), isGenerated: true }])
     expect(['authCode', 'state', 'refreshToken'].map((pool) => memory.all(pool))).toEqual([['c'], ['s'], ['r']])
   })
 
-  it('keeps nothing of a refusal, and notes what is wrong once, with its number', async () => {
+  it('keeps nothing of a refusal, and notes a fault once, with its count', async () => {
     const { memory, session } = openSession({ status: 500, headers: {}, body: { id: 7 } })
     for (const method of ['GET', 'POST', 'POST'])
       await session.exchange([{ actor: 0, wire: wire(method), isGenerated: true }])
@@ -51,7 +51,7 @@ describe('createSession', () => {
     expect(session.counts.get('POST /products')).toEqual(new Map([['500', 2]]))
   })
 
-  it('counts generated requests alone', async () => {
+  it('counts only generated requests', async () => {
     const { session } = openSession({ status: 200, headers: {}, body: {} })
     await session.exchange([{ actor: 0, wire: wire('GET'), isGenerated: false }])
     expect([session.sent(), session.counts.size]).toEqual([1, 0])

@@ -18,12 +18,12 @@ const body = (type: string | undefined, value: unknown) =>
   String(toWire({ ...plan, body: { type, value, spoil } }, context).body)
 
 describe('toWire', () => {
-  it('fills in what is known, and else what stands for it', () => {
+  it('fills places with known values, or with their substitutes', () => {
     expect(target({ params: { productId: known } })).toBe('/products/7')
     expect(target({ params: { productId: { ...known, fromMemory: 'other' } } })).toBe('/products/x')
   })
 
-  it('encodes what stands in the URL, but not what is encoded already', () => {
+  it('encodes values in the URL, but not twice', () => {
     expect(
       target({
         params: { productId: 'a/b c' },
@@ -46,7 +46,7 @@ describe('toWire', () => {
     )
   })
 
-  it('says who asks', () => {
+  it('sends the credentials of the actor', () => {
     const headers = (credential: Plan['credential']) => toWire({ ...plan, credential }, context).headers
     expect([
       headers('own'),
@@ -61,12 +61,12 @@ describe('toWire', () => {
     ])
   })
 
-  it('writes JSON with numbers that no number can hold, and own members called __proto__', () => {
+  it('writes JSON with numbers beyond doubles, and with members called __proto__', () => {
     const value = { a: [{ literal: '1e400' }], ['__proto__']: known, s: '\ud800' }
     expect(body('application/json', value)).toBe('{"a":[1e400],"__proto__":7,"s":"\\ud800"}')
   })
 
-  it('writes forms with brackets, and other texts as they are', () => {
+  it('writes forms with brackets, and other texts unchanged', () => {
     const value = { a: { b: [1, true] }, c: { literal: '1e400' }, d: null }
     expect(body('application/x-www-form-urlencoded', value)).toBe('a%5Bb%5D%5B0%5D=1&a%5Bb%5D%5B1%5D=yes&c=1e400&d=')
     expect(body('text/csv', 'sku\nA')).toBe('sku\nA')

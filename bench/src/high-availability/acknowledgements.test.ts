@@ -14,7 +14,7 @@ describe('silenceAfter', () => {
 })
 
 describe('compareReferences', () => {
-  it('tells what is lost and what is doubled; what nobody was told of is neither', () => {
+  it('reports lost and doubled writes; an unacknowledged write is neither', () => {
     const found = new Map([
       ['a', 1],
       ['b', 2],

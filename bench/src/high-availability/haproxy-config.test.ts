@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { haproxyConfig } from './haproxy-config.ts'
 
-it('balances HTTP by readiness and leads to the one database that is primary', () => {
+it('balances HTTP by readiness, and leads to the primary database', () => {
   const text = haproxyConfig([
     { name: 'auth', port: 1, mode: 'http', check: '/ready', servers: [{ name: 'auth-1', port: 11 }] },
     { name: 'db', port: 2, mode: 'tcp', check: '/primary', servers: [{ name: 'node-1', port: 21, checkPort: 31 }] },

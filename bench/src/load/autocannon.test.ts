@@ -32,7 +32,7 @@ afterAll(() => {
 })
 
 describe('createAutocannon', () => {
-  it('uses each token of a chain once, and fills in what stands in braces', async () => {
+  it('uses each token of a chain once, and replaces placeholders in braces', async () => {
     const result = await createAutocannon({ folder, cores: undefined })(
       url,
       {

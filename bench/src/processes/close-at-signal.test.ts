@@ -28,12 +28,12 @@ async function runUntilSignal(more: string) {
 }
 
 describe('closeAtSignal', () => {
-  it('closes all that is open, the last one first, before the process ends', async () => {
+  it('closes everything in reverse order before the process ends', async () => {
     const waiting = `setInterval(() => {}, 1_000)\nconsole.log('ready')\nawait missed.promise`
     expect(await runUntilSignal(waiting)).toEqual({ code: 1, lines: ['ready', 'second', 'first'] })
   })
 
-  it('leaves a program alone that listens to the signal itself', async () => {
+  it('does not end a program that handles the signal itself', async () => {
     const listening = `process.on('SIGTERM', () => setTimeout(() => process.exit(3), 50))\nconsole.log('ready')\nawait missed.promise`
     expect(await runUntilSignal(`setInterval(() => {}, 1_000)\n${listening}`)).toEqual({ code: 3, lines: ['ready'] })
   })

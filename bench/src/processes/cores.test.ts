@@ -12,7 +12,7 @@ describe('divideCores', () => {
 })
 
 describe('pinned', () => {
-  it('starts a program on its cores, or wherever the system wants it', () => {
+  it('starts a program on its cores, or on any core', () => {
     expect(pinned('2-3', 'node', ['a.ts'])).toEqual(['taskset', '-c', '2-3', 'node', 'a.ts'])
     expect(pinned(undefined, 'node', ['a.ts'])).toEqual(['node', 'a.ts'])
   })
