@@ -8,51 +8,53 @@ export const startSettings = {
     DATABASE_URL: databaseUrl()
       .optional()
       .describe(
-        'PostgreSQL of all services that have none of their own, such as `postgres://localhost:5432/trestle`. Without it `npm start` brings one along.',
+        'PostgreSQL of all services without a database setting of their own, such as `postgres://localhost:5432/trestle`. If it is not set, `npm start` starts a PostgreSQL of its own.',
       ),
     TEST_DATABASE_URL: databaseUrl()
       .optional()
       .describe(
-        'PostgreSQL of the tests, where databases may be made and dropped. Without it the tests bring one along.',
+        'PostgreSQL of the tests, which create and drop databases there. If it is not set, the tests start a PostgreSQL of their own.',
       ),
     TEST_POOLER_URL: databaseUrl()
       .optional()
-      .describe('A pooler in transaction mode before that PostgreSQL. What is tested goes through it.'),
+      .describe('A pooler in transaction mode in front of that PostgreSQL. The tested code connects through it.'),
     MAIL_SMTP_PORT: port().prefault('1025').describe('Port of the mail catcher for SMTP.'),
     MAIL_WEB_PORT: port().prefault('8025').describe("Port of the mail catcher's web page."),
-    TRESTLE_DATABASE_PORT: port().prefault('15432').describe('Port of the PostgreSQL that `npm start` brings along.'),
+    TRESTLE_DATABASE_PORT: port().prefault('15432').describe('Port of the PostgreSQL that `npm start` starts.'),
     TRESTLE_DATA_DIRECTORY: text()
       .prefault('.data')
       .describe('Folder of `npm start`: data, logs, development secrets.'),
     TRESTLE_STATE_DIRECTORY: text()
       .prefault('/var/lib/trestle')
-      .describe('As root: where that PostgreSQL is kept when the user that it runs as cannot reach the checkout.'),
+      .describe('For root only: the folder of that PostgreSQL when its user cannot reach the checkout.'),
     LOG_LEVEL: oneOf(...LOG_LEVELS)
       .prefault('info')
-      .describe('The least severe messages that are logged, by each service that has no level of its own.'),
+      .describe('The least severe messages that are logged, for services without a level of their own.'),
     OTEL_EXPORTER_OTLP_ENDPOINT: url()
       .prefault('http://localhost:4318')
       .describe(
-        'Where traces, and metrics that are pushed, go by OTLP. 4317 is the usual port for grpc. In this file this setting and the two below count under `npm start` only; a service by itself reads them from the environment.',
+        'Where traces, and metrics that are pushed, are sent by OTLP. The usual port for grpc is 4317. Only `npm start` reads this setting and the next two from this file; a service by itself reads them from the environment.',
       ),
     OTEL_EXPORTER_OTLP_HEADERS: secret()
       .optional()
-      .describe('Headers that go with traces and metrics, as `name=value,name=value`.'),
+      .describe('Headers that are sent with traces and metrics, as `name=value,name=value`.'),
     OTEL_RESOURCE_ATTRIBUTES: text()
       .optional()
-      .describe('What traces and metrics tell of the process beside its name and version, as `name=value,name=value`.'),
+      .describe(
+        'Attributes of the process in traces and metrics, beside its name and version, as `name=value,name=value`.',
+      ),
   }),
   ...group(
     {
       title: 'docker compose',
       about:
-        'It reads this file too, but passes on only the settings that docker-compose.yml names. Any other, such as INVENTORY_AUTH_ENABLED, belongs into a docker-compose.override.yml.',
+        'Docker Compose reads this file too, but passes on only the settings that docker-compose.yml names. Put any other, such as INVENTORY_AUTH_ENABLED, into a docker-compose.override.yml.',
     },
     {
       POSTGRES_PASSWORD: secret()
         .prefault('trestle')
         .describe(
-          'Password of its PostgreSQL, used when that is made. Letters and digits only: it becomes part of a URL.',
+          'Password of its PostgreSQL, set when the database is created. Use only letters and digits: the password becomes part of a URL.',
         ),
       ...published('AUTH', '8081'),
       ...published('PAYMENTS', '8082'),
@@ -61,15 +63,17 @@ export const startSettings = {
       SHUTDOWN_DELAY: duration()
         .prefault('2s')
         .describe(
-          'How long the services still take requests after SIGTERM, so that a load balancer notices. Up to 10 s longer while requests still come. Above 4 s, raise stop_grace_period too.',
+          'How long the services take requests after SIGTERM, so that a load balancer notices. While requests still arrive, they take them for up to 10 s longer. Above 4 s, raise stop_grace_period too.',
         ),
       ...publishedBalanced('AUTH', '9081'),
       ...publishedBalanced('PAYMENTS', '9082'),
       ...publishedBalanced('INVENTORY', '9080'),
       PUBLISH_PROMETHEUS: text()
         .prefault('127.0.0.1:9090')
-        .describe('Profile observability: where Prometheus is published.'),
-      PUBLISH_GRAFANA: text().prefault('127.0.0.1:3001').describe('Profile observability: where Grafana is published.'),
+        .describe('Profile observability: address and port of Prometheus.'),
+      PUBLISH_GRAFANA: text()
+        .prefault('127.0.0.1:3001')
+        .describe('Profile observability: address and port of Grafana.'),
       GRAFANA_PASSWORD: secret()
         .prefault('trestle')
         .describe("Profile observability: password of Grafana's user admin."),
@@ -82,7 +86,7 @@ function published(name: string, portNumber: string) {
     [`PUBLISH_${name}`]: text()
       .prefault(`127.0.0.1:${portNumber}`)
       .describe(
-        "Where the services and Mailpit's page are published. Several processes of a service need a range of ports.",
+        "Address and port of a service, or of Mailpit's page. Several processes of a service need a range of ports.",
       ),
   }
 }
@@ -91,6 +95,6 @@ function publishedBalanced(name: string, portNumber: string) {
   return {
     [`PUBLISH_BALANCED_${name}`]: text()
       .prefault(`127.0.0.1:${portNumber}`)
-      .describe('Profile replicas: where the balancer publishes the services.'),
+      .describe('Profile replicas: address and port of a service behind the load balancer.'),
   }
 }
