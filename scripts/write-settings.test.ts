@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { planStack } from '../packages/stack/src/settings/plan.ts'
+import { readSourceTree, type SourceFile } from './layout/source-tree.ts'
 import { describeSettings } from './settings/describe-settings.ts'
 import { startSettings } from './settings/start-settings.ts'
 import { settingsDocuments } from './write-settings.ts'
@@ -78,4 +79,27 @@ it('describes the defaults of npm start as the stack has them', () => {
     const value = name.endsWith('_PORT') ? '1' : '/elsewhere'
     expect(plan({ [name]: value }), name).not.toEqual(plan({}))
   }
+})
+
+/** Names with a prefix that are no settings: of an example, and of a provider of SMS. */
+const OTHER_NAMES = ['PAYMENTS_URL', 'AUTH_TOKEN']
+
+it('lists every setting that a document names', () => {
+  const pages = readSourceTree(root).files.filter(({ path }) => path.endsWith('.md'))
+  const isGenerated = ({ path }: SourceFile) => path.startsWith('docs/settings/')
+  const listed = pages
+    .filter(isGenerated)
+    .flatMap(({ text }) => text.match(/(AUTH|PAYMENTS|INVENTORY)_[A-Z0-9_<>]+/g) ?? [])
+  // A family has a word in its name: AUTH_EXTERNAL_<PROVIDER>_SECRET.
+  const names = new RegExp(`^(${[...listed, ...OTHER_NAMES].join('|').replaceAll(/<[A-Z_]+>/g, '[A-Z0-9_]+')})$`)
+  const named = pages
+    .filter((page) => !isGenerated(page))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/(?<![A-Z_])(?:AUTH|PAYMENTS|INVENTORY)_[A-Z0-9_]*[A-Z0-9]\b(?!_)/g)].map(([name]) => ({
+        path,
+        name,
+      })),
+    )
+  expect(named.length).toBeGreaterThan(100)
+  expect(named.filter(({ name }) => !names.test(name))).toEqual([])
 })
