@@ -15,6 +15,7 @@ describe('POST /items', () => {
   it.skipIf(isSlow)(\`409: refuses \${name}\`, () => {})
 })
 test('alone', () => {})
+test('alone', () => {})
 item('is no test')
 `
   expect(testsOf('a.test.ts', text).map(({ path, title }) => [path, title])).toEqual([
@@ -22,6 +23,7 @@ item('is no test')
     ['a.test.ts', 'POST /items > with stock > 400: refuses %s'],
     ['a.test.ts', `POST /items > 409: refuses $${'{name}'}`],
     ['a.test.ts', 'alone'],
+    ['a.test.ts', 'alone (2)'],
   ])
 })
 

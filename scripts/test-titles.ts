@@ -39,7 +39,7 @@ const SIMILARITY_MIN = 0.6
 const TEST_FILE = /\.test\.ts$/
 const BUFFER_BYTES = 2 ** 30
 
-/** The tests of a file. A title that is no text, such as a variable, is its source. */
+/** The tests of a file. A title that is no text, such as a variable, is its source; a repeated title gets a number. */
 export function testsOf(path: string, text: string): readonly TitledTest[] {
   const calls: { kind: string; title: string; start: number; end: number; bodyStart: number }[] = []
   visitSyntax(
@@ -60,14 +60,21 @@ export function testsOf(path: string, text: string): readonly TitledTest[] {
     },
   )
   const groups = calls.filter(({ kind }) => kind === 'describe')
+  const counts = new Map<string, number>()
   return calls
     .filter(({ kind }) => kind !== 'describe')
     .map(({ title, start, end, bodyStart }) => {
       const around = groups
         .filter((group) => group.start < start && end < group.end)
         .toSorted((a, b) => a.start - b.start)
-      const titles = [...around.map((group) => group.title), title]
-      return { path, title: titles.join(' > '), body: text.slice(bodyStart, end).replaceAll(/\s+/g, ' ') }
+      const full = [...around.map((group) => group.title), title].join(' > ')
+      const count = (counts.get(full) ?? 0) + 1
+      counts.set(full, count)
+      return {
+        path,
+        title: count === 1 ? full : `${full} (${count})`,
+        body: text.slice(bodyStart, end).replaceAll(/\s+/g, ' '),
+      }
     })
 }
 
