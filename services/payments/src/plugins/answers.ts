@@ -49,3 +49,9 @@ async function compressWhole(request: FastifyRequest, reply: FastifyReply, paylo
   reply.header('content-encoding', encoding).removeHeader('content-length')
   return await pack(Buffer.from(payload), encoding)
 }
+
+/** Sets the status and headers of an answer to a POST that made an object, now or when it was first sent. */
+export function replyCreated(reply: FastifyReply, replayed: boolean): void {
+  reply.code(201)
+  if (replayed) reply.header('idempotent-replayed', 'true')
+}

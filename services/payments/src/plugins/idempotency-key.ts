@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
 import { fingerprintOf } from '../access/fingerprint.ts'
@@ -37,10 +37,4 @@ function toRepeat({ method, routeOptions, params, body }: FastifyRequest, key: s
 /** The schema has converted ids in the path to lower case. */
 function parameterOf(params: unknown, name: string): string {
   return typeof params === 'object' && params !== null ? String(Reflect.get(params, name)) : ''
-}
-
-/** Sets the status and headers of an answer to a POST that made an object, now or when it was first sent. */
-export function replyCreated(reply: FastifyReply, replayed: boolean): void {
-  reply.code(201)
-  if (replayed) reply.header('idempotent-replayed', 'true')
 }

@@ -9,7 +9,7 @@ import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
-import { replyCreated } from '../plugins/idempotency-key.ts'
+import { replyCreated } from '../plugins/answers.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { FixedMembers, readFixedMembers, updateMerchant } from '../use-cases/update-merchant.ts'
 

@@ -6,7 +6,7 @@ import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { createKey } from '../../use-cases/create-key.ts'
 import { revokeKey } from '../../use-cases/revoke-key.ts'
 

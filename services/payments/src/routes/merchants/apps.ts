@@ -7,7 +7,7 @@ import { lastApp } from '../../errors.ts'
 import { callRevokeMember, listAppMembers } from '../../members/member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { addApp } from '../../use-cases/add-app.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { id, pathId, text } from '../../bodies/fields.ts'
 import { chargeRefusal, errorResponses } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { saveCard } from '../../use-cases/save-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })

@@ -16,7 +16,7 @@ import {
 import { falseIsAbsent } from '../../bodies/validate-input.ts'
 import { chargeRefusal, errorResponses } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
 import type { Charge } from '../../transactions/charge-repository.ts'

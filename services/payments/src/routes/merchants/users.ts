@@ -6,7 +6,7 @@ import { errorResponses } from '../../error-body.ts'
 import { callRevokeMember, listUserMembers } from '../../members/member-repository.ts'
 import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
 

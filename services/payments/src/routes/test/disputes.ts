@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { pathId } from '../../bodies/fields.ts'
 import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { errorResponses } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { closeDispute } from '../../use-cases/close-dispute.ts'
 
 /** Closes a dispute of a test merchant as an acquirer would (reference: Test endpoints). */

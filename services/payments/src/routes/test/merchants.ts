@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { pathId } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-body.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { advanceClock } from '../../use-cases/advance-clock.ts'
 import { payOut } from '../../use-cases/pay-out.ts'
 

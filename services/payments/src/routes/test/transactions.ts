@@ -5,7 +5,7 @@ import { DEFAULT_REASON_CODE, reasonTitle } from '../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { errorResponses } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { openDispute } from '../../use-cases/open-dispute.ts'
 import { reportFraud } from '../../use-cases/report-fraud.ts'
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { amount, descriptor, pathId, reference } from '../../bodies/fields.ts'
 import { errorResponses } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../plugins/answers.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
 

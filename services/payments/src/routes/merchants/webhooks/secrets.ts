@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../../bodies/fields.ts'
 import { errorResponses } from '../../../error-body.ts'
-import { replyCreated } from '../../../plugins/idempotency-key.ts'
+import { replyCreated } from '../../../plugins/answers.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
 
