@@ -78,7 +78,7 @@ async function compare(lag: ReplicationLag, askPrimary: Ask, askStandby: Ask): P
   lag.notePrimary(primary.position, nowMs)
   const standby = readPosition(await askStandby(STANDBY_POSITION))
   // Positions of different clusters cannot be compared.
-  if (standby.system !== primary.system) throw new Error('the standby is of another cluster than the primary')
+  if (standby.system !== primary.system) throw new Error('the standby belongs to another cluster than the primary')
   lag.noteStandby(standby.position)
 }
 
@@ -91,7 +91,7 @@ function position(expression: string): Statement {
 /** The identifier of the cluster, which a standby shares with its primary, and the position in its log. */
 function readPosition([row]: Rows): { readonly system: bigint; readonly position: bigint } {
   const { system, position: value } = row ?? {}
-  if (typeof system !== 'bigint' || typeof value !== 'bigint') throw new Error('a server has not said how far it is')
+  if (typeof system !== 'bigint' || typeof value !== 'bigint') throw new Error('a server has returned no position')
   return { system, position: value }
 }
 

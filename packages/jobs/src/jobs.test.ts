@@ -240,7 +240,7 @@ describe('jobs', () => {
     const check = () => stuck.check().catch(({ message }: Error) => message)
     await database.db.transaction().execute(async (trx) => {
       await sql`LOCK TABLE ${sql.id(names.jobSchema, 'job')}`.execute(trx)
-      await expect.poll(check, { timeout: 10_000 }).toBe('no worker has looked for jobs of slow lately')
+      await expect.poll(check, { timeout: 10_000 }).toBe('no worker has fetched jobs of slow lately')
     })
     await expect.poll(check, { timeout: 10_000 }).toBeUndefined()
     await stuck.close()

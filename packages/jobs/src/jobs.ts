@@ -111,7 +111,7 @@ export function createJobs(config: JobsConfig): Jobs {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
       })
-      if (id === null) throw new Error(`job of task ${task.name} was not taken`)
+      if (id === null) throw new Error(`the queue has refused a job of task ${task.name}`)
       return id
     },
     run: own.run,
@@ -135,7 +135,7 @@ export function createJobs(config: JobsConfig): Jobs {
       const { boss } = await queue()
       const now = config.now()
       const silent = boss.getWipData().find((worker) => !isBusy(worker) && lastSeen(worker) < now - silentMs)
-      if (silent !== undefined) throw new Error(`no worker has looked for jobs of ${silent.name} lately`)
+      if (silent !== undefined) throw new Error(`no worker has fetched jobs of ${silent.name} lately`)
     },
     close: async (withinMs = CLOSE_MS) => {
       if (opening === undefined) return

@@ -86,5 +86,5 @@ function standbyCheck(database: CommonNeeds['database'], url: string, setting: s
 /** @throws Error unless the address leads to the service's database or to a standby of it */
 async function answersAs(database: CommonNeeds['database'], url: string): Promise<string> {
   if (await isSameDatabase(database.url, url)) return 'answers'
-  throw new Error(`another database than that of ${database.setting}`)
+  throw new Error(`this is not the database of ${database.setting}`)
 }

@@ -68,7 +68,7 @@ describe('migrate', () => {
     expect(await run('plan')).toEqual([
       '-- 0001-create-things',
       'CREATE TABLE "things"."things" (id integer);',
-      '-- holds nobody up',
+      '-- blocks nobody',
     ])
     expect(await run()).toEqual(['applied 0001-create-things'])
     expect(await run('up')).toEqual(['nothing to do'])
@@ -106,12 +106,10 @@ describe('migrate', () => {
     expect(await runOf(first, 'plan')).toEqual(['-- leaves the functions of release 1.1.0'])
     expect(await runOf(first)).toEqual([
       'nothing to do',
-      'left the functions of release 1.1.0: up --functions installs those of this release',
+      'kept the functions of release 1.1.0: migrate up --functions installs those of this release',
     ])
     expect(await runOf(first, 'up', '--functions')).toEqual(['installed 3 functions'])
-    expect(await runOf(first, 'drift')).toEqual([
-      expect.stringMatching(/^\d+ objects are as the migrations made them$/),
-    ])
+    expect(await runOf(first, 'drift')).toEqual([expect.stringMatching(/^\d+ objects match the migrations$/)])
   })
 
   it('rebase: marks a database of the chain before the baseline, and migrates it', async () => {
@@ -136,7 +134,7 @@ describe('migrate', () => {
       'INSERT INTO "things"."things" VALUES (1);',
       '-- ! ShareLock on things (0 bytes): writes wait until the migration has ended',
       'CREATE INDEX "things_id_idx" ON "things"."things" (id);',
-      '-- 1 lock holds others up: see -- !',
+      '-- 1 lock blocks others: see -- !',
     ])
   })
 
@@ -150,7 +148,7 @@ describe('migrate', () => {
 
   it('drift: fails when the database differs from the migrations, and names the difference', async () => {
     await runBoth()
-    expect(await runBoth('drift')).toEqual([expect.stringMatching(/^\d+ objects are as the migrations made them$/)])
+    expect(await runBoth('drift')).toEqual([expect.stringMatching(/^\d+ objects match the migrations$/)])
     await withDatabase({ url }, async (db) => {
       await sql`DROP INDEX things.things_id_idx`.execute(db)
       await sql`ALTER TABLE things.things ALTER id TYPE bigint, ADD note text`.execute(db)
@@ -161,7 +159,7 @@ describe('migrate', () => {
       '  found bigint',
       'unexpected column things.note: text',
       'missing index things.things_id_idx: CREATE INDEX things_id_idx ON things.things USING btree (id)',
-      expect.stringMatching(/^3 of \d+ objects are not as the migrations made them$/),
+      expect.stringMatching(/^3 of \d+ objects do not match the migrations$/),
     ])
   })
 

@@ -24,10 +24,10 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
   const printAll = (lines: readonly string[]) => {
     for (const line of lines) print(line)
   }
-  command.description('bring the database up to date, or look at its state')
+  command.description('migrate the database, or show its state')
   command
     .command('up', { isDefault: true })
-    .description('apply pending migrations, changed functions and the grants (also without a word)')
+    .description('apply pending migrations, changed functions and the grants (the default)')
     .option('--functions', 'install the functions of this release alone, also where a later release installed its own')
     .action(async ({ functions }: { readonly functions?: true }) => {
       const run = functions ? reinstallFunctions : migrateUp
@@ -63,13 +63,13 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
     })
   command
     .command('drift')
-    .description('compare the objects in the database with those that the migrations made; fails when one differs')
+    .description('compare the objects in the database with those that the migrations make; fails when one differs')
     .action(async () => {
       const { objects, differences } = await findDrift(readOptions())
       printAll(differences.flatMap(describeDifference))
       if (differences.length > 0)
-        throw new Error(`${differences.length} of ${objects} objects are not as the migrations made them`)
-      print(`${objects} objects are as the migrations made them`)
+        throw new Error(`${differences.length} of ${objects} objects do not match the migrations`)
+      print(`${objects} objects match the migrations`)
     })
   return command
 }
@@ -82,7 +82,7 @@ function describeUp({ migrations, functions, keptRelease }: MigrateResult): read
       : []),
     ...(keptRelease === undefined
       ? []
-      : [`left the functions of release ${keptRelease}: up --functions installs those of this release`]),
+      : [`kept the functions of release ${keptRelease}: migrate up --functions installs those of this release`]),
   ]
 }
 
@@ -120,8 +120,8 @@ function describePlan(
   if (lines.length === 0) return functions.length === 0 ? ['-- nothing to do'] : functions
   const summary =
     warnings === 0
-      ? '-- holds nobody up'
-      : `-- ${warnings} ${warnings === 1 ? 'lock holds' : 'locks hold'} others up: see ${WARNING}`
+      ? '-- blocks nobody'
+      : `-- ${warnings} ${warnings === 1 ? 'lock blocks' : 'locks block'} others: see ${WARNING}`
   return [...lines, ...functions, summary]
 }
 
@@ -135,9 +135,9 @@ function planFunctions(changes: FunctionChanges | undefined): readonly string[] 
 
 const WARNING = '-- !'
 
-function describeLock({ relation, mode, holdsUp, size }: PlannedLock): string {
-  if (holdsUp === 'nothing') return `-- ${mode} on ${relation}`
-  return `${WARNING} ${mode} on ${relation} (${size}): ${holdsUp} wait until the migration has ended`
+function describeLock({ relation, mode, blocks, size }: PlannedLock): string {
+  if (blocks === 'nothing') return `-- ${mode} on ${relation}`
+  return `${WARNING} ${mode} on ${relation} (${size}): ${blocks} wait until the migration has ended`
 }
 
 function describeDifference({ object, made, found }: Difference): readonly string[] {

@@ -22,7 +22,9 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
   const onWaiting = (error: Error) => {
     if (isTold) return
     isTold = true
-    process.stderr.write(`${program}: the database does not answer yet (${error.message || error.name}), trying on\n`)
+    process.stderr.write(
+      `${program}: the database does not answer yet (${error.message || error.name}), trying again\n`,
+    )
     log.logger.warn({ err: error }, 'waiting for the database')
   }
   const wait = <T>(ask: () => Promise<T>) => waitForDatabase(ask, { timeoutMs: connectTimeoutMs, onWaiting })

@@ -231,7 +231,7 @@ describe('a start that must fail', () => {
     })
     expect(await inventory.exited).toBe(1)
     const [first, last] = inventory.stderr().trimEnd().split('\n')
-    expect(first).toMatch(/^inventory: the database does not answer yet \(.*ECONNREFUSED.*\), trying on$/)
+    expect(first).toMatch(/^inventory: the database does not answer yet \(.*ECONNREFUSED.*\), trying again$/)
     expect(last).toContain('ECONNREFUSED')
   })
 })

@@ -96,7 +96,7 @@ export class FairGate {
       this.#forgetIdle(client)
       // A large piece of work may have held back smaller ones behind it.
       this.#admit()
-      late.reject(refuse({ cause: new Error(`no turn came in ${patienceMs} ms`) }))
+      late.reject(refuse({ cause: new Error(`the turn has not come in ${patienceMs} ms`) }))
     }
     const timer = setTimeout(giveUp, patienceMs)
     signal?.addEventListener('abort', giveUp)

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type MigrateOptions, migrateUp } from '../migrations/migrate.ts'
 import { createNames } from '../names.ts'
-import { heldUpBy, planMigrations } from './plan-migrations.ts'
+import { blockedBy, planMigrations } from './plan-migrations.ts'
 
 const first: MigrationSources = {
   '0001-create-notes': (names) => ({
@@ -75,10 +75,10 @@ describe('planMigrations', () => {
       [
         '0002-index-titles',
         [
-          [{ relation: 'app_notes', mode: 'ShareLock', holdsUp: 'writes', size: '16 kB' }],
+          [{ relation: 'app_notes', mode: 'ShareLock', blocks: 'writes', size: '16 kB' }],
           [
-            { relation: 'app_notes', mode: 'RowExclusiveLock', holdsUp: 'nothing', size: '16 kB' },
-            { relation: 'app_notes_pkey', mode: 'RowExclusiveLock', holdsUp: 'nothing', size: '8192 bytes' },
+            { relation: 'app_notes', mode: 'RowExclusiveLock', blocks: 'nothing', size: '16 kB' },
+            { relation: 'app_notes_pkey', mode: 'RowExclusiveLock', blocks: 'nothing', size: '8192 bytes' },
           ],
         ],
       ],
@@ -89,9 +89,9 @@ describe('planMigrations', () => {
             expect.objectContaining({
               relation: 'app_notes',
               mode: 'AccessExclusiveLock',
-              holdsUp: 'reads and writes',
+              blocks: 'reads and writes',
             }),
-            expect.objectContaining({ relation: 'app_authors', mode: 'ShareRowExclusiveLock', holdsUp: 'writes' }),
+            expect.objectContaining({ relation: 'app_authors', mode: 'ShareRowExclusiveLock', blocks: 'writes' }),
           ]),
           [],
           [expect.objectContaining({ relation: 'app_authors', mode: 'AccessExclusiveLock' })],
@@ -114,7 +114,7 @@ describe('planMigrations', () => {
   })
 })
 
-describe('heldUpBy', () => {
+describe('blockedBy', () => {
   it.each([
     ['AccessShareLock', 'nothing'],
     ['RowShareLock', 'nothing'],
@@ -124,7 +124,7 @@ describe('heldUpBy', () => {
     ['ShareRowExclusiveLock', 'writes'],
     ['ExclusiveLock', 'writes'],
     ['AccessExclusiveLock', 'reads and writes'],
-  ])('%s: %s', (mode, heldUp) => {
-    expect(heldUpBy({ mode })).toBe(heldUp)
+  ])('%s: %s', (mode, blocked) => {
+    expect(blockedBy({ mode })).toBe(blocked)
   })
 })

@@ -16,7 +16,7 @@ import { refuseOldChain } from '../migrations/old-chain.ts'
 import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 
 /** Which requests of others a lock blocks until its transaction ends. */
-export type HeldUp = 'nothing' | 'writes' | 'reads and writes'
+export type Blocked = 'nothing' | 'writes' | 'reads and writes'
 
 /** A lock that a statement takes. Its migration keeps it until its end. */
 export interface PlannedLock {
@@ -24,7 +24,7 @@ export interface PlannedLock {
   readonly relation: string
   /** As pg_locks names it. */
   readonly mode: string
-  readonly holdsUp: HeldUp
+  readonly blocks: Blocked
   /** The size of the relation as PostgreSQL prints it: `310 MB`. */
   readonly size: string
 }
@@ -132,7 +132,7 @@ function toPlanned({ sql: text, locks }: WatchedStatement, { stage, names, sizes
     sql: translate(text, stage, names),
     locks: locks.flatMap((lock) => {
       const size = sizes.get(lock.relation)
-      return size === undefined ? [] : [{ ...lock, holdsUp: heldUpBy(lock), size }]
+      return size === undefined ? [] : [{ ...lock, blocks: blockedBy(lock), size }]
     }),
   }
 }
@@ -141,15 +141,15 @@ function toPlanned({ sql: text, locks }: WatchedStatement, { stage, names, sizes
  * The modes that conflict with RowExclusiveLock, which every write takes. AccessExclusiveLock also conflicts with reads.
  * @see PostgreSQL, "Explicit Locking", table "Conflicting Lock Modes"
  */
-const HELD_UP: ReadonlyMap<string, HeldUp> = new Map([
+const BLOCKED: ReadonlyMap<string, Blocked> = new Map([
   ['ShareLock', 'writes'],
   ['ShareRowExclusiveLock', 'writes'],
   ['ExclusiveLock', 'writes'],
   ['AccessExclusiveLock', 'reads and writes'],
 ])
 
-export function heldUpBy({ mode }: Pick<TableLock, 'mode'>): HeldUp {
-  return HELD_UP.get(mode) ?? 'nothing'
+export function blockedBy({ mode }: Pick<TableLock, 'mode'>): Blocked {
+  return BLOCKED.get(mode) ?? 'nothing'
 }
 
 /** A lock on a table or index. */

@@ -34,7 +34,7 @@ export interface GrantOptions extends Grants {
 /** Makes the role of a service, lets the user of the service take it, and grants it the rights. */
 export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
   const { role, serviceUrl } = options
-  if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is no role name`)
+  if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is not a role name`)
   await createRole(db, role)
   await admitLogin(db, role, sql`current_user`)
   if (serviceUrl !== undefined) await admitLogin(db, role, sql`${loginOf(serviceUrl)}`)

@@ -145,8 +145,8 @@ describe('payments doctor', () => {
       PAYMENTS_DB_READ_URL: other.url,
     })
     expect(lines.filter((line) => /standby|migration database/.test(line))).toEqual([
-      'wrong migration database: another database than that of PAYMENTS_DATABASE_URL; correct PAYMENTS_MIGRATION_DATABASE_URL',
-      'wrong standby: another database than that of PAYMENTS_DATABASE_URL; start it, or correct PAYMENTS_DB_READ_URL; the primary serves its reads meanwhile',
+      'wrong migration database: this is not the database of PAYMENTS_DATABASE_URL; correct PAYMENTS_MIGRATION_DATABASE_URL',
+      'wrong standby: this is not the database of PAYMENTS_DATABASE_URL; start it, or correct PAYMENTS_DB_READ_URL; the primary serves its reads meanwhile',
     ])
     await expect(openOperatorDeps(load({ PAYMENTS_MIGRATION_DATABASE_URL: other.url }))).rejects.toThrow(
       'PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL',
