@@ -50,7 +50,7 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
     supervise(child, {
       start: () => startService(service, plan, options),
       endSteps,
-      onEnd: (name, end) => options.say(`${name} has ended (${reasonOf(end)}) and is started again`),
+      onEnd: (name, end) => options.say(`${name} has ended (${reasonOf(end)}) and is restarted`),
     }),
   )
   return {
@@ -86,7 +86,7 @@ async function untilReady({ definition, address }: ServicePlan, child: Child, st
   const host = isEveryAddress(address.host) ? '127.0.0.1' : address.host
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/ready`
   const fails = child.ended.then((end) => {
-    const problem = `${definition.name} has ended before it was ready (${reasonOf(end)}). It wrote last:`
+    const problem = `${definition.name} has ended before it was ready (${reasonOf(end)}). Its last lines:`
     throw new StackFailure([problem, ...end.tail])
   })
   try {
@@ -94,7 +94,7 @@ async function untilReady({ definition, address }: ServicePlan, child: Child, st
   } catch (error) {
     if (!late.aborted || stop.aborted) throw error
     throw new StackFailure([
-      `${definition.name} is not ready after ${READY_TIMEOUT_MS / 1000} s: ${url} does not say so.`,
+      `${definition.name} is not ready after ${READY_TIMEOUT_MS / 1000} s: ${url} does not answer 200.`,
     ])
   } finally {
     over.abort()

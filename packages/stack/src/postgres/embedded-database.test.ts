@@ -63,7 +63,7 @@ describe('startDatabase', () => {
     await expect
       .poll(() => query(second.url, 'SELECT n FROM kept ORDER BY n').catch(() => undefined))
       .toEqual([{ n: 1 }, { n: 2 }])
-    expect(said.at(-1)).toMatch(/^PostgreSQL has ended by itself and is started again/)
+    expect(said.at(-1)).toMatch(/^PostgreSQL has ended by itself and is restarted/)
     const running = findServerState(second.home.data)?.pid ?? 0
 
     // As after kill -9 of the stack: nobody knows of the running server but its pid file.

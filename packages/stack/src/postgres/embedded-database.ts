@@ -44,7 +44,7 @@ export async function startDatabase(home: PostgresHome, options: EmbeddedDatabas
   const server = supervise(await start(), {
     start,
     endSteps: serverEndSteps,
-    onEnd: (name) => say(`${name} has ended by itself and is started again; its log is ${logFile}`),
+    onEnd: (name) => say(`${name} has ended by itself and is restarted; its log is ${logFile}`),
   })
   try {
     await createDatabaseOnce(port, password)
@@ -87,7 +87,7 @@ async function createDatabaseOnce(port: number, password: string): Promise<void>
   } catch (cause) {
     if (!(cause instanceof pg.DatabaseError && cause.code === WRONG_PASSWORD)) throw cause
     const problem = 'The password of the database is not the one in secrets.env: they were made by different starts.'
-    throw new StackFailure([problem, 'Put the old secrets.env back, or remove the data to begin anew.'], { cause })
+    throw new StackFailure([problem, 'Put the old secrets.env back, or remove the data to start over.'], { cause })
   } finally {
     await client.end().catch(() => undefined)
   }

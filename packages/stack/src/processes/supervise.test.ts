@@ -87,7 +87,7 @@ describe('supervise', () => {
   it('gives up on a process that ends too often', async () => {
     const start = () => run('hopeless', 'process.exit(1)')
     const supervised = supervise(await start(), { start, endSteps: gentle, onEnd: () => {}, restartDelayMs: 1 })
-    await expect(supervised.failed).rejects.toEqual(new StackFailure(['hopeless ends again and again.']))
+    await expect(supervised.failed).rejects.toEqual(new StackFailure(['hopeless has ended too often.']))
     await supervised.end()
   })
 })

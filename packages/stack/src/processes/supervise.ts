@@ -35,7 +35,7 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
       const end = await child.ended
       if (ending.signal.aborted) return
       options.onEnd(child.name, end)
-      if (restarts >= RESTARTS_MAX) throw new StackFailure([`${child.name} ends again and again.`])
+      if (restarts >= RESTARTS_MAX) throw new StackFailure([`${child.name} has ended too often.`])
       await delay(options.restartDelayMs ?? RESTART_DELAY_MS, undefined, { signal: ending.signal }).catch(
         () => undefined,
       )
