@@ -47,7 +47,7 @@ it('a session in another encoding breaks no chain', async () => {
   expect(await violations(id)).toEqual([])
 })
 
-it('every change of a chain is told, not the first alone', async () => {
+it('names each change of a chain, not only the first', async () => {
   const { id, transactionId } = await createPaid()
   for (const amount of [100, 200, 300]) await capture(payments, member, transactionId, amount)
   const { db } = payments.database

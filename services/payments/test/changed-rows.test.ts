@@ -58,7 +58,7 @@ async function violations(merchantId: string): Promise<Violation[]> {
 }
 
 describe('a row that was changed by hand', () => {
-  it('a merchant: nothing is paid to an account that somebody has put in', async () => {
+  it('a merchant: pays nothing to an account that was set by hand', async () => {
     const { id } = await createWithBalance()
     await setMerchant(id, sql`iban = ${FORGED}`)
     await expect(payOut(id)).rejects.toMatchObject(refusal('merchants', id, 'who gets or pays it'))

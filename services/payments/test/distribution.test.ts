@@ -59,7 +59,7 @@ describe('the statements that distribute payments', () => {
     )
   })
 
-  it('come in an order in which every table finds those that it refers to', () => {
+  it('create each table after those that it refers to', () => {
     const order = printed.map((line) => /'payments\.(\w+)'/.exec(line)?.[1])
     for (const { from, to } of keys.filter((key) => key.from !== key.to)) {
       expect([from, to, order.indexOf(to) < order.indexOf(from)]).toEqual([from, to, true])
@@ -70,7 +70,7 @@ describe('the statements that distribute payments', () => {
     expect(keys.length).toBeGreaterThan(10)
   })
 
-  it('meet foreign keys that stay on a node', () => {
+  it('have foreign keys that stay on a node', () => {
     const classes = new Map(Object.entries(tableClasses))
     for (const { from, to, columns, referenced, onDelete } of keys) {
       if (classes.get(from) !== 'merchant') {
@@ -85,7 +85,7 @@ describe('the statements that distribute payments', () => {
     }
   })
 
-  it('meet no column that counts by itself, and no exclusion constraint', async () => {
+  it('have no serial column and no exclusion constraint', async () => {
     const { rows } = await client.query(`
       SELECT attrelid::regclass, attname FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
         WHERE c.relnamespace = 'payments'::regnamespace AND attnum > 0 AND attidentity <> ''

@@ -33,7 +33,7 @@ const get = async (id: string) => {
 }
 
 describe('authorization expiry', () => {
-  it('voids what is left of a reservation when its days are over, with an ordinary void entry', async () => {
+  it('voids the rest of an authorization that has expired, with an ordinary void entry', async () => {
     const id = await merchant()
     const whole = await customerPayment(payments, id, { amount: 300 })
     const part = await customerPayment(payments, id, { amount: 300 })
@@ -83,7 +83,7 @@ describe('authorization expiry', () => {
     for (const transactionId of ids) expect((await get(transactionId)).trail).toHaveLength(1)
   })
 
-  it('lets a merchant whose row is locked keep no other waiting, and fails for another try', async () => {
+  it('handles other merchants when the row of one is locked, and fails so that the job runs again', async () => {
     const [locked, other] = [await merchant(), await merchant()]
     const [held, free] = [await customerPayment(payments, locked), await customerPayment(payments, other)]
     await payments.database.db
@@ -101,7 +101,7 @@ describe('authorization expiry', () => {
     expect(await get(held)).toMatchObject({ pendingAmount: 0 })
   })
 
-  it('goes on beyond the years that an id can show', async () => {
+  it('works beyond the years that an id can hold', async () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id)
     await advance(id, 36_000)
@@ -126,7 +126,7 @@ describe('snapshotAccounts', () => {
       payments.database.db,
     )
 
-  it('sums what was booked up to the end of a day that is over, and goes on from the day before', async () => {
+  it('sums the entries up to the end of a past day, starting from the day before', async () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id, { amount: 1_000, currency: 'USD' })
     await capture(payments, app, transactionId, 400)

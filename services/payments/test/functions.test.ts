@@ -35,7 +35,7 @@ describe('new_id', () => {
     expect(made?.created.getTime()).toBeLessThanOrEqual(Date.now() + 1)
   })
 
-  it('never repeats, in parallel and over the end of the counter', async () => {
+  it('never repeats, in parallel and at the end of the counter', async () => {
     await owner.query("SELECT setval('payments.id_counter', 1048000)")
     const batches = await Promise.all(Array.from({ length: 8 }, () => newIds(500)))
     const ids = batches.flat().map(({ id }) => id)
@@ -76,7 +76,7 @@ describe('create_merchant', () => {
       DROP SEQUENCE payments.test_draws`)
   })
 
-  it('gives every merchant its own tag when many are made at once over few tags', async () => {
+  it('gives each merchant its own tag when many are made at once with few tags', async () => {
     const { id: appId, headers } = await createTestApp(payments)
     await owner.query(`
       CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
@@ -91,7 +91,7 @@ describe('create_merchant', () => {
     expect(new Set(list.json<{ id: string }[]>().map(({ id }) => id))).toEqual(new Set(made.map(({ id }) => id)))
   })
 
-  it('leaves nothing behind when only access is checked', async () => {
+  it('stores nothing when only access is checked', async () => {
     const { headers } = await createTestApp(payments)
     const count = async () =>
       (

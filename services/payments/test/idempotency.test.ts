@@ -33,7 +33,7 @@ const mismatch = [{ field: 'Idempotency-Key', message: 'was used with another bo
 const conflict = { code: 'CONFLICT', message: 'The object is being changed by another request' }
 
 describe('POST with an Idempotency-Key', () => {
-  it('201: answers a repeat byte by byte, however it is written, also after the object has changed', async () => {
+  it('201: answers a repeat with the same bytes, however it is written, also after the object has changed', async () => {
     const first = await create('k1')
     expect([first.statusCode, first.headers['idempotent-replayed']]).toEqual([201, undefined])
     const { id } = first.json<{ merchant: { id: string } }>().merchant
@@ -60,7 +60,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(1)
   })
 
-  it('400: refuses the key of another body, and leaves what it made', async () => {
+  it('400: refuses the key with another body, and keeps the first effect', async () => {
     const first = await create('k1')
     const other = await create('k1', { ...merchantBody, currency: 'EUR' })
     expect([other.statusCode, other.json()]).toEqual([400, mismatch])
@@ -82,7 +82,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(0)
   })
 
-  it('takes keys of 255 characters and of any printable kind', async () => {
+  it('accepts keys of 255 characters, with any printable ones', async () => {
     for (const key of ['x'.repeat(255), '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~']) {
       const { body } = await create(key)
       expect((await create(key)).body).toBe(body)
@@ -96,7 +96,7 @@ describe('POST with an Idempotency-Key', () => {
     expect([response.statusCode, response.headers['idempotent-replayed']]).toEqual([201, undefined])
   })
 
-  it('belongs to its app', async () => {
+  it('counts for one app only', async () => {
     const first = await create('k1')
     const other = await createTestApp(payments)
     const theirs = await create('k1', merchantBody, other.headers)
@@ -104,7 +104,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(theirs.body).not.toBe(first.body)
   })
 
-  it('403: tells a revoked app nothing of what it made', async () => {
+  it('403: refuses the repeat of a revoked app', async () => {
     const { id } = (await create('k1')).json<{ merchant: { id: string } }>().merchant
     await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
     const response = await create('k1')
@@ -114,7 +114,7 @@ describe('POST with an Idempotency-Key', () => {
     ])
   })
 
-  it('has one effect, however many requests come at once', async () => {
+  it('has one effect when many requests come at once', async () => {
     const responses = await Promise.all(Array.from({ length: 200 }, () => create('k1')))
     expect(new Set(responses.map(({ statusCode }) => statusCode))).toEqual(new Set([201]))
     expect(new Set(responses.map(({ body }) => body)).size).toBe(1)
@@ -122,7 +122,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(1)
   })
 
-  it('409: answers while another process is at the same request, and then finds what that made', async () => {
+  it('409: answers while another process handles the same request, and then repeats its answer', async () => {
     const { db } = payments.database
     await db
       .transaction()
@@ -145,7 +145,7 @@ describe('PUT /merchants/:merchantId', () => {
   const eventsOf = (id: string) =>
     payments.database.db.selectFrom('events').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
 
-  it('writes one event for a change, none where nothing changes', async () => {
+  it('writes one event for a change, and none without a change', async () => {
     const { id } = await createTestMerchant(payments, app)
     for (const payload of [{ name: 'New' }, { name: 'New' }, {}, { email: 'john@example.com' }, { currency: 'EUR' }]) {
       await change(id, payload)
@@ -160,7 +160,7 @@ describe('PUT /merchants/:merchantId', () => {
     ])
   })
 
-  it('keeps every field of changes that run at once', async () => {
+  it('keeps all fields of changes at once', async () => {
     const { id } = await createTestMerchant(payments, app)
     const changes = [{ name: 'New' }, { email: 'new@example.com' }, { descriptor: 'New one' }]
     const answers = await Promise.all(changes.map((payload) => change(id, payload)))

@@ -197,7 +197,7 @@ function isError(content: unknown, { status, path }: { readonly status: number; 
   return isCode && Object.keys(more).length === 0
 }
 
-it('answers whatever is asked in its own words, and never with a fault of its own', async () => {
+it('answers any request in its own envelope, and never with 500', async () => {
   await fc.assert(
     fc.asyncProperty(request, async (odd) => {
       const answer = await send(odd)

@@ -29,7 +29,7 @@ describe('a person with a token', () => {
   const identityOf = async (name: string) =>
     (await get('/me', as(name))).json<{ identity: { id: string; email: string } }>().identity
 
-  it('is known by the address, invited or not', async () => {
+  it('is found by the address, invited or not', async () => {
     const response = await get('/me', as('ada'))
     const { id } = response.json<{ identity: { id: string } }>().identity
     expect([response.statusCode, response.body]).toEqual([
@@ -40,7 +40,7 @@ describe('a person with a token', () => {
     expect(new Set(all.map((identity) => identity.id)).size).toBe(2)
   })
 
-  it('looks after a merchant once the invitation is accepted, and no longer than that', async () => {
+  it('is a member from the acceptance of the invitation until the revocation', async () => {
     const { id } = await createTestMerchant(payments, app)
     const user = await identityOf('edsger')
     expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
@@ -63,7 +63,7 @@ describe('a person with a token', () => {
     expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
   })
 
-  it('makes merchants, repeats that by key, and is their first member', async () => {
+  it('makes merchants, repeats it by Idempotency-Key, and is their first member', async () => {
     const user = await identityOf('barbara')
     const create = () =>
       payments.app.inject({
@@ -94,7 +94,7 @@ describe('a person with a token', () => {
     }
   })
 
-  it('401: is nobody with a token that is not good, or in another form', async () => {
+  it('401: is refused with a bad token, or a token in another form', async () => {
     for (const authorization of ['Bearer bad', 'Bearer', 'Bearer a b', 'Token ada', 'Bearer a/b']) {
       const response = await get('/me', { authorization })
       expect([response.statusCode, response.json()]).toEqual([401, unauthorized])
@@ -103,7 +103,7 @@ describe('a person with a token', () => {
 })
 
 describe('without persons', () => {
-  it('401: takes no token', async () => {
+  it('401: refuses any token', async () => {
     const payments = await startPayments()
     const response = await payments.app.inject({ url: '/me', headers: { authorization: 'Bearer ada' } })
     expect([response.statusCode, response.json()]).toEqual([401, unauthorized])

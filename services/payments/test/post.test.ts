@@ -91,7 +91,7 @@ function toPost(given: Given, merchantId: string, own: string) {
 }
 
 describe('post', () => {
-  it('books the entries and the balances of the model, whatever is posted together', async () => {
+  it('posts the entries and balances of the model, for any movements together', async () => {
     const merchants = [await newMerchant('DKK'), await newMerchant('EUR')]
     const balances = new Map(merchants.map((id) => [id, 0n]))
     const own = (merchantId: string) => (merchantId === merchants[0] ? 'DKK' : 'EUR')
@@ -248,7 +248,7 @@ describe('post', () => {
     expect(events).toEqual(type === null ? [] : [{ type, object_id: object }])
   })
 
-  it('keeps the text of an adjustment, and knows no event of it', async () => {
+  it('keeps the text of an adjustment, and writes no event', async () => {
     const merchantId = await newMerchant('EUR')
     const given = { kind: 'adjustment', currency: 'EUR', amount: 1, gross: -5, fee_flat: 0, fee_rate: 0 } as const
     await post([
@@ -260,7 +260,7 @@ describe('post', () => {
     expect(await db.selectFrom('events').select('id').where('merchant_id', '=', merchantId).execute()).toEqual([])
   })
 
-  it('leaves a task for the acquirer of a live merchant, and one for its webhooks', async () => {
+  it('writes a job for the acquirer of a live merchant, and one for its webhooks', async () => {
     const merchantId = await newMerchant('EUR')
     const { db } = payments.database
     const given = { kind: 'capture', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const

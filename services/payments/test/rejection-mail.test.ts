@@ -17,7 +17,7 @@ afterAll(async () => {
   await sink.close()
 })
 
-it('a merchant is told by mail of what the acquirer has rejected, without a word of the acquirer', async () => {
+it('a mail tells the merchant of a rejection, without words of the acquirer', async () => {
   const app = await createTestApp(payments)
   const merchant = await createLiveMerchant(payments, app, { north, email: 'owner@example.com', name: 'Evil\nLtd' })
   north.answers.submit = async () => ({ verdict: 'rejected', reason: 'click https://evil.example' })

@@ -139,7 +139,7 @@ describe('the schema', () => {
     await expect(asService('CREATE TABLE payments.x ()')).rejects.toMatchObject({ code: '42501' })
   })
 
-  it.each(readOnlyTables)('lets the role of the service read %s alone', async (table) => {
+  it.each(readOnlyTables)('lets the role of the service only read %s', async (table) => {
     const { rows } = await client.query<{ name: string }>(
       'SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped',
       [`payments.${table}`],
@@ -161,7 +161,7 @@ describe('the schema', () => {
     expect(refused).toEqual(table === 'instruments' ? ['pan_sealed', 'key_id', 'pan_mac'] : [])
   })
 
-  it('lets the role of the service call no function that writes but those that it needs', async () => {
+  it('lets the role of the service call only the writing functions that it needs', async () => {
     const rows = await query<{
       name: string
       reads: boolean
@@ -225,7 +225,7 @@ describe('the ledger', () => {
     await expect(owner.query(`TRUNCATE payments.${table}`)).rejects.toThrow(message)
   })
 
-  it('hashes texts as UTF-8, whatever encoding a session has', async () => {
+  it('hashes texts as UTF-8 in sessions of any encoding', async () => {
     const { rows } = await owner.query<{ name: string; pinned: boolean }>(
       `SELECT proname AS name, coalesce(proconfig, '{}') @> '{client_encoding=UTF8}' AS pinned FROM pg_proc
        WHERE pronamespace = 'payments'::regnamespace AND prosrc LIKE '%record_send%' ORDER BY proname`,
@@ -242,7 +242,7 @@ describe('the ledger', () => {
     await expect(owner.query('SELECT FROM payments.entries')).resolves.toMatchObject({ rowCount: 4 })
   })
 
-  it('keeps plans that find rows by key, however small a table was when they were made', async () => {
+  it('plans reads by key, also for tables that were small then', async () => {
     // The others: parts of these, whose settings they have; what walks through tables; what reads none.
     const others = [
       'judge_access',

@@ -55,7 +55,7 @@ describe('take_ids', () => {
     expect(Math.abs(created.getTime() - Date.now())).toBeLessThan(5_000)
   })
 
-  it('gives ids that rise over many calls at once, each to one caller', async () => {
+  it('gives rising ids over many calls at once, each to one caller', async () => {
     const calls = await Promise.all(Array.from({ length: 50 }, () => take(7)))
     const ids = calls.flatMap(({ ids }) => ids)
     expect(new Set(ids).size).toBe(350)
@@ -69,7 +69,7 @@ describe('take_ids', () => {
     ['over the end of a millisecond', 'fe00000000cfffff', 'fe00000000d00000'],
     ['over the end of a second', 'fe0000003e7fffff', 'fe00000100000000'],
     ['within a millisecond', 'fe0000003e700009', 'fe0000003e70000a'],
-  ])('goes on from the last id where the clock stands behind it: %s', async (_, last, next) => {
+  ])('continues from the last id when the clock is behind it: %s', async (_, last, next) => {
     const tag = merchantId.slice(16)
     await setLast(last + tag)
     expect((await take(2)).ids[0]).toBe(next + tag)
@@ -82,7 +82,7 @@ describe('judge_access', () => {
     SELECT verdict FROM ${sql.table('judge_access')}(
       ROW(${keyMac}::bytea, ${person}::text, NULL, NULL, NULL, NULL)::${sql.table('caller')}, ${id})`)
 
-  it('tells key, object and membership apart, in this order', async () => {
+  it('judges key, object and membership in this order', async () => {
     const [member, stranger] = [keyMac(testPepper, app.key), keyMac(testPepper, (await createTestApp(payments)).key)]
     expect(await judge(keyMac(testPepper, 'x'), null, merchantId)).toEqual({ verdict: 'unauthorized' })
     expect(await judge(null, null, merchantId)).toEqual({ verdict: 'unauthorized' })
@@ -92,7 +92,7 @@ describe('judge_access', () => {
     expect(await judge(member, null, merchantId)).toEqual({ verdict: 'done' })
   })
 
-  it('knows a person by a verified e-mail address, whatever its case', async () => {
+  it('finds a person by a verified email address in any case', async () => {
     await owner.query(
       `INSERT INTO payments.users (id, email, created) VALUES ('aaaaaaaaaaaaaaaaaaaaaaaa', 'Ada@example.com', now())`,
     )
@@ -128,7 +128,7 @@ describe('claim_key', () => {
       FROM ${sql.table('claim_key')}(${caller(key, fingerprint)}, ${merchantId}, ${app.id})`)
   const held = { status: null, object_id: null, body: null }
 
-  it('claims a key once, and then tells what it was finished with', async () => {
+  it('claims a key once, and then answers its result', async () => {
     expect(await claim('a')).toEqual({ verdict: 'claimed', ...held })
     expect(await claim('a')).toMatchObject({ verdict: 'key-running' })
     expect(await claim('a', 2)).toMatchObject({ verdict: 'key-mismatch' })
@@ -137,7 +137,7 @@ describe('claim_key', () => {
     expect(await claim('a')).toEqual({ verdict: 'replayed', status: 201, object_id: UNKNOWN_ID, body: 'body' })
   })
 
-  it('claims a released key again, and asks nothing where there is no key', async () => {
+  it('claims a released key again, and nothing without a key', async () => {
     expect(await claim('b')).toEqual({ verdict: 'claimed', ...held })
     await sql`SELECT ${sql.table('release_key')}(${caller('b')}, ${merchantId}, ${app.id})`.execute(
       payments.database.db,
@@ -149,7 +149,7 @@ describe('claim_key', () => {
     ])
   })
 
-  it('lets one of many at once have the key; the others wait for its end', async () => {
+  it('gives the key to one of many at once; the others wait', async () => {
     const verdicts = await Promise.all(Array.from({ length: 20 }, () => claim('c')))
     expect(verdicts.filter(({ verdict }) => verdict === 'claimed')).toHaveLength(1)
     expect(verdicts.filter(({ verdict }) => verdict === 'key-running')).toHaveLength(19)
@@ -177,7 +177,7 @@ describe('add_event', () => {
   const waiting = async () =>
     (await sql`SELECT id, kind, payload FROM ${sql.table('outbox')}`.execute(payments.database.db)).rows
 
-  it('leaves work only where somebody listens, and once', async () => {
+  it('writes a job only when there is a webhook, and once', async () => {
     await add('1'.repeat(24))
     expect(await waiting()).toEqual([])
     await owner.query(

@@ -53,20 +53,20 @@ const list = (headers: object = member.headers) =>
 const listed = async (headers?: object) => (await list(headers)).json<{ id: string }[]>().map(({ id }) => id)
 
 describe('a list below a merchant, with a standby', () => {
-  it('200: has rows of the standby', async () => {
+  it('200: reads rows from the standby', async () => {
     expect(await listed()).toEqual([oldHook])
     await addHook('new')
     expect(await listed()).toEqual([oldHook])
   })
 
-  it('200: has rows of the primary for a key that the standby does not know yet', async () => {
+  it('200: reads rows from the primary for a key that the standby does not know yet', async () => {
     const newest = await addHook('newest')
     const response = await primary.app.inject({ method: 'POST', url: '/me/keys', headers: member.headers })
     const { key } = response.json<{ key: { key: string } }>().key
     expect(await listed(basic(key))).toContain(newest)
   })
 
-  it('404, 401: refuses by the primary alone what the standby would show', async () => {
+  it('404, 401: refuses by the primary what the standby would still show', async () => {
     expect((await list(basic('unknown'))).statusCode).toBe(401)
     const [first] = (await payments.app.inject({ url: '/me/keys?limit=9', headers: member.headers }))
       .json<{ id: string }[]>()

@@ -100,7 +100,7 @@ describe('what money rests on', () => {
     expect(await violations(payments.database.db)).toEqual([])
   })
 
-  it('tells a payout whose account was changed by hand, and recorded by hand too', async () => {
+  it('finds a payout whose account was changed by hand, and recorded by hand too', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
     const { json } = commandRunner([payoutCommand], () => operatorDeps(payments))
     await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)

@@ -82,7 +82,7 @@ async function violations(merchantId: string | undefined): Promise<Violation[]> 
   return found
 }
 
-it('holds before anybody touches it', async () => {
+it('finds nothing before a change', async () => {
   expect(await violations(undefined)).toEqual([])
 })
 
@@ -100,7 +100,7 @@ describe.each(PROVEN_TABLES)('%s', (table) => {
     }
   }, 1_800_000)
 
-  it('a row that is taken out is found', async () => {
+  it('finds a removed row', async () => {
     const numRuns = Math.ceil(rowCount / 3)
     for (const { merchant, row: place } of fc.sample(choice, { seed, numRuns })) {
       const merchantId = merchantOf(table, merchant)
@@ -115,12 +115,12 @@ describe.each(PROVEN_TABLES)('%s', (table) => {
   }, 1_800_000)
 })
 
-it('puts back what it altered', async () => {
+it('restores what it altered', async () => {
   expect(await violations(undefined)).toEqual([])
 })
 
 describe('the proof', () => {
-  it('covers every column of every table below a merchant, or the README of the ledger says why not', async () => {
+  it('covers each column below a merchant, or the README of the ledger says why not', async () => {
     const leftOut = readLeftOut()
     const unclassified: string[] = []
     const twice: string[] = []

@@ -92,7 +92,7 @@ describe('deliveries', () => {
     expect(Math.abs(Date.now() / 1_000 - time)).toBeLessThan(60)
   })
 
-  it('sends nothing of what was rolled back, and to nobody else', async () => {
+  it('sends no event that was rolled back, and none to other merchants', async () => {
     const { id, update } = await listen('/rolled-back')
     await listen('/other')
     await payments.database.db
@@ -108,7 +108,7 @@ describe('deliveries', () => {
     expect(at('/other')).toEqual([])
   })
 
-  it('sends the types that are wanted', async () => {
+  it('sends only the types of the webhook', async () => {
     const { id, update } = await listen('/apps-only', ['app.added', 'app.revoked'])
     const other = await createTestApp(payments)
     await update('Unwanted')
@@ -120,7 +120,7 @@ describe('deliveries', () => {
     )
   })
 
-  it('signs with the old secret too, for as long as it is good', async () => {
+  it('signs with the previous secret too, while it is good', async () => {
     const { id, webhook, update } = await listen('/rotated')
     const rotated = await send('POST', `/merchants/${id}/webhooks/${webhook.id}/secrets`)
     await update('One')
@@ -160,7 +160,7 @@ describe('deliveries', () => {
     expect(at('/elsewhere')).toEqual([])
   })
 
-  it('takes the status of an answer that is too long to be read', async () => {
+  it('accepts the status of an answer that is too long to read', async () => {
     const { webhook, update } = await listen('/long')
     answer = () => ({ body: 'x'.repeat(200_000) })
     await update('Coffee')
@@ -168,7 +168,7 @@ describe('deliveries', () => {
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
   })
 
-  it('waits 5 s for an answer, and holds up nobody meanwhile', async () => {
+  it('waits 5 s for an answer, and holds up no other webhook', async () => {
     const { webhook, update } = await listen('/silent')
     const other = await listen('/lively')
     answer = ({ url }) => (url === '/silent' ? undefined : {})
@@ -178,7 +178,7 @@ describe('deliveries', () => {
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
   })
 
-  it('leaves a target alone that was silent three times in a row, and tries again later', async () => {
+  it('lets a webhook rest that was silent three times in a row, and tries again later', async () => {
     const { webhook, update } = await listen('/mute')
     answer = ({ url }) => (url === '/mute' ? undefined : {})
     for (const name of ['One', 'Two', 'Three']) await update(name)
@@ -190,7 +190,7 @@ describe('deliveries', () => {
     expect(namesAt('/mute')).toEqual(['One', 'Three', 'Two'])
   }, 40_000)
 
-  it('gives a webhook up after twelve retries, and tells the others', async () => {
+  it('disables a webhook after twelve retries, and tells the others', async () => {
     const { id, webhook, update } = await listen('/given-up')
     await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/informed`, events: ['webhook.disabled'] })
     answer = ({ url }) => ({ status: url === '/given-up' ? 410 : 200 })
@@ -213,7 +213,7 @@ describe('deliveries', () => {
     expect(namesAt('/given-up')).toEqual(['Coffee', 'Coffee'])
   })
 
-  it('sends again what happened after an event, also to a webhook that was given up', async () => {
+  it('replays the events after an event, also to a disabled webhook', async () => {
     const { id, webhook, update } = await listen('/replayed')
     await update('One')
     await expectAt('/replayed').toHaveLength(1)
@@ -232,7 +232,7 @@ describe('deliveries', () => {
     await expect(run('webhook', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow('--after is no id')
   })
 
-  it('drops what waits for a webhook that is deleted', async () => {
+  it('drops the deliveries of a deleted webhook', async () => {
     const { id, webhook, update } = await listen('/deleted')
     answer = () => ({ status: 503 })
     await update('Coffee')
@@ -244,7 +244,7 @@ describe('deliveries', () => {
   })
 
   // ASVS 1.3.6
-  it('calls no address inside a network, whatever name leads to it', async () => {
+  it('calls no address inside a network, whatever name resolves to it', async () => {
     const strict = await startPayments({ work: true })
     const { headers } = await createTestApp(strict)
     const response = await strict.app.inject({ method: 'POST', url: '/merchants', headers, payload: testMerchant })

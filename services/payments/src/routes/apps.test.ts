@@ -59,7 +59,7 @@ describe('POST /apps', () => {
     expect(response.headers['x-status-code']).toBe('REQUEST_INVALID')
   })
 
-  it('403: makes nothing where registration is closed, and with a code alone where it is by invitation', async () => {
+  it('403: makes no app where registration is closed, or without a code where it is by invitation', async () => {
     const { db } = payments.database
     const count = async () => (await db.selectFrom('apps').select('id').execute()).length
     const ask = async (registration: 'closed' | 'invited', payload: object) => {
@@ -93,7 +93,7 @@ describe('POST /apps', () => {
     expect(await kept.execute()).toEqual([{ note: 'Shop', app_id: app?.id }])
   })
 
-  it('keeps the digest and four characters of the key, and nothing else of it', async () => {
+  it('stores only the MAC and four characters of the key', async () => {
     const { id, key } = (await post()).json<{ app: { id: string; key: string } }>().app
     const rows = await payments.database.db.selectFrom('app_keys').selectAll().where('app_id', '=', id).execute()
     const created = expect.any(Date)

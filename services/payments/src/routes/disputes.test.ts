@@ -101,7 +101,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     expect(await amounts(transactionId)).toMatchObject({ captured: 300n, disputed: amount, lost: 0n, trail_length: 1 })
   })
 
-  it('400: disputes no more than was captured, however many come at once', async () => {
+  it('400: refuses to dispute more than was captured, also when many requests come at once', async () => {
     const transactionId = await captured(200)
     const responses = await Promise.all(
       Array.from({ length: 8 }, () => post(`/test/transactions/${transactionId}/disputes`, { amount: 60 })),
@@ -129,7 +129,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     expect([response.statusCode, response.json()]).toEqual([400, fields(field, code)])
   })
 
-  it('201: answers a repeat as it was, whatever became of the dispute', async () => {
+  it('201: answers a repeat with the dispute as it was', async () => {
     const url = `/test/transactions/${await captured()}/disputes`
     const first = await post(url, {}, { 'idempotency-key': 'k' })
     const { id } = first.json<{ dispute: Shown }>().dispute
@@ -140,7 +140,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     expect([other.statusCode, other.json()]).toEqual([400, fields('Idempotency-Key', 'MISMATCH')])
   })
 
-  it('201: the dispute is due by the merchant’s own clock', async () => {
+  it('201: the due date follows the clock of the merchant', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const transactionId = await captured(300, id)
     await post(`/test/merchants/${id}/clock`, { advance: 30 * 86_400 })
@@ -150,7 +150,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     })
   })
 
-  it('401, 404, 403: key before object before access; live objects are nobody’s to test', async () => {
+  it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
     const transactionId = await captured()
     const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     const liveId = await captured(300, live)
@@ -193,7 +193,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
       .limit(1)
       .executeTakeFirst()
 
-  it('201: won, the money is free again, without a line', async () => {
+  it('201: a won dispute frees its money, without a line', async () => {
     const transactionId = await captured()
     const dispute = await open(transactionId, { amount: 200 })
     const response = await post(`/test/disputes/${dispute.id}/outcomes`, 'outcome=won', FORM)
@@ -216,7 +216,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     await open(transactionId, { amount: 300 })
   })
 
-  it('201: lost, what the captures brought is taken, with the fee', async () => {
+  it('201: a lost dispute takes the worth of the captures, with the fee', async () => {
     const transactionId = await captured()
     const dispute = await open(transactionId, { amount: 100 })
     const response = await close(dispute.id, 'lost')
@@ -242,7 +242,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     })
   })
 
-  it('201: loses all in parts, and returns exactly what was brought', async () => {
+  it('201: disputes lost in parts take exactly the worth of the captures', async () => {
     const transactionId = await captured(100)
     for (const part of [101, 99]) await capture(payments, member, transactionId, part)
     for (const amount of [7, 150, 143]) await close((await open(transactionId, { amount })).id, 'lost')
@@ -258,7 +258,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(sum('disputeLost')).toBe(sum('capture'))
   })
 
-  it('201, 409: the same outcome again changes nothing, the other is refused', async () => {
+  it('201, 409: repeats the same outcome without effect, and refuses the other', async () => {
     const transactionId = await captured()
     const { id } = await open(transactionId)
     const first = await close(id, 'lost')
@@ -273,7 +273,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(await amounts(transactionId)).toMatchObject({ disputed: 300n, lost: 300n, trail_length: 2 })
   })
 
-  it('201: of many outcomes at once one is had, and posted once', async () => {
+  it('201: of many outcomes at once posts one, once', async () => {
     const transactionId = await captured()
     const { id } = await open(transactionId)
     const outcomes = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'won' : 'lost'))
@@ -283,7 +283,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(await amounts(transactionId)).toMatchObject({ trail_length: 2 })
   })
 
-  it('400: refuses to close what makes a trail longer than 300 entries, but not what the acquirer tells', async () => {
+  it('400: refuses to make a trail longer than 300 entries, except for an acquirer', async () => {
     const transactionId = await captured()
     const { id } = await open(transactionId)
     const trail = { trail_length: 300 }
@@ -297,7 +297,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(await amounts(transactionId)).toMatchObject({ trail_length: 301 })
   })
 
-  it('201: answers a repeat byte by byte', async () => {
+  it('201: answers a repeat with the same bytes', async () => {
     const { id } = await open(await captured())
     const [first, again] = [
       await close(id, 'won', { 'idempotency-key': 'k' }),
@@ -306,7 +306,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
   })
 
-  it('401, 404, 403, 400: key before object before access before values', async () => {
+  it('401, 404, 403, 400: judges key, object, access and values in this order', async () => {
     const { id } = await open(await captured())
     const status = async (disputeId: string, outcome: string, headers: object = {}) =>
       (await close(disputeId, outcome, headers)).statusCode

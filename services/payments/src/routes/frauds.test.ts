@@ -65,7 +65,7 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     expect(row).toEqual({ pending: 300n, disputed: 0n, trail_length: 0 })
   })
 
-  it('201: answers a repeat byte by byte, and tells each report by one event', async () => {
+  it('201: answers a repeat with the same bytes, and writes one event for each report', async () => {
     const [first, again] = [await report({}, { 'idempotency-key': 'k' }), await report({}, { 'idempotency-key': 'k' })]
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
     const events = await payments.database.db
@@ -89,7 +89,7 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     expect([response.statusCode, response.json()]).toEqual([400, [{ field, message: expect.any(String), code }]])
   })
 
-  it('401, 404, 403: key before object before access; live objects are nobody’s to test', async () => {
+  it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
     const live = await customerPayment(payments, (await createTestMerchant(payments, member)).id)
     const status = async (id: string, headers: object = {}) => (await report({ reason: 9 }, headers, id)).statusCode
     expect(await status(UNKNOWN_ID, basic('x'))).toBe(401)
@@ -113,7 +113,7 @@ describe('GET /frauds', () => {
     expect(await list('&filter[test]=no')).toEqual([])
   })
 
-  it('400: the merchant and the limit must be given', async () => {
+  it('400: requires the merchant and the limit', async () => {
     const response = await get('/frauds')
     expect([response.statusCode, response.json()]).toEqual([
       400,

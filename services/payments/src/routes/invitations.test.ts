@@ -55,7 +55,7 @@ const post = (url: string, headers: object = { 'content-type': 'application/x-ww
   payments.app.inject({ method: 'POST', url, headers: { ...headers }, payload: '' })
 
 describe('GET /invitations/:token', () => {
-  it('200: shows a page that changes nothing, runs nothing and loads nothing from elsewhere', async () => {
+  it('200: shows a page that changes nothing, runs no script and loads nothing from elsewhere', async () => {
     const { merchantId, path } = await invite()
     const response = await get(path)
     expect(response.statusCode).toBe(200)
@@ -72,7 +72,7 @@ describe('GET /invitations/:token', () => {
     expect(await isPending(merchantId)).toBe(true)
   })
 
-  it('404: knows no other token', async () => {
+  it('404: refuses any other token', async () => {
     for (const token of ['x', 'x'.repeat(43), '%00', "'"]) {
       const response = await get(`/invitations/${token}`)
       expect([response.statusCode, response.headers['content-type']]).toEqual([404, HEADERS['content-type']])
@@ -82,7 +82,7 @@ describe('GET /invitations/:token', () => {
 })
 
 describe('tokens that are tried', () => {
-  it('429: count against the address, as wrong keys do', async () => {
+  it('429: count as failed authentications of the address', async () => {
     const limited = await startPayments({ rateLimits: { failuresPerMinute: 3 } })
     const tryToken = async (n: number) => (await limited.app.inject({ url: `/invitations/guess-${n}` })).statusCode
     const key = await limited.app.inject({ url: '/me', headers: basic('unknown') })
@@ -92,7 +92,7 @@ describe('tokens that are tried', () => {
 })
 
 describe('POST /invitations/:token', () => {
-  it('303: accepts once, and leads to a page that says so', async () => {
+  it('303: accepts once, and redirects to a page that says so', async () => {
     const { merchantId, path, token } = await invite()
     const responses = await Promise.all([post(path), post(path), post(path, {})])
     for (const response of responses) {
@@ -126,11 +126,11 @@ describe('POST /invitations/:token', () => {
     expect(await isPending(merchantId)).toBe(true)
   })
 
-  it('404: knows no other token', async () => {
+  it('404: refuses any other token', async () => {
     expect((await post(`/invitations/${'x'.repeat(43)}`)).statusCode).toBe(404)
   })
 
-  it('415: takes no body of another kind', async () => {
+  it('415: refuses a body of another media type', async () => {
     const { merchantId, path } = await invite()
     const response = await payments.app.inject({
       method: 'POST',
@@ -163,7 +163,7 @@ describe('POST /invitations/:token', () => {
     '/pay/invitations/TOKEN',
     '/x/../invitations/./TOKEN',
     '/invitations/TOKEN.',
-  ])('keeps the token of a link out of logs that leads nowhere: %s', async (path) => {
+  ])('keeps the token of an unknown link out of logs: %s', async (path) => {
     const token = 'x'.repeat(43)
     const [{ statusCode }, { statusCode: other }] = [
       await get(path.replace('TOKEN', token)),

@@ -8,14 +8,14 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 describe('GET /me', () => {
-  it('200: tells who calls', async () => {
+  it('200: shows the identity of the caller', async () => {
     const { id, headers } = await createTestApp(payments)
     const response = await payments.app.inject({ url: '/me', headers })
     expect(response.statusCode).toBe(200)
     expect(response.body).toBe(`{"identity":{"id":"${id}","created":"${createdOf(id)}"}}\n`)
   })
 
-  it('200: tells the name', async () => {
+  it('200: shows the name', async () => {
     const created = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name: 'Shop' } })
     const { id, key } = created.json<{ app: { id: string; key: string } }>().app
     const response = await payments.app.inject({ url: '/me/', headers: basic(key) })

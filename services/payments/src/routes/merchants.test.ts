@@ -55,7 +55,7 @@ function expected(id: string, changes: object = {}) {
 }
 
 describe('POST /merchants', () => {
-  it('201: makes a merchant of the five required fields', async () => {
+  it('201: makes a merchant from the five required fields', async () => {
     const response = await inject('POST', '/merchants', merchantBody)
     expect(response.statusCode).toBe(201)
     const { merchant } = response.json<{ merchant: { id: string } }>()
@@ -179,12 +179,12 @@ describe('POST /merchants', () => {
     ])
   })
 
-  it('201: checks only the shape of a test merchant’s IBAN, and takes a right one for a live merchant', async () => {
+  it('201: checks only the shape of a test merchant’s IBAN, and accepts a correct one of a live merchant', async () => {
     await createTestMerchant(payments, member, { test: true, bank: { iban: 'XX00000000' } })
     await createTestMerchant(payments, member, { bank: { iban: 'DK50 0040 0440 1162 43' } })
   })
 
-  it('401: an unknown key, whatever the body', async () => {
+  it('401: refuses an unknown key, whatever the body', async () => {
     for (const payload of [merchantBody, {}]) {
       expect((await inject('POST', '/merchants', payload, basic('x'))).statusCode).toBe(401)
     }
@@ -192,7 +192,7 @@ describe('POST /merchants', () => {
 })
 
 describe('GET /merchants/:merchantId', () => {
-  it('200: takes upper case, a trailing slash, and HEAD', async () => {
+  it('200: accepts upper case, a trailing slash, and HEAD', async () => {
     const { id } = await createTestMerchant(payments, member)
     const response = await inject('GET', `/merchants/${id.toUpperCase()}/`)
     expect(response.statusCode).toBe(200)
@@ -202,7 +202,7 @@ describe('GET /merchants/:merchantId', () => {
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(response.body)))
   })
 
-  it('401, 404, 403: key before object before access', async () => {
+  it('401, 404, 403: judges key, object and access in this order', async () => {
     const { id } = await createTestMerchant(payments, member)
     const status = async (merchantId: string, { headers }: { headers: object }) =>
       (await inject('GET', `/merchants/${merchantId}`, undefined, headers)).json()
@@ -217,7 +217,7 @@ describe('GET /merchants/:merchantId', () => {
     expect(await status(id, stranger)).toEqual(refusal('FORBIDDEN'))
   })
 
-  it('403: from the moment of revocation', async () => {
+  it('403: refuses from the moment of revocation', async () => {
     const { id } = await createTestMerchant(payments, member)
     await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
     expect((await inject('GET', `/merchants/${id}`)).statusCode).toBe(403)
@@ -253,7 +253,7 @@ describe('PUT /merchants/:merchantId', () => {
     expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id, { name: 'Old' }) })
   })
 
-  it('204: takes the whole merchant back as it was answered', async () => {
+  it('204: accepts the whole merchant as it was answered', async () => {
     const whole = { test: true, company: { country: 'DK', number: '1' }, bank: { iban: 'DK50 0040 0440 1162 43' } }
     const merchant = await createTestMerchant(payments, member, whole)
     expect((await inject('PUT', `/merchants/${merchant.id}`, merchant)).statusCode).toBe(204)
@@ -262,7 +262,7 @@ describe('PUT /merchants/:merchantId', () => {
     ).toBe(204)
   })
 
-  it('204: takes immutable members back as they were first written', async () => {
+  it('204: accepts immutable members as they were first written', async () => {
     const values = { currency: ' DKK ', website: ' x.example ', company: { country: ' DK ', number: ' 1 ' } }
     const { id } = await createTestMerchant(payments, member, values)
     expect((await inject('PUT', `/merchants/${id}`, values)).statusCode).toBe(204)
@@ -291,7 +291,7 @@ describe('PUT /merchants/:merchantId', () => {
     expect((await inject('GET', `/merchants/${id}`)).json()).toEqual({ merchant: expected(id) })
   })
 
-  it('400: tells refused values and immutable members together', async () => {
+  it('400: names refused values and changed immutable members together', async () => {
     const { id } = await createTestMerchant(payments, member)
     const response = await inject('PUT', `/merchants/${id}`, { email: 'x', currency: 'EUR', website: 'x.example' })
     expect(response.json()).toEqual([
@@ -301,7 +301,7 @@ describe('PUT /merchants/:merchantId', () => {
     ])
   })
 
-  it('415, 404, 403, 400: what cannot be read speaks before the object, what is wrong after access', async () => {
+  it('415, 404, 403, 400: refuses an unreadable body before the object, and wrong values after access', async () => {
     const { id } = await createTestMerchant(payments, member)
     const status = async (merchantId: string, payload: string, headers: object) =>
       (await inject('PUT', `/merchants/${merchantId}`, payload, headers)).statusCode

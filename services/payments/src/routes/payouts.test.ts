@@ -118,7 +118,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect(events).toEqual([{ type: 'payout.created' }, { type: 'payout.settled' }])
   })
 
-  it('holds nothing back that is exactly as old as it has to be', async () => {
+  it('pays out captures that are exactly old enough', async () => {
     const id = await merchant()
     await captured(id, 10_000)
     const { rows } = await sql<{ old: bigint; young: bigint }>`
@@ -128,7 +128,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect(rows).toEqual([{ old: 0n, young: 9_840n }])
   })
 
-  it('201: once a day of the merchant’s clock', async () => {
+  it('201: pays out once a day of the merchant’s clock', async () => {
     const id = await merchant()
     await captured(id, 10_000)
     const first = await payOut(id)
@@ -139,7 +139,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect(await balance(id)).toBe(0n)
   })
 
-  it('201: of many at once one is made', async () => {
+  it('201: makes one payout when many requests come at once', async () => {
     const id = await merchant()
     await captured(id, 10_000)
     const responses = await Promise.all(Array.from({ length: 20 }, () => payOut(id)))
@@ -147,7 +147,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect(await balance(id)).toBe(0n)
   })
 
-  it('201: keeps back what open disputes would take, at the captures’ own rates', async () => {
+  it('201: keeps back the worth of open disputes, at the captures’ own rates', async () => {
     const id = await merchant({ currency: 'DKK' })
     const transactionId = await captured(id, 1_000)
     await post(`/test/transactions/${transactionId}/disputes`, { amount: 300 })
@@ -156,7 +156,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect([BigInt(amount), await balance(id)]).toEqual([before - 2_237n, 2_237n])
   })
 
-  it('400: tells why nothing is paid out', async () => {
+  it('400: names the reason why nothing is paid out', async () => {
     const poor = await merchant()
     expect((await payOut(poor)).json()).toEqual(skip('below_minimum'))
     await captured(poor, 126)
@@ -175,7 +175,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect([response.statusCode, response.json()]).toEqual([400, skip('negative')])
   })
 
-  it('201: answers a repeat byte by byte, also on another day; a refusal is not remembered', async () => {
+  it('201: answers a repeat with the same bytes, also on another day; does not remember a refusal', async () => {
     const id = await merchant()
     const key = { 'idempotency-key': 'k' }
     expect((await payOut(id, key)).statusCode).toBe(400)
@@ -187,7 +187,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
   })
 
-  it('401, 404, 403: key before merchant before access; live merchants are nobody’s to test', async () => {
+  it('401, 404, 403: judges key, merchant and access in this order, and refuses live merchants', async () => {
     const id = await merchant()
     const live = await merchant({ test: false })
     expect((await payOut(UNKNOWN_ID, basic('x'))).statusCode).toBe(401)
@@ -215,7 +215,7 @@ describe('GET /merchants/:merchantId/payouts, GET /payouts/:payoutId', () => {
     expect(await list('')).toEqual([{ field: 'limit', message: 'is required', code: 'REQUIRED' }])
   })
 
-  it('401, 404, 403: key before object before access', async () => {
+  it('401, 404, 403: judges key, object and access in this order', async () => {
     const id = await merchant()
     await captured(id, 1_000)
     const payout = payoutOf(await payOut(id))

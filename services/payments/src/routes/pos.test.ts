@@ -25,7 +25,7 @@ const post = (payload: Record<string, string>) =>
   })
 
 describe('GET /pos', () => {
-  it('200: asks for the card where the link says how much', async () => {
+  it('200: asks for the card when the link has an amount', async () => {
     const { statusCode, headers, body } = await open({ value: '10.99', text: 'Order 7 <b>', locale: 'en_US' })
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     expect(body).toContain('<html lang="en">')
@@ -39,7 +39,7 @@ describe('GET /pos', () => {
   })
 
   // ASVS 3.4.3, 3.4.5, 14.2.3
-  it('200: is headed so that it loads and sends nothing elsewhere', async () => {
+  it('200: has headers that let it load and send nothing elsewhere', async () => {
     const { headers } = await open({ value: '10.99' })
     expect(headers).toMatchObject({
       'content-security-policy': [
@@ -72,7 +72,7 @@ describe('GET /pos', () => {
     expect(body).toContain('By paying you allow Corner &lt;Shop&gt; &amp; Co to charge this card again')
   })
 
-  it('200: speaks the language of the link, else of the browser', async () => {
+  it('200: is in the language of the link, else of the browser', async () => {
     const da = await open({ value: '1234.5', locale: 'da_DK' }, { 'accept-language': 'fr' })
     expect([da.body.includes('<html lang="da">'), textOf(da.body).includes('Betal 1.234,50\u00a0€')]).toEqual([
       true,
@@ -82,13 +82,13 @@ describe('GET /pos', () => {
     expect(fr.body).toContain('<html lang="fr">')
   })
 
-  it('200: asks for the amount where the link does not say', async () => {
+  it('200: asks for the amount when the link has none', async () => {
     const { statusCode, body } = await open({ currency: 'JPY' })
     expect([statusCode, textOf(body).includes('Amount in JPY')]).toEqual([200, true])
     expect(body).not.toContain('cc-number')
   })
 
-  it('400: asks for the amount where the link has a bad one', async () => {
+  it('400: asks for the amount when that of the link is malformed', async () => {
     const { statusCode, body } = await open({ value: '1,5', locale: 'de' })
     expect([statusCode, textOf(body).includes('Geben Sie einen Betrag ein, zum Beispiel 25,00.')]).toEqual([400, true])
     expect(body).toContain('value="1,5" aria-describedby="amount-error" aria-invalid="true"')
@@ -119,7 +119,7 @@ describe('GET /pos', () => {
     expect([statusCode, textOf(body).includes(text)]).toEqual([400, true])
   })
 
-  it('400: keeps test links from live merchants, and tells that one takes no payments', async () => {
+  it('400: refuses test links of live merchants, and merchants that take no payments', async () => {
     const mixed = await open({ key: String(live.key), value: '1' })
     expect([mixed.statusCode, textOf(mixed.body).includes('the shop takes real payments')]).toEqual([400, true])
     const closed = await open({ key: String(live.key), test: '', value: '1' })
@@ -145,13 +145,13 @@ describe('POST /pos', () => {
     ['1.000', 'Indtast et beløb, for eksempel 25,00.'],
     ['<b>', 'Indtast et beløb, for eksempel 25,00.'],
     ['99999999999', 'Beløbet er for stort.'],
-  ])('303: lets the link say that %j is no amount', async (amount, text) => {
+  ])('303: redirects to the link, which says that %j is no amount', async (amount, text) => {
     const { statusCode, headers } = await post({ link: link(), amount })
     const shown = await get(String(headers.location))
     expect([statusCode, shown.statusCode, textOf(shown.body).includes(text)]).toEqual([303, 400, true])
   })
 
-  it('400: tells what is wrong with the link, or the form', async () => {
+  it('400: says what is wrong with the link or the form', async () => {
     expect((await post({ link: 'key=1', amount: '1' })).statusCode).toBe(404)
     for (const form of [
       { amount: '1' },

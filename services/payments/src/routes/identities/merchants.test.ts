@@ -32,19 +32,19 @@ const idsOf = async (query: string) => (await list(query)).json<{ id: string }[]
 const ids = () => merchants.map(({ id }) => id)
 
 describe('GET /identities/:identityId/merchants', () => {
-  it('200: answers the full merchants, one a line, newest first', async () => {
+  it('200: answers whole merchants, one a line, newest first', async () => {
     const response = await list('limit=1000')
     expect(response.statusCode).toBe(200)
     expect(response.headers['content-type']).toBe('application/json; charset=utf-8')
     expect(response.body).toBe(`[\n${merchants.map((merchant) => JSON.stringify(merchant)).join(',\n')}\n]\n`)
   })
 
-  it('200: answers two lines when there is nothing', async () => {
+  it('200: answers two lines for an empty list', async () => {
     expect((await list('limit=1', stranger)).body).toBe('[\n]\n')
     expect((await list(`limit=1&before=${'0'.repeat(24)}`)).body).toBe('[\n]\n')
   })
 
-  it('200: pages by value of the cursors, both exclusive', async () => {
+  it('200: compares cursors by value, both exclusive', async () => {
     const [a = '', b = '', c = '', d = ''] = ids()
     expect(await idsOf('limit=2')).toEqual([a, b])
     expect(await idsOf(`limit=2&before=${b}`)).toEqual(ids().slice(2, 4))
@@ -56,7 +56,7 @@ describe('GET /identities/:identityId/merchants', () => {
     expect(await idsOf(`limit=9&after=${a}&before=${d}`)).toEqual([])
   })
 
-  it('200: concatenates pages of any size to the whole list', async () => {
+  it('200: pages of any size make up the whole list', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 10 }), async (limit) => {
         const pages: string[] = []
@@ -80,7 +80,7 @@ describe('GET /identities/:identityId/merchants', () => {
     expect(await idsOf('limit=9&filter[test]=no')).toEqual(ids().filter((_, index) => index % 2 === 1))
   })
 
-  it('200: ignores what it does not know', async () => {
+  it('200: ignores unknown parameters', async () => {
     expect(await idsOf('limit=9&sort=name&filter[x]=1&filter[test]=&created[gte]=2026')).toEqual(ids())
   })
 
@@ -106,7 +106,7 @@ describe('GET /identities/:identityId/merchants', () => {
     expect(response.json()).toEqual([{ field, message: expect.any(String), code }])
   })
 
-  it('401, 404, 403: key before identity before access, and all before the query', async () => {
+  it('401, 404, 403: judges key, identity and access in this order, before the query', async () => {
     const status = async (query: string, options: object) => (await list(query, options)).statusCode
     for (const query of ['limit=1', 'limit=x']) {
       expect(await status(query, { id: UNKNOWN_ID, headers: basic('x') })).toBe(401)

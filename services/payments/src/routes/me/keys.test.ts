@@ -53,7 +53,7 @@ describe('POST /me/keys', () => {
     expect(await auditOf(app.id)).toContainEqual({ action: 'key.created', payload: { id: key.id } })
   })
 
-  it('201: makes one key under an Idempotency-Key, and another under another', async () => {
+  it('201: makes one key for an Idempotency-Key, and another for another', async () => {
     const repeated = { ...app.headers, 'idempotency-key': 'again-1' }
     const [first, ...others] = await Promise.all([1, 2, 3, 4].map(() => create(repeated)))
     for (const { statusCode, body } of others) expect([statusCode, body]).toEqual([201, first?.body])
@@ -72,7 +72,7 @@ describe('POST /me/keys', () => {
     ])
   })
 
-  it('201: makes a key that the pepper and the database do not tell', async () => {
+  it('201: makes a key that pepper and database do not reveal', async () => {
     const { key } = (await create({ ...app.headers, 'idempotency-key': 'rotate-1' })).json<{ key: CreatedKey }>().key
     const rows = await payments.database.db.selectFrom('app_keys').select('mac').where('app_id', '=', app.id).execute()
     const guesses = rows.map(({ mac }) => createHmac('sha256', testPepper).update('repeated key').update(mac))
@@ -81,13 +81,13 @@ describe('POST /me/keys', () => {
     expect(beginnings).not.toContain(key.replaceAll('-', '').slice(0, 12))
   })
 
-  it('401: makes nothing without a good key', async () => {
+  it('401: makes no key without a good key', async () => {
     const response = await create(basic('unknown'))
     expect(response.statusCode).toBe(401)
     expect(response.json()).toEqual(unauthorized)
   })
 
-  it('415, 400: makes nothing of a body that cannot be read', async () => {
+  it('415, 400: makes no key when the body cannot be read', async () => {
     const before = (await list()).body
     const xml = await create({ ...app.headers, 'content-type': 'text/xml' }, { payload: '<a/>' })
     expect([xml.statusCode, xml.json()]).toEqual([
@@ -146,7 +146,7 @@ describe('DELETE /me/keys/:keyId', () => {
     app = await createTestApp(payments)
   })
 
-  it('204: revokes a key for the very next request', async () => {
+  it('204: revokes a key from the next request on', async () => {
     const { key } = (await create()).json<{ key: CreatedKey }>()
     const response = await revoke(key.id)
     expect([response.statusCode, response.body]).toEqual([204, ''])
@@ -169,7 +169,7 @@ describe('DELETE /me/keys/:keyId', () => {
     expect((await list()).statusCode).toBe(200)
   })
 
-  it('404: knows no key of another app', async () => {
+  it('404: does not find a key of another app', async () => {
     const other = await createTestApp(payments)
     await create(other.headers)
     const [theirs] = (await list('limit=10', other.headers)).json<{ id: string }[]>()
@@ -187,7 +187,7 @@ describe('DELETE /me/keys/:keyId', () => {
     expect((await revoke(await firstKey(), basic('unknown'))).json()).toEqual(unauthorized)
   })
 
-  it('leaves one key, however many requests revoke at once', async () => {
+  it('leaves one key when many requests revoke at once', async () => {
     const racer = await createTestApp(payments)
     const keys = await Promise.all(Array.from({ length: 7 }, () => create(racer.headers)))
     const all = [racer.key, ...keys.map((response) => response.json<{ key: CreatedKey }>().key.key)]

@@ -87,7 +87,7 @@ describe('POST /merchants/:merchantId/apps', () => {
     ])
   })
 
-  it('201: changes nothing where the app is a member, however often it is sent at once', async () => {
+  it('201: changes nothing when the app is a member, also when many requests come at once', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => add({ appId: other.id })))
     expect(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).toEqual(
       Array.from({ length: 10 }, () => `201 {"app":{"id":"${other.id}"}}\n`),
@@ -149,7 +149,7 @@ describe('POST /merchants/:merchantId/apps', () => {
 })
 
 describe('GET /merchants/:merchantId/apps', () => {
-  it('200: shows names, or the hint of the newest key, and hides it where an operator wants', async () => {
+  it('200: shows names, or the hint of the newest key unless an operator hides it', async () => {
     const [shop, hidden] = [await named('Shop'), await createTestApp(payments)]
     await payments.database.db.updateTable('apps').set({ hidden: true }).where('id', '=', hidden.id).execute()
     for (const { id } of [shop, hidden]) await add({ appId: id })
@@ -166,7 +166,7 @@ describe('GET /merchants/:merchantId/apps', () => {
     expect((await list(undefined, hidden.headers)).json()).toEqual(response.json())
   })
 
-  it('200: shows the hint of an app that others added to itself alone', async () => {
+  it('200: shows the hint of an app that others added only to the app itself', async () => {
     const added = await createTestApp(payments)
     await add({ appId: added.id })
     const own = { id: member.id, created: createdOf(member.id), keyHint: member.key.slice(-4) }
@@ -200,7 +200,7 @@ describe('GET /merchants/:merchantId/apps', () => {
 })
 
 describe('DELETE /merchants/:merchantId/apps/:appId', () => {
-  it('204: ends the membership for the very next request', async () => {
+  it('204: ends the membership from the next request on', async () => {
     await add({ appId: other.id })
     const response = await revoke(other.id.toUpperCase())
     expect([response.statusCode, response.body]).toEqual([204, ''])
@@ -214,7 +214,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     expect((await revoke(other.id)).json()).toEqual(notFound)
   })
 
-  it('204: lets an app revoke itself; 400: but not the only one, whom nobody could follow', async () => {
+  it('204: lets an app revoke itself; 400: refuses for the only app', async () => {
     const refused = await revoke(member.id)
     expect([refused.statusCode, refused.json()]).toEqual([
       400,
@@ -228,7 +228,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     expect((await revoke(other.id, other.headers)).statusCode).toBe(400)
   })
 
-  it('404, 403, 401: revokes nobody who is no member, and lets no stranger revoke', async () => {
+  it('404, 403, 401: refuses to revoke an app that is no member, and callers that are none', async () => {
     for (const id of [other.id, UNKNOWN_ID, 'x']) expect((await revoke(id)).json()).toEqual(notFound)
     expect((await revoke(member.id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
     expect((await revoke(member.id, other.headers)).json()).toEqual(forbidden)
@@ -236,7 +236,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     expect(await idsOf()).toEqual([member.id])
   })
 
-  it('415, 400: revokes nobody on a request that cannot be read', async () => {
+  it('415, 400: revokes nobody when the request cannot be read', async () => {
     const send = (type: string, payload: string) =>
       payments.app.inject({
         method: 'DELETE',
@@ -254,7 +254,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
   it.each([
     ['themselves', () => [revoke(member.id), revoke(other.id, other.headers)]],
     ['each other', () => [revoke(other.id), revoke(member.id, other.headers)]],
-  ])('lets one of two members who revoke %s at once do so, and keeps the other', async (_whom, both) => {
+  ])('lets one of two members that revoke %s at once do so, and keeps the other', async (_whom, both) => {
     await add({ appId: other.id })
     const statuses = (await Promise.all(both())).map(({ statusCode }) => statusCode)
     expect(statuses.filter((status) => status === 204)).toHaveLength(1)

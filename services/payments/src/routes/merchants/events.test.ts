@@ -49,7 +49,7 @@ async function news(): Promise<Event[]> {
 const told = async () => (await news()).map(({ type, data }) => ({ type, data }))
 
 describe('GET /merchants/:merchantId/events', () => {
-  it('200: shows what happened to a transaction as it was then, also after it went on', async () => {
+  it('200: shows a transaction as it was at the event, also after later changes', async () => {
     const id = await customerPayment(payments, merchant.id, { currency: 'USD', amount: 1_000 })
     await news()
     const captured = await send('POST', `/transactions/${id}/captures`, { amount: 600, reference: 'r1' })
@@ -63,7 +63,7 @@ describe('GET /merchants/:merchantId/events', () => {
     ])
   })
 
-  it('200: shows server-made transactions, refused ones too', async () => {
+  it('200: shows charges, refused ones too', async () => {
     const source = await customerPayment(payments, merchant.id, { number: '1000000000090007' })
     const path = `/merchants/${merchant.id}/transactions`
     await news()

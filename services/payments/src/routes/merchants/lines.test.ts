@@ -40,7 +40,7 @@ const list = async (query: string) =>
   (await get(`/merchants/${merchantId}/lines?${query}`)).json<{ id: string }[]>().map(({ id }) => id)
 
 describe('GET /merchants/:merchantId/lines', () => {
-  it('200: what moved the balance, newest first', async () => {
+  it('200: lists the changes of the balance, newest first', async () => {
     const response = await get(`/merchants/${merchantId}/lines?limit=10`)
     expect(response.statusCode).toBe(200)
     const lines = response.json<{ id: string; description: string }[]>()
@@ -90,7 +90,7 @@ describe('GET /merchants/:merchantId/lines', () => {
 })
 
 describe('GET /lines/:lineId', () => {
-  it('200: the line as it is listed, without a wrapper', async () => {
+  it('200: answers the line as in the list, without a wrapper', async () => {
     for (const line of (await get(`/merchants/${merchantId}/lines?limit=10`)).json<{ id: string }[]>()) {
       const response = await get(`/lines/${line.id}`)
       expect([response.statusCode, response.json()]).toEqual([200, line])

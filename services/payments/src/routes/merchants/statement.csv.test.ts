@@ -56,7 +56,7 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
     ])
   })
 
-  it('200: writes more than a page of lines, each once', async () => {
+  it('200: writes each line once, also beyond one page', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true, currency: 'EUR' })
     await sql`
       SELECT count(*) FROM ${sql.table('post')}(ARRAY(
@@ -98,7 +98,7 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
     expect([response.statusCode, response.json()]).toEqual([400, errors])
   })
 
-  it('200: takes a leap year', async () => {
+  it('200: accepts a leap year', async () => {
     expect((await statement('from=2024-01-01&to=2024-12-31')).statusCode).toBe(200)
   })
 

@@ -25,7 +25,7 @@ async function invite(app: TestApp, merchantId: string, address: string): Promis
   return response.statusCode
 }
 
-it('lets an address ask for so many invitations in an hour, with however many apps', async () => {
+it('429: limits the invitations of an address in an hour, with any number of apps', async () => {
   const statuses: number[] = []
   for (let i = 0; i < 5; i++) {
     const app = await createTestApp(payments)
@@ -35,7 +35,7 @@ it('lets an address ask for so many invitations in an hour, with however many ap
   expect(statuses).toEqual([201, 201, 201, 429, 429])
 })
 
-it('lets an app ask for so many invitations in an hour, from however many addresses', async () => {
+it('429: limits the invitations of an app in an hour, from any number of addresses', async () => {
   const app = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, app)
   const statuses: number[] = []

@@ -81,7 +81,7 @@ const letTimePass = () =>
     .execute()
 
 describe('POST /merchants/:merchantId/users', () => {
-  it('201: invites by mail, and the link makes the person a member', async () => {
+  it('201: invites by mail, and the link makes the user a member', async () => {
     const response = await invite()
     expect([response.statusCode, response.body]).toEqual([201, '{"isMember":false}\n'])
     const [user] = await users()
@@ -104,7 +104,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect((await rowsOf('audit')).map(({ action }) => action)).toEqual(['app.added', 'user.invited', 'user.accepted'])
   })
 
-  it('201: takes a form, and knows a person in whatever case the address is written', async () => {
+  it('201: accepts a form, and finds a user by an address in any case', async () => {
     expect((await invite(`email=${encodeURIComponent(email.toUpperCase())}`, FORM)).body).toBe('{"isMember":false}\n')
     await mailTo(email.toUpperCase())
     expect((await invite()).body).toBe('{"isMember":false}\n')
@@ -114,7 +114,7 @@ describe('POST /merchants/:merchantId/users', () => {
     ).toHaveLength(1)
   })
 
-  it('201: tells nothing of a person whom another merchant has invited before', async () => {
+  it('201: reveals nothing of a user whom another merchant has invited before', async () => {
     const other = (await createTestMerchant(payments, stranger)).id
     const known = `known.${email}`
     await invite({ email: known.toUpperCase() }, stranger.headers, other)
@@ -155,7 +155,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(await rowsOf('events')).toHaveLength(1)
   })
 
-  it('201: invites once, however many requests come at once', async () => {
+  it('201: invites once when many requests come at once', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => invite()))
     expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`))).toEqual(
       new Set(['201 {"isMember":false}\n']),
@@ -168,7 +168,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(sink.mails.filter(({ to }) => to?.[0]?.address === email)).toHaveLength(1)
   })
 
-  it('201: repeats with an Idempotency-Key, also after the person accepted', async () => {
+  it('201: repeats with an Idempotency-Key, also after the user has accepted', async () => {
     const key = { 'idempotency-key': 'k' }
     const first = await invite({ email }, key)
     await accept(linkIn((await mailTo(email)).text))
@@ -202,7 +202,7 @@ describe('POST /merchants/:merchantId/users', () => {
   })
 
   // ASVS 1.3.11
-  it('lets no name into the mail, nor a second address', async () => {
+  it('writes no name into the mail, and sends it to one address', async () => {
     const named = { method: 'PUT', url: `/merchants/${merchantId}`, headers: member.headers } as const
     await payments.app.inject({ ...named, payload: { name: 'Coffee\r\n\r\nOpen https://evil.example\u2028now' } })
     const two = await invite({ email: `a,b${addresses}@example.com` })
@@ -244,7 +244,7 @@ describe('GET /merchants/:merchantId/users', () => {
 })
 
 describe('DELETE /merchants/:merchantId/users/:userId', () => {
-  it('204: revokes an invitation: its link is no more', async () => {
+  it('204: revokes an invitation, whose link then shows 404', async () => {
     await invite()
     const link = linkIn((await mailTo(email)).text)
     const [user] = await users()
@@ -269,7 +269,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     expect((await rowsOf('audit')).at(-1)).toMatchObject({ action: 'user.revoked', identity_id: member.id })
   })
 
-  it('ends in one of two states when acceptance and revocation meet', async () => {
+  it('ends as accepted or revoked when both come at once', async () => {
     await invite()
     const link = linkIn((await mailTo(email)).text)
     const [user] = await users()
@@ -280,7 +280,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     expect((await open(link)).statusCode).toBe(404)
   })
 
-  it('404, 403, 401: knows only users of the merchant, and members', async () => {
+  it('404, 403, 401: finds only users of the merchant, for members', async () => {
     await invite()
     const [user] = await users()
     const id = user?.id ?? ''

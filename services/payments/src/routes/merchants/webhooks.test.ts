@@ -81,7 +81,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     },
   )
 
-  it('201: lets test merchants take events over http, and no live ones', async () => {
+  it('201: permits http for test merchants, and not for live ones', async () => {
     const url = 'http://shop.example:8080/'
     expect((await create({ url })).statusCode).toBe(201)
     const live = (await createTestMerchant(payments, member)).id
@@ -92,7 +92,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     ])
   })
 
-  it('201: repeats with an Idempotency-Key, its secret included, also after a change', async () => {
+  it('201: repeats with an Idempotency-Key, with the secret, also after a change', async () => {
     const key = { 'idempotency-key': 'k' }
     const first = await create({ url: URL }, key)
     const { id, secret } = first.json<{ webhook: CreatedWebhook }>().webhook
@@ -128,7 +128,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     expect((await list()).json()).toEqual([])
   })
 
-  it('400: keeps to ten, however many requests come at once', async () => {
+  it('400: permits ten, also when many requests come at once', async () => {
     const answers = await Promise.all(Array.from({ length: 14 }, () => create()))
     const refused = answers.filter(({ statusCode }) => statusCode !== 201)
     expect(refused.map((response) => response.json())).toEqual(
@@ -153,7 +153,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
 
 describe('GET /merchants/:merchantId/webhooks', () => {
   // ASVS 15.3.1
-  it('200: shows no secret, and since when sending is given up', async () => {
+  it('200: shows when a webhook was disabled, and no secret', async () => {
     const [a, b] = [await made({ url: URL }), await made({ url: URL, events: ['user.invited'] })]
     await payments.database.db
       .updateTable('webhooks')
@@ -204,7 +204,7 @@ describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
 })
 
 describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
-  it('201: answers a new secret; the one before is kept for a day', async () => {
+  it('201: answers a new secret, and keeps the previous one for a day', async () => {
     const { id, secret } = await made()
     const before = await rowOf(id)
     const response = await rotate(id)

@@ -90,7 +90,7 @@ describe('POST /pos/pay', () => {
     expect(receipt.body).toContain(`<time datetime="${paid.created.slice(0, 19)}`)
   })
 
-  it('200: names the host of the redirect of a test link, and leads there at a click alone', async () => {
+  it('200: names the host of a test link’s redirect, and goes there only at a click', async () => {
     const { statusCode, headers, body } = await pay(linkOf({ redirect: 'https://shop.example/done?order=1#top' }))
     const [paid] = await transactions()
     const address = `https://shop.example/done?order=1&amp;transactionId=${paid.id}#top`
@@ -100,7 +100,7 @@ describe('POST /pos/pay', () => {
     expect(headers['content-security-policy']).toContain("form-action 'self';")
   })
 
-  it('303: pays once, however often the form is sent', async () => {
+  it('303: pays once when the form is sent many times', async () => {
     const before = (await transactions()).length
     const form = await formOf()
     const answers = await Promise.all(Array.from({ length: 10 }, () => inject('POST', '/pos/pay', form)))
@@ -132,7 +132,7 @@ describe('POST /pos/pay', () => {
     expect(refused.successful).toBe(false)
   })
 
-  it('400: tells which fields are wrong, and tries nothing', async () => {
+  it('400: names the fields that are wrong, and does not pay', async () => {
     const before = (await transactions()).length
     const { statusCode, body } = await pay(linkOf({ locale: 'da' }), { number: '12', expiry: '<08/20', code: '' })
     expect(statusCode).toBe(400)
@@ -148,7 +148,7 @@ describe('POST /pos/pay', () => {
     expect((await transactions()).length).toBe(before)
   })
 
-  it('303: takes a payment that the script has brought to its end, and again', async () => {
+  it('303: shows a payment that the script has finished, also again', async () => {
     const { form, transactionId } = await payByScript(linkOf())
     for (let sent = 0; sent < 2; sent++) {
       const { statusCode, headers } = await inject('POST', '/pos/pay', form)
@@ -157,7 +157,7 @@ describe('POST /pos/pay', () => {
     }
   })
 
-  it('303: tells of what was paid, under whatever link and from whatever card it is sent again', async () => {
+  it('303: shows the payment, under any link and for any card that is sent again', async () => {
     const { form: scripted, transactionId } = await payByScript(linkOf({ reference: 'ORDER-A' }))
     const { link, page } = await formOf(linkOf({ reference: 'ORDER-B' }))
     const told = await inject('POST', '/pos/pay', { ...scripted, link, page })
@@ -170,7 +170,7 @@ describe('POST /pos/pay', () => {
     expect(textOf(shown[1]?.body ?? '')).toBe(textOf(shown[0]?.body ?? '-'))
   })
 
-  it('400: leads to no page but that of the link that was paid', async () => {
+  it('400: redirects only to the page of the link that was paid', async () => {
     const redirectOf = (order: string) => linkOf({ redirect: `https://shop.example/done?order=${order}` })
     const { form, transactionId } = await payByScript(redirectOf('A'))
     const before = (await transactions()).length
@@ -185,7 +185,7 @@ describe('POST /pos/pay', () => {
     expect((await transactions()).length).toBe(before)
   })
 
-  it('303: tells of a payment, whatever its merchant may do since; 400: begins no other', async () => {
+  it('303: shows a payment of a merchant that may no longer charge; 400: begins no other', async () => {
     const closing = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const link = linkOf({ key: closing.key })
     const [paid, late] = [await formOf(link), await formOf(link)]
@@ -205,7 +205,7 @@ describe('POST /pos/pay', () => {
     expect([statusCode, textOf(body).includes('This payment cannot be made at the moment.')]).toEqual([400, true])
   })
 
-  it('400: takes no tokens that are none', async () => {
+  it('400: refuses malformed tokens', async () => {
     const { link, page } = await formOf()
     for (const card of ['{', '{}', '{"number":"a","code":"b","expiry":{"month":1,"year":2066},"hints":[]}']) {
       const { statusCode, body } = await inject('POST', '/pos/pay', { link, page, card })
@@ -250,7 +250,7 @@ async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'a
 
 describe('GET /pos/pay/:pageId', () => {
   // ASVS 3.3.2, 3.3.4, 14.3.3
-  it('303: pays after the bank has led back, and shows the receipt again', async () => {
+  it('303: pays after the return from the bank, and shows the receipt again', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
     expect(String(first.headers.location)).toMatch(/^https:\/\/payments\.example\/acs\/challenge\?state=/)
     expect(String(first.headers['set-cookie'])).toMatch(
@@ -264,7 +264,7 @@ describe('GET /pos/pay/:pageId', () => {
     expect((await transactions()).length).toBe(before + 1)
   })
 
-  it('303: takes the card from the browser once it is paid, and tells of the payment all the same', async () => {
+  it('303: deletes the card from the browser after the payment, and still shows the payment', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
     const [, cookies] = [await approve(first), await approve(first)].map(({ headers }) => headers['set-cookie'])
     const [card = '', paid = ''] = Array.isArray(cookies) ? cookies : []
@@ -285,7 +285,7 @@ describe('GET /pos/pay/:pageId', () => {
     expect((await transactions()).length).toBe(before)
   })
 
-  it('400: asks for another card after the cardholder has declined, and tells so again', async () => {
+  it('400: asks for another card after the customer has declined, also again', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
     // Only the first word counts.
     for (const decision of ['decline', 'approve']) {
@@ -294,7 +294,7 @@ describe('GET /pos/pay/:pageId', () => {
     }
   })
 
-  it('303: leads to the bank again while the cardholder has not answered', async () => {
+  it('303: redirects to the bank again while the customer has not answered', async () => {
     const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
     const { statusCode, headers } = await inject('GET', `${path}?${linkOf()}`, {}, cookie)
     expect([statusCode, String(headers.location).includes('/acs/challenge?')]).toEqual([303, true])
@@ -308,7 +308,7 @@ describe('GET /pos/pay/:pageId', () => {
     expect((await transactions()).slice(0, 2).map(({ amount }: { amount: number }) => amount)).toEqual([100, 200])
   })
 
-  it('400: leads back to the link when the browser has kept nothing', async () => {
+  it('400: leads back to the link when the browser has no cookie', async () => {
     for (const path of ['/pos/pay', `/pos/pay/${'a'.repeat(22)}`]) {
       for (const cookie of ['', 'card=', 'card=Zm9v; other=1']) {
         const { statusCode, body } = await inject('GET', `${path}?${linkOf()}`, {}, cookie)
@@ -319,7 +319,7 @@ describe('GET /pos/pay/:pageId', () => {
   })
 
   // ASVS 3.5.1
-  it('400: gives the card to no other link, and to no other page', async () => {
+  it('400: accepts the card for no other link and no other page', async () => {
     const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     for (const address of [
@@ -341,7 +341,7 @@ function keptBy({ headers }: Awaited<ReturnType<typeof inject>>): { readonly pat
 }
 
 describe('a payment without script', () => {
-  it('303: takes live cards to the acquirer of their merchant', async () => {
+  it('303: sends live cards to the acquirer of their merchant', async () => {
     const { id, key } = await createTestMerchant(payments, app, { name: 'Live', currency: 'EUR' })
     await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
     const link = new URLSearchParams({ key: String(key), value: '10' })
@@ -368,7 +368,7 @@ describe('a payment without script', () => {
   })
 
   // ASVS 3.4.1
-  it('303: travels by TLS from then on, once it does', async () => {
+  it('303: requires TLS for the cookie when the page came by TLS', async () => {
     const form = await formOf(linkOf(), { number: CHALLENGED })
     const { headers } = await payments.app.inject({
       method: 'POST',
@@ -389,7 +389,7 @@ describe('a payment without script', () => {
     expect(page.headers['strict-transport-security']).toBe('max-age=31536000')
   })
 
-  it('leaves no card and no token in the log, nor where the bank leads back to', async () => {
+  it('keeps cards and tokens out of the log and of the URL to which the bank returns', async () => {
     logged.length = 0
     const first = await pay(linkOf(), { number: CHALLENGED })
     const cookie = /^card=([^;]+)/.exec(String(first.headers['set-cookie']))?.[1] ?? '-'
@@ -411,7 +411,7 @@ describe('a payment without script', () => {
 })
 
 describe('GET /pos/receipt', () => {
-  it('404: shows no receipt that was not made here, and does not say that nothing was paid', async () => {
+  it('404: refuses a forged receipt, and does not say that nothing was paid', async () => {
     for (const receipt of ['', 'Zm9v', '%00']) {
       const { statusCode, headers, body } = await inject('GET', `/pos/receipt?receipt=${receipt}`)
       expect([statusCode, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])

@@ -29,7 +29,7 @@ const advance = (payload: object | string, headers: object = {}, merchantId = id
 const nowOf = (response: { json<T>(): T }) => Date.parse(response.json<{ clock: { now: string } }>().clock.now)
 
 describe('POST /test/merchants/:merchantId/clock', () => {
-  it('201: tells the time, and moves it on, as JSON and as form', async () => {
+  it('201: moves the clock and answers its time, by JSON and by form', async () => {
     const first = await advance({ advance: 0 })
     expect(first.statusCode).toBe(201)
     expect(first.json()).toEqual({ clock: { now: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) } })
@@ -41,13 +41,13 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     expect(nowOf(third) - Date.now()).toBeGreaterThan(2 * 86_400_000 - 60_000)
   })
 
-  it('201: all of many at once count', async () => {
+  it('201: counts each of many requests at once', async () => {
     const { id: other } = await createTestMerchant(payments, member, { test: true })
     await Promise.all(Array.from({ length: 20 }, () => advance({ advance: 3_600 }, {}, other)))
     expect(nowOf(await advance({ advance: 0 }, {}, other)) - Date.now()).toBeGreaterThan(20 * 3_600_000 - 60_000)
   })
 
-  it('201: answers a repeat byte by byte, and moves on once', async () => {
+  it('201: answers a repeat with the same bytes, and moves the clock once', async () => {
     const key = { 'idempotency-key': 'k' }
     const first = await advance({ advance: 86_400 }, key)
     const again = await advance({ advance: 86_400 }, key)
@@ -55,7 +55,7 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     expect(nowOf(await advance({ advance: 0 })) - nowOf(first)).toBeLessThan(60_000)
   })
 
-  it('400: goes at most 100 years ahead', async () => {
+  it('400: refuses to go more than 100 years ahead', async () => {
     const { id: other } = await createTestMerchant(payments, member, { test: true })
     const century = 100 * 365 * 86_400
     expect((await advance({ advance: century }, {}, other)).statusCode).toBe(201)
@@ -82,7 +82,7 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     ])
   })
 
-  it('401, 404, 403: key before merchant before access; live merchants have no clock', async () => {
+  it('401, 404, 403: judges key, merchant and access in this order, and refuses live merchants', async () => {
     const live = (await createTestMerchant(payments, member)).id
     const stranger = await createTestApp(payments)
     const status = async (merchantId: string, headers: object = {}) =>
