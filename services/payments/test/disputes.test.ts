@@ -4,7 +4,7 @@ import { OPERATOR } from '../src/access/caller.ts'
 import type { Dispute } from '../src/disputes/dispute.ts'
 import { closeDispute, openDispute } from '../src/disputes/dispute-amounts.model.ts'
 import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
-import { type Amounts, authorized, operate } from '../src/transactions/amounts.model.ts'
+import { type Amounts, authorized, runOperation } from '../src/transactions/amounts.model.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
@@ -63,7 +63,7 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
     state.trailLength += expected.verdict === 'done' ? 1 : 0
     state.disputes[index] = { ...dispute, status: next.outcome }
   } else {
-    const expected = operate(state.amounts, next.step, BigInt(next.amount))
+    const expected = runOperation(state.amounts, next.step, BigInt(next.amount))
     const url = `/transactions/${transactionId}/${next.step}s`
     const response = await payments.app.inject({
       method: 'POST',

@@ -2,7 +2,7 @@ import { currencyExponent } from '../src/money/currencies.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
 import { exchange } from '../src/money/exchange.model.ts'
 import { rateOfDay } from '../src/money/rates.model.ts'
-import { type Amounts, authorized, operate } from '../src/transactions/amounts.model.ts'
+import { type Amounts, authorized, runOperation } from '../src/transactions/amounts.model.ts'
 import { operationFee } from '../src/transactions/fees.model.ts'
 import { type CapturedAmount, capturedValue } from '../src/transactions/reversal.model.ts'
 import type { OperationKind } from '../src/transactions/transaction.ts'
@@ -45,7 +45,7 @@ export function carryOut(
   { kind, amount }: { readonly kind: OperationKind; readonly amount: bigint },
   market: Market,
 ): ModelOutcome {
-  const result = operate(transaction.amounts, kind, amount)
+  const result = runOperation(transaction.amounts, kind, amount)
   if (result.verdict === 'limit-exceeded') return { outcome: 'limit-exceeded', possible: result.possible }
   const moved = { ...transaction, amounts: result.amounts, trailLength: transaction.trailLength + 1 }
   if (kind === 'void') {

@@ -20,14 +20,15 @@ const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'const
  */
 export function parseForm(text: string): Parsed<FormObject> {
   const pairs = text.split('&').filter((pair) => pair !== '')
-  if (pairs.length > PAIRS_MAX) return { errors: [flaw('body', `must have at most ${PAIRS_MAX} fields`, 'RANGE')] }
+  if (pairs.length > PAIRS_MAX)
+    return { errors: [fieldError('body', `must have at most ${PAIRS_MAX} fields`, 'RANGE')] }
   const value = emptyObject()
   const errors = new Map<string, FieldError>()
   for (const pair of pairs) {
     const decoded = decodePair(pair)
-    if (!decoded) return { errors: [flaw('body', 'is not valid percent-encoded UTF-8', 'FORMAT')] }
+    if (!decoded) return { errors: [fieldError('body', 'is not valid percent-encoded UTF-8', 'FORMAT')] }
     const path = segments(decoded.key)
-    const error = path.length > LEVELS_MAX + 1 ? tooDeep(path) : put(value, path, decoded.text)
+    const error = path.length > LEVELS_MAX + 1 ? tooDeep(path) : putAtPath(value, path, decoded.text)
     if (error && !errors.has(error.field)) errors.set(error.field, error)
   }
   return errors.size === 0 ? { value } : { errors: [...errors.values()] }
@@ -57,8 +58,9 @@ function segments(key: string): readonly string[] {
 }
 
 /** Puts a text at its path, or says why it cannot be there. */
-function put(root: FormObject, path: readonly string[], text: string): FieldError | undefined {
-  if (path.some((segment) => FORBIDDEN.has(segment))) return flaw(fieldOf(path), 'is not an allowed name', 'FORMAT')
+function putAtPath(root: FormObject, path: readonly string[], text: string): FieldError | undefined {
+  if (path.some((segment) => FORBIDDEN.has(segment)))
+    return fieldError(fieldOf(path), 'is not an allowed name', 'FORMAT')
   let container: FormObject | FormValue[] = root
   for (const [index, segment] of path.entries()) {
     const next = path[index + 1]
@@ -106,13 +108,13 @@ function fieldOf(path: readonly string[]): string {
 }
 
 function duplicate(path: readonly string[]): FieldError {
-  return flaw(fieldOf(path), 'is given more than once', 'DUPLICATE')
+  return fieldError(fieldOf(path), 'is given more than once', 'DUPLICATE')
 }
 
 function tooDeep(path: readonly string[]): FieldError {
-  return flaw(fieldOf(path), `must not nest deeper than ${LEVELS_MAX} levels`, 'RANGE')
+  return fieldError(fieldOf(path), `must not nest deeper than ${LEVELS_MAX} levels`, 'RANGE')
 }
 
-function flaw(field: string, message: string, code: FieldErrorCode): FieldError {
+function fieldError(field: string, message: string, code: FieldErrorCode): FieldError {
   return { field, message, code }
 }

@@ -29,7 +29,7 @@ function possibleAmount(amounts: Amounts, kind: OperationKind): bigint {
  * Captures, refunds or voids `amount`, which is positive. Captured money never becomes pending again.
  * The model of the rule in the SQL function `run_operations` (reference: Movements).
  */
-export function operate(amounts: Amounts, kind: OperationKind, amount: bigint): AmountsVerdict {
+export function runOperation(amounts: Amounts, kind: OperationKind, amount: bigint): AmountsVerdict {
   const possible = possibleAmount(amounts, kind)
   if (amount > possible) return { verdict: 'limit-exceeded', possible }
   return { verdict: 'done', amounts: { ...amounts, ...CHANGES[kind](amounts, amount) } }

@@ -73,7 +73,7 @@ export async function applyAcquirerEvents(
   const held = new Set<string>()
   const settled: string[] = []
   for (const event of events) {
-    const outcome = held.has(event.merchantId) ? 'held' : await settleEvent(deps, name, event)
+    const outcome = held.has(event.merchantId) ? 'held' : await applyOrKeep(deps, name, event)
     deps.counter.add(1, { acquirer: name, outcome })
     if (outcome === 'held') held.add(event.merchantId)
     else settled.push(event.reference)
@@ -83,7 +83,7 @@ export async function applyAcquirerEvents(
 }
 
 /** Applies an event (`applied`), or stores an exception (`kept`). `held`: neither was possible, so the event comes again. */
-async function settleEvent(
+async function applyOrKeep(
   deps: EventDeps,
   acquirer: string,
   event: AcquirerEvent,
@@ -91,12 +91,12 @@ async function settleEvent(
   try {
     const problem = await applyEvent(deps, acquirer, event).catch(toProblem)
     if (problem === undefined) return 'applied'
-    await keepException(deps, acquirer, { event, problem })
+    await storeException(deps, acquirer, { event, problem })
     return 'kept'
   } catch (error) {
     // A statement may have timed out because of this event alone.
     if (isDatabaseUnavailable(error) && !isStatementTimeout(error)) throw error
-    const reference = shown(event)
+    const reference = shortReference(event)
     deps.logger.error({ err: error, acquirer, reference }, 'an event of an acquirer failed, and is tried again')
     return 'held'
   }
@@ -145,7 +145,7 @@ async function applyEvent(
     case 'unknown':
       return 'of no known kind or form'
     case 'settlement':
-      return textOf(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
+      return problemText(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
   }
 }
 
@@ -159,7 +159,7 @@ const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
   'too-much-back': 'takes back more than was settled and refunded',
 }
 
-function textOf(problem: SettlementProblem | undefined): string | undefined {
+function problemText(problem: SettlementProblem | undefined): string | undefined {
   return problem && SETTLEMENT_PROBLEMS[problem]
 }
 
@@ -171,16 +171,16 @@ function toReason(code: number | undefined): { readonly reasonCode: number; read
 }
 
 /** A reference, shortened for the log. */
-function shown({ reference }: AcquirerEvent): string {
+function shortReference({ reference }: AcquirerEvent): string {
   return reference.slice(0, 255)
 }
 
-async function keepException(
+async function storeException(
   { db, logger }: Pick<EventDeps, 'db' | 'logger'>,
   acquirer: string,
   { event, problem }: { readonly event: AcquirerEvent; readonly problem: string },
 ): Promise<void> {
-  const reference = shown(event)
+  const reference = shortReference(event)
   const payload = { ...event, reference, acquirer, problem }
   await insertException(db, {
     merchantId: event.merchantId,

@@ -47,7 +47,7 @@ export async function createTransaction(
   if (refusal === 'stale-rate') throw rateUnavailable()
   const replayed = verdict === 'replayed'
   const { merchantId, charge } = input
-  const reached = end ?? (attempt && charge ? await attemptCharge(deps, { ...charge, merchantId }, attempt) : undefined)
+  const reached = end ?? (attempt && charge ? await makeAttempt(deps, { ...charge, merchantId }, attempt) : undefined)
   if (!reached) throw new Error(`begin_charge answered ${verdict} without an attempt`)
   if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
   return { transactionId: reached.transactionId, replayed }
@@ -70,7 +70,7 @@ async function beginOnceFree(
 
 type MerchantCharge = Charge & { readonly merchantId: string }
 
-async function attemptCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
+async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
   const outcome = attempt.expired ? EXPIRED : await authorize(deps, charge, attempt)
   const errorCode = errorCodeOf(outcome)
   const finished = await callFinishCharge(deps.lanes, {

@@ -37,7 +37,7 @@ const STEPS_MAX = 8
  */
 export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
   try {
-    return await walk(deps, payment)
+    return await takeSteps(deps, payment)
   } catch (error) {
     // The customer is told what is wrong with an order, and nothing about other errors.
     if (error instanceof HttpError && error.status === 400) return { statusCode: error.code }
@@ -45,7 +45,7 @@ export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPaym
   }
 }
 
-async function walk(
+async function takeSteps(
   deps: PayDeps & ChallengeDeps,
   { link, card, pageId, returnUrl, address, isSecure }: LinkPayment,
 ): Promise<LinkPaymentAnswer> {
@@ -60,7 +60,7 @@ async function walk(
     const step = answer.challenges[0]?.name
     if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
-    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined }).catch(passUnavailable)
+    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined }).catch(ignoreUnavailable)
     // The same form was sent twice, and the other request has continued. The next step finds what became of the order.
     if (!task) continue
     hints.push(...task.hints)
@@ -70,7 +70,7 @@ async function walk(
   throw challengeUnavailable()
 }
 
-function passUnavailable(error: unknown): undefined {
+function ignoreUnavailable(error: unknown): undefined {
   if (!(error instanceof HttpError && error.code === challengeUnavailable.code)) throw error
 }
 

@@ -44,15 +44,15 @@ export type PaymentAnswer =
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened) return answer(opened)
+  if ('end' in opened) return toAnswer(opened)
   const refusal = cardProblemOf(opened)
   const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
-  if ('step' in next) return offer(deps, opened, next.step)
+  if ('step' in next) return offerStep(deps, opened, next.step)
   const decision = 'status' in next ? decide(opened, next.status) : next
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
   const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.address, authorize))
-  if (!end) return offer(deps, { ...opened, session: undefined }, 'card-lookup')
-  return answer({ end, network: opened.network, replayed: false, bound: undefined })
+  if (!end) return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
+  return toAnswer({ end, network: opened.network, replayed: false, bound: undefined })
 }
 
 /** The simulator refuses a card before 3-D Secure refuses the payment. */
@@ -62,7 +62,7 @@ function decide({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
   return { refusal: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? verdict.refusal }
 }
 
-async function offer({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
+async function offerStep({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
   if (session && session.state !== step) {
     await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, { from: session.state, to: step })
   }
@@ -70,7 +70,7 @@ async function offer({ lanes }: PayDeps, { order, payee, session }: OpenOrder, s
   return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
 }
 
-function answer({ end, network, replayed }: EndedOrder): PaymentAnswer {
+function toAnswer({ end, network, replayed }: EndedOrder): PaymentAnswer {
   if ('transactionId' in end) return { transactionId: end.transactionId, replayed }
   throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, network) })
 }
@@ -101,7 +101,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   const begun = await beginOnceFree(deps, toBeginInput(deps, decided))
   if ('end' in begun) return begun.end
   if ('refusal' in begun) return refuseBegin(begun.refusal)
-  const outcome = await askFor(deps, decided, begun.attemptId)
+  const outcome = await askAcquirer(deps, decided, begun.attemptId)
   const statusCode = statusCodeOf(outcome)
   const transactionId = await callFinishPayment(deps.lanes, {
     merchantId: payee.id,
@@ -171,7 +171,7 @@ function descriptorOf({ order, payee }: OpenOrder): string {
   return (order.text === undefined ? undefined : toDescriptor(order.text)) ?? payee.descriptor
 }
 
-function askFor(
+function askAcquirer(
   { acquirers }: PayDeps,
   { opened, decision }: DecidedOrder,
   attemptId: string,

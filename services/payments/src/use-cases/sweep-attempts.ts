@@ -29,7 +29,7 @@ export async function sweepAttempts({ db, lanes, outbox, logger }: Omit<SweepDep
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
   for (const attempt of sent) {
     try {
-      await callUnknown(lanes, attempt)
+      await finishAsUnknown(lanes, attempt)
     } catch (error) {
       // A problem with one attempt, such as the lock of its merchant, must not make later attempts wait for ever.
       if (!isEndedStatement(error)) throw error
@@ -40,7 +40,7 @@ export async function sweepAttempts({ db, lanes, outbox, logger }: Omit<SweepDep
   return 'done'
 }
 
-async function callUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
+async function finishAsUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
   const unknown = { merchantId, attemptId: id, ...UNKNOWN }
   if (kind === 'charge') await callFinishCharge(lanes, unknown)
   else await callFinishPayment(lanes, { ...unknown, statusCode: statusCodeOf(UNKNOWN.errorCode), networkRef: null })

@@ -56,9 +56,9 @@ export async function takeChallenge(deps: ChallengeDeps, request: ChallengeReque
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
   if (!session || !wasOffered(session, request.step)) throw challengeUnavailable()
-  if (request.step !== 'tds-challenge') return fingerprint(deps, { opened, session, request })
+  if (request.step !== 'tds-challenge') return startFingerprint(deps, { opened, session, request })
   if ('status' in nextOf(session, done)) throw challengeUnavailable()
-  return challenge(deps, { opened, session, request })
+  return startChallenge(deps, { opened, session, request })
 }
 
 /** Another client has ended the same order meanwhile. The hint lets this client send the order again and get that end. */
@@ -81,19 +81,19 @@ interface Taken {
   readonly request: ChallengeRequest
 }
 
-async function fingerprint(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
+async function startFingerprint(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
   const { seals, baseUrl, lanes } = deps
   const { step, origin = '*' } = request
   await updateTakenStep(lanes, { merchantId: opened.payee.id, id: session.id }, step)
   const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
   const hint = session.enrolment.silent.includes(step) ? null : proof
   return {
-    ...frame(`${baseUrl}/acs/fingerprint`, sealFingerprintState(seals.frames, { hint, origin })),
+    ...frameTask(`${baseUrl}/acs/fingerprint`, sealFingerprintState(seals.frames, { hint, origin })),
     timeout: FINGERPRINT_TIMEOUT_MS,
   }
 }
 
-async function challenge(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
+async function startChallenge(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
   const { order, payee, money, tokens, digest } = opened
   const { way, origin = null } = request
   const returnUrl = order.returnUrl ?? null
@@ -101,14 +101,14 @@ async function challenge(deps: ChallengeDeps, { opened, session, request }: Take
   const key = { merchantId: payee.id, id: session.id }
   const waits = await updateChallenged(deps.lanes, { ...key, origin, returnUrl })
   const hint = sealHint(deps.seals.hints, digest, { sessionId: session.id, step: 'tds-challenge' })
-  if (way === 'poll') return poll(deps, { key, session, waits, hint })
+  if (way === 'poll') return pollTask(deps, { key, session, waits, hint })
   const last4 = tokens.number.value.slice(-4)
   const shown = { merchantId: payee.id, sessionId: session.id, money, last4, returns: way === 'redirect' }
   const state = sealChallengeState(deps.seals.frames, shown)
   const page = `${deps.baseUrl}/acs/challenge`
   // The hint proves nothing until the bank has decided, so the client may have it before.
   if (way === 'redirect') return { url: `${page}?state=${encodeURIComponent(state)}`, hints: [hint] }
-  return { ...frame(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }
+  return { ...frameTask(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }
 }
 
 interface Polled {
@@ -120,7 +120,7 @@ interface Polled {
 }
 
 /** Asked out of band, the simulated banking app answers by itself after two seconds. */
-async function poll({ lanes, now }: ChallengeDeps, { key, session, waits, hint }: Polled): Promise<ChallengeTask> {
+async function pollTask({ lanes, now }: ChallengeDeps, { key, session, waits, hint }: Polled): Promise<ChallengeTask> {
   const { polls, status } = session.enrolment
   const isAnswered = session.outcome !== null || (polls && !waits)
   if (isAnswered && session.outcome === null) await updateOutcome(lanes, key, status)
@@ -128,6 +128,6 @@ async function poll({ lanes, now }: ChallengeDeps, { key, session, waits, hint }
   return { notBefore, interval: POLL_INTERVAL_MS, hints: isAnswered ? [hint] : [] }
 }
 
-function frame(page: string, state: string): ChallengeTask {
+function frameTask(page: string, state: string): ChallengeTask {
   return { action: page, url: page, method: 'POST', fields: { state }, hints: [] }
 }
