@@ -25,25 +25,24 @@ import type { RouteTable } from './routing/table.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
-/** Controllers and the ways to serve them. Nothing is loaded before `ready` is called or a request comes. */
+/** Controllers, and the ways to serve them. They are loaded when `ready` is called, or by the first request. */
 export class Application<Context = unknown> implements ControllerApplication<Context> {
-  /** What was given to the constructor for the controllers. */
+  /** The option `context`. */
   readonly context: Context
   readonly #options: ApplicationOptions<Context>
   readonly #core: Core
-  /** Takes warnings and unexpected errors. */
   readonly log: Log
   readonly #log: Log
   readonly #listeners = new Listeners((error, message) => this.#core.log(error, message))
   #loading: Promise<void> | undefined
-  /** The controllers are loaded, and the first listeners of `ready` have ended. */
+  /** True when the controllers are loaded, and the listeners of the first `ready` have ended. */
   #serving = false
   #unwatch: (() => void) | undefined
   #version = 0
-  /** Prefixes of the Fastify servers that it answers in. */
+  /** Prefixes under which Fastify servers have registered the application. */
   readonly #mounts = new Set<string>()
 
-  /** @throws Error for options that do not go together. */
+  /** @throws Error for options that contradict each other. */
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
     const options: ApplicationOptions<Context> = isPrefixes(given) ? { controllerPrefix: given } : given
     this.#options = options
@@ -60,8 +59,8 @@ export class Application<Context = unknown> implements ControllerApplication<Con
   }
 
   /**
-   * Loads the controllers, once, and waits for the listeners of `ready`.
-   * @throws Error when one cannot be imported, or says what cannot be served; nothing is then served.
+   * Loads the controllers once, and waits for the listeners of `ready`.
+   * @throws Error when a controller cannot be imported or served. Nothing is served then.
    */
   ready(): Promise<this> {
     this.#loading ??= this.#start()
@@ -69,7 +68,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
   }
 
   async #start(): Promise<void> {
-    // Imports are followed from the first on, so that edits of all of them are noticed.
+    // Follow imports before the first one, so that a change of any imported file is noticed.
     if (this.#options.watch) followImports(() => {})
     this.#core.table = await this.#build(0)
     await this.#listeners.tellAndWait('ready', LIFECYCLE_MS)
@@ -82,7 +81,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
     })
   }
 
-  /** The old table stays where a new one cannot be made. Of several loads at once the last begun counts. */
+  /** Keeps the old table when a new one cannot be built. Of several reloads at a time, the last one to start counts. */
   async #reload(): Promise<void> {
     const version = nextVersion()
     this.#version = version
@@ -102,7 +101,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
     return table
   }
 
-  /** What the interfaces call. It never rejects. */
+  /** Answers a request of an interface. Never rejects. */
   readonly answer = (incoming: Incoming): Promise<Answer> => {
     if (this.#serving) return answerRequest(this.#core, incoming)
     return this.ready().then(
@@ -120,17 +119,17 @@ export class Application<Context = unknown> implements ControllerApplication<Con
     try {
       sendToNode(response, await this.answer(new NodeIncoming(request, response)), this.#core.settings.writeTimeout)
     } catch (error) {
-      // A header that this version of HTTP does not take, for instance: one request ends, not the server.
+      // For example a header that this version of HTTP forbids. Only this request fails, not the server.
       response.destroy()
       this.#core.log(error, 'an answer cannot be sent')
     }
   }
 
-  /** The web standard's form, for every server that takes a fetch handler: `export default app`. */
+  /** The fetch handler of the web standard, for servers that take one: `export default app`. */
   readonly fetch = async (request: Request, ...extra: readonly unknown[]): Promise<Response> =>
     toResponse(await this.answer(new FetchIncoming(request, extra)))
 
-  /** The fetch handler by itself, for servers that call a factory. */
+  /** Returns the fetch handler, for servers that call a factory. */
   readonly factory = (): this['fetch'] => this.fetch
 
   /** For `fastify.register(app.fastify, { prefix })`. */
@@ -139,22 +138,22 @@ export class Application<Context = unknown> implements ControllerApplication<Con
   /** Answers a request without a server. */
   async inject(request: InjectedRequest): Promise<Response> {
     const incoming = await injectedRequest(request)
-    // A listener of `ready` may try the application: it must not wait for itself.
+    // A listener of `ready` may call this. Waiting for `ready` here would wait for that listener.
     return toResponse(await (this.#isLoaded ? answerRequest(this.#core, incoming) : this.answer(incoming)))
   }
 
-  /** Every handler, in the order of the URLs. @throws Error before `ready`. */
+  /** Lists every handler, in the order of the URLs. @throws Error before `ready` */
   routes(): readonly ListedRoute[] {
     return listRoutes(this.#loadedCore().table)
   }
 
-  /** Where a request would go. @throws Error before `ready`. */
+  /** Says where a request would go. @throws Error before `ready` */
   resolve(method: string, path: string): ResolvedPath {
     const { table, settings } = this.#loadedCore()
     return resolvePath(table, { method, path }, settings)
   }
 
-  /** The OpenAPI 3.1 document of all handlers that are not hidden, below the prefix in Fastify. @throws Error before `ready`. */
+  /** The OpenAPI 3.1 document of all handlers that are not hidden. Its server is the prefix in Fastify. @throws Error before `ready` */
   openapi(): OpenApiDocument {
     const { info, dir, servers } = this.#options
     const mounts = [...this.#mounts].map((url) => ({ url: url === '' ? '/' : url }))
@@ -171,23 +170,23 @@ export class Application<Context = unknown> implements ControllerApplication<Con
     return this.#core.table !== emptyTable
   }
 
-  /** Calls `listener` at each such event. What it throws or rejects with is logged, and stops nothing. */
+  /** Calls `listener` at each event. An error of the listener is logged, and stops nothing. */
   on<E extends keyof ApplicationEvents>(event: E, listener: Listener<E>): this {
     this.#listeners.add(event, listener)
     return this
   }
 
-  /** Resolves when the listeners of `close` have ended. Servers are closed by who made them. */
+  /** Resolves when the listeners of `close` have ended. Servers are closed by the code that created them. */
   async close(): Promise<void> {
     this.#unwatch?.()
     await this.#listeners.tellAndWait('close', LIFECYCLE_MS)
   }
 }
 
-/** How long the start and the end wait for a listener. */
+/** `ready` and `close` wait this long for a listener. */
 const LIFECYCLE_MS = 30_000
 
-/** A log that cannot throw: a failure to write a line must not end a request, and with it the process. */
+/** Wraps a log so that it never throws. A line that cannot be written must not fail a request, or end the process. */
 function surviving(log: Log): Log {
   const attempt = (write: () => void): void => {
     try {

@@ -5,15 +5,15 @@ import type { Guard } from './guards/guard.ts'
 import type { EndpointRequest } from './request/endpoint-request.ts'
 
 /**
- * Base of every controller. A class that derives from it and is exported answers the URL of its name; its methods `GET`,
- * `POST`, … answer those verbs. A controller lives for one request.
+ * Base of every controller. An exported class that derives from it answers the URL of its name. Its methods `GET`, `POST`, …
+ * answer those verbs. Each request gets its own instance.
  */
 export abstract class Controller<Context = unknown> {
-  /** Hides a class, but not those derived from it. */
+  /** Hides this class, but not the classes that derive from it. */
   declare static private?: boolean
-  /** Takes the place of the application's. */
+  /** Replaces the option `cors` of the application. */
   declare static cors?: boolean | CorsOptions
-  /** Run before the handlers of this class, of those derived from it, and of those nested in it. */
+  /** Guards of this class, of classes that derive from it, and of classes that are nested in it. */
   declare static use?: readonly Guard[]
 
   readonly request: EndpointRequest
@@ -27,15 +27,15 @@ export abstract class Controller<Context = unknown> {
     this.application = request.application as ControllerApplication<Context>
   }
 
-  /** Runs when the arguments are bound, before the handler. */
+  /** Runs after the arguments are bound, and before the handler. */
   before(): void | Promise<void> {}
 
-  /** Gets what the handler returned; what it returns is sent. */
+  /** Receives the value of the handler, and returns the value to send. */
   after(value: unknown): unknown {
     return value
   }
 
-  /** Gets what was thrown; what it returns is sent, with the status of the error. By default that is the error itself. */
+  /** Receives a thrown value, and returns the value to send with the status of the error. By default the error itself. */
   onError(error: unknown): unknown {
     return error
   }

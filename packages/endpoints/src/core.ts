@@ -4,11 +4,11 @@ import type { Listeners } from './events.ts'
 import type { ErrorLog } from './request/incoming.ts'
 import type { RouteTable } from './routing/table.ts'
 
-/** What the answering of requests needs of an application. */
+/** What answering a request needs of an application. */
 export interface Core {
   readonly application: ControllerApplication
   readonly settings: Settings
-  /** The present table: a reload sets another. */
+  /** The current table. A reload replaces it. */
   table: RouteTable
   readonly listeners: Listeners
   readonly log: ErrorLog

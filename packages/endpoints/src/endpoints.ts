@@ -1,4 +1,4 @@
-// The public face of the package: what `import … from '@trestle/endpoints'` offers.
+// The public exports of the package.
 export { RawJson } from './answers/raw-json.ts'
 export type { ResponseState } from './answers/response-state.ts'
 export { Application } from './application.ts'

@@ -1,4 +1,4 @@
-/** The stable type of each status in the error envelope (reference: Errors). */
+/** The stable `error.type` of each status (reference: Errors). */
 const types: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHENTICATED',
@@ -29,22 +29,22 @@ const texts: Readonly<Record<number, string>> = {
   501: 'This method is not implemented',
 }
 
-/** What a client reads where nothing better is known. */
+/** The text of every other status. */
 const UNEXPECTED = 'An unexpected error occurred'
 
 export interface CallErrorOptions {
-  /** Replaces the type that belongs to the status. */
+  /** Replaces the type of the status. */
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Replaces the envelope: encoded as if a handler had returned it. */
+  /** Replaces the envelope. It is encoded like the value of a handler. */
   readonly body?: unknown
   /** For the log only. */
   readonly cause?: unknown
 }
 
 /**
- * An error that a client sees, message included.
- * @throws RangeError when `status` is not a status of an error.
+ * An error that the client sees, with its message.
+ * @throws RangeError when `status` is not an error status
  */
 export class CallError extends Error {
   readonly status: number
@@ -54,7 +54,8 @@ export class CallError extends Error {
 
   constructor(status = 500, message?: string, options: CallErrorOptions = {}) {
     super(message ?? texts[status] ?? UNEXPECTED, options.cause === undefined ? undefined : { cause: options.cause })
-    if (!Number.isInteger(status) || status < 400 || status > 599) throw new RangeError(`${status} is no error status`)
+    if (!Number.isInteger(status) || status < 400 || status > 599)
+      throw new RangeError(`${status} is not an error status`)
     this.name = new.target.name
     this.status = status
     this.type = options.type ?? types[status] ?? (status < 500 ? 'BAD_REQUEST' : 'SERVER_ERROR')
@@ -63,16 +64,16 @@ export class CallError extends Error {
   }
 }
 
-/** One value of a request that its schema or signature refuses. */
+/** One value of a request that a schema or signature refuses. */
 export interface Issue {
-  /** Keys joined with dots, `limit` or `items.0.sku`; a positional is `path[0]`. */
+  /** Keys joined with dots, such as `limit` or `items.0.sku`. A positional is `path[0]`. */
   readonly path: string
   readonly message: string
 }
 
 const ISSUES_MAX = 20
 
-/** 400 over at least one issue: the description names the first. Values are not echoed. */
+/** 400 for at least one issue. The description names the first one. Values are never repeated. */
 export class ValidationError extends CallError {
   readonly issues: readonly Issue[]
 
@@ -141,7 +142,7 @@ export class NotImplemented extends CallError {
   }
 }
 
-/** Ends a call with an answer from anywhere below the handler; no error, so nothing is logged. */
+/** Ends a call with an answer, from anywhere below the handler. It is not an error, so nothing is logged. */
 export class CallStop extends Error {
   readonly status: number
   readonly body: unknown
@@ -156,10 +157,10 @@ export class CallStop extends Error {
   }
 }
 
-/** Sends the client elsewhere. */
+/** Redirects the client. */
 export class Redirect extends CallStop {
   constructor(location: string | URL, status: 301 | 302 | 303 | 307 | 308 = 302) {
-    // What no header can hold is percent-encoded; a line break is left for the header to refuse.
+    // Percent-encode characters that no header can hold. Leave line breaks, so that the header refuses them.
     const target = String(location).replaceAll(/[^\r\n\0\x21-\x7e]+/g, encodeURIComponent)
     super(status, undefined, { location: target })
   }

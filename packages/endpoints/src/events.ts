@@ -1,24 +1,24 @@
 import type { EndpointRequest } from './request/endpoint-request.ts'
 import type { ErrorLog } from './request/incoming.ts'
 
-/** What an application tells, and what it tells with it. */
+/** The events of an application, with the arguments of their listeners. */
 export interface ApplicationEvents {
-  /** The controllers are loaded, for the first time or anew. The first requests wait for these listeners. */
+  /** The controllers are loaded, or reloaded. The first requests wait for these listeners. */
   ready: []
-  /** The application ends. `close()` waits for these listeners. */
+  /** The application closes. `close()` waits for these listeners. */
   close: []
-  /** A defect or an outage came up in a call. */
+  /** A call has met a defect or an outage. */
   error: [error: unknown, request: EndpointRequest]
-  /** It is known what answers a request; nothing of it has run. */
+  /** The handler of a request is known, and nothing has run yet. */
   request: [request: EndpointRequest]
-  /** A request has its answer, though a stream may only have begun. */
+  /** A request has its answer. A stream may only have begun. */
   route: [request: EndpointRequest, status: number]
 }
 
-/** May return a promise. What it throws or rejects with is logged, and stops nothing. */
+/** May return a promise. Its errors are logged, and stop nothing. */
 export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationEvents[E]) => unknown
 
-/** Who listens to an application. */
+/** The listeners of an application. */
 export class Listeners {
   readonly #log: ErrorLog
   readonly #of: { readonly [E in keyof ApplicationEvents]: Listener<E>[] } = {
@@ -50,9 +50,8 @@ export class Listeners {
   }
 
   /**
-   * Calls the listeners together, and resolves when all have ended. It never rejects. A listener that takes longer than
-   * `limit` milliseconds is reported and no longer waited for: one that never ends must not keep the application from
-   * serving or closing.
+   * Calls the listeners at the same time, and resolves when all have ended. Never rejects. A listener that takes longer than
+   * `limit` milliseconds is logged and no longer awaited, because it must not keep the application from serving or closing.
    */
   async tellAndWait(event: 'ready' | 'close', limit: number): Promise<void> {
     await Promise.all(

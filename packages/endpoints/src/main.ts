@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program `endpoints`: serves the controllers of a folder, or says what it would serve.
+// The program `endpoints`: serves the controllers of a folder, or prints what it would serve.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { Application } from './application.ts'
@@ -45,7 +45,7 @@ async function serve(options: ServeOptions): Promise<void> {
 async function loadApplication(options: ServeOptions): Promise<Application> {
   const served = await loadServed({ ...options, watch: false })
   if (served instanceof Application) return served
-  throw new Error('what --app names is no Application')
+  throw new Error('--app does not name an Application')
 }
 
 function printRoutes(app: Application): void {
@@ -56,7 +56,7 @@ function printRoutes(app: Application): void {
   for (const row of rows) console.log(row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
 }
 
-/** The pattern, with a mark at what may be left out: `/files/{name?}`, `/files/{parts*}`. */
+/** The pattern, with `?` for an optional positional and `*` for the rest: `/files/{name?}`, `/files/{parts*}`. */
 function withOptional({ pattern, required, rest }: ListedRoute): string {
   const places = pattern.match(/\{/g)?.length ?? 0
   let place = 0
@@ -73,8 +73,8 @@ function writeDocument(app: Application, file: string | undefined): void {
 }
 
 /**
- * Writes a module that imports every controller of a folder and exports them as `modules`, for `new Application({ modules })`
- * where there are no files. It is to be made anew when modules come or go.
+ * Writes a module map for platforms without files: a module that imports every controller of a folder and exports them as
+ * `modules`, for `new Application({ modules })`. Run it again when a module is added or removed. Returns the number of modules.
  */
 function buildMap(folder: string, file: string): number {
   const root = resolve(folder)

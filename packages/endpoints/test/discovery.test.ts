@@ -398,9 +398,9 @@ describe('options', () => {
   })
 
   it.each([
-    [{ bodyLimit: Number('1 MiB') }, 'bodyLimit must be a number from 0 on, not NaN'],
-    [{ trustProxy: -1 }, 'trustProxy must be a number from 0 on, not -1'],
-    [{ requestIdHeader: 'x id' }, 'requestIdHeader: x id is no name of a header'],
+    [{ bodyLimit: Number('1 MiB') }, 'bodyLimit must be a number of at least 0, not NaN'],
+    [{ trustProxy: -1 }, 'trustProxy must be a number of at least 0, not -1'],
+    [{ requestIdHeader: 'x id' }, 'requestIdHeader: x id is not the name of a header'],
   ])('%j is refused', (options, message) => {
     expect(() => new Application({ modules: {}, ...options })).toThrow(message)
   })

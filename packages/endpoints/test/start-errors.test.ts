@@ -111,7 +111,7 @@ it.each([
       'controllers/index.js': `${base}\nclass Foo extends Controller {\n  static use = () => false\n}\nexport class Bar extends Foo {
         GET() {}\n}`,
     },
-    'controllers/index.js:5: Bar has a static use that is no list of guards',
+    'controllers/index.js:5: Bar has a static use that is not a list of guards',
   ],
 ])('names file and line where %s', async (_name, files, message) => {
   using folder = moduleFolder({ 'package.json': '{"type":"module"}', ...files })

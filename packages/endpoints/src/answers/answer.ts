@@ -2,17 +2,17 @@ import { type ByteStream, toWebStream } from './byte-stream.ts'
 import { type Body, type Encoded, JSON_TYPE } from './encode.ts'
 import type { ResponseState } from './response-state.ts'
 
-/** An answer, ready for the wire. */
+/** An answer that an interface can send. */
 export interface Answer {
   readonly status: number
-  /** Names (lower-case) and values in turn. */
+  /** Lower-case names and values, alternating. */
   readonly headers: string[]
   readonly body: Body
 }
 
 export interface AnswerHead {
   readonly status: number
-  /** Of a request with HEAD: everything but the body. */
+  /** For HEAD: the answer has no body. */
   readonly head: boolean
   readonly requestIdHeader: string
   readonly requestId: string
@@ -23,8 +23,8 @@ export function isStream(body: Body): body is ByteStream {
 }
 
 /**
- * Completes an encoded value.
- * @throws TypeError for a header, RangeError for a status that cannot be sent.
+ * Makes an answer of an encoded value.
+ * @throws TypeError for a header that cannot be sent, RangeError for such a status
  */
 export function composeAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Answer {
   const { status } = head
@@ -41,14 +41,14 @@ export function composeAnswer(head: AnswerHead, encoded: Encoded, state: Respons
 
 function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }: ResponseState): string[] {
   const { status, requestIdHeader, requestId } = head
-  if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is no status`)
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is not a status`)
   const headers: string[] = []
   if (type !== undefined && !isBare(status) && !setHeaders?.has('content-type')) {
     headers.push('content-type', type === JSON_TYPE ? type : sendable(type))
   }
   const length = isBare(status) ? undefined : bodyLength(body)
   if (length !== undefined) headers.push('content-length', String(length))
-  // 204 and 304 say by themselves that nothing follows; 205 does not.
+  // 204 and 304 imply that no body follows. 205 does not.
   else if (status === 205) headers.push('content-length', '0')
   if (!setHeaders?.has(requestIdHeader)) headers.push(requestIdHeader, requestId)
   if (setHeaders === undefined) return headers
@@ -59,7 +59,7 @@ function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders 
 const unsendable = /[^\t\x20-\x7e\x80-\xff]/
 
 function sendable(value: string): string {
-  if (unsendable.test(value)) throw new TypeError('a header holds a character that none may hold')
+  if (unsendable.test(value)) throw new TypeError('a header holds a forbidden character')
   return value
 }
 
@@ -73,7 +73,7 @@ export function toResponse({ status, headers, body }: Answer): Response {
   return new Response(payload, { status, headers: headersInit(headers) })
 }
 
-/** A plain object, which servers take over fastest, unless a name comes twice. */
+/** A plain object, which servers read fastest, unless a name is repeated. */
 function headersInit(headers: readonly string[]): Record<string, string> | [string, string][] {
   const byName: Record<string, string> = {}
   const pairs: [string, string][] = []

@@ -1,12 +1,12 @@
 import type { ReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 
-/** Bytes as they come. `close` lets go of the source at once; it may be called at any time, more than once. */
+/** A stream of bytes. `close` releases the source at once. It may be called at any time, and more than once. */
 export interface ByteStream {
   /** The next bytes; undefined at the end. */
   readonly next: () => Promise<Uint8Array | undefined>
   readonly close: () => void
-  /** In bytes, where it is known beforehand. */
+  /** In bytes, if it is known in advance. */
   readonly length?: number | undefined
 }
 
@@ -24,8 +24,8 @@ export function fromWebStream(stream: ReadableStream<Uint8Array>, length?: numbe
 }
 
 /**
- * The stream, held to the length that is announced for it: a file may grow while it is sent, and what is beyond would be
- * taken for the next answer. One that is too short fails, so that no client takes it for whole.
+ * Cuts a stream at its announced length, because a file may grow while it is sent, and the client would read the rest as the next
+ * answer. A shorter stream fails, so that no client takes it for complete.
  */
 export function exactly(stream: ByteStream): ByteStream {
   const { length, close } = stream
@@ -45,7 +45,7 @@ export function exactly(stream: ByteStream): ByteStream {
   return { length, next, close }
 }
 
-/** What an iterator yields, each value turned into bytes; `close` ends it, so that its `finally` runs. */
+/** The values of an iterator, each encoded as bytes. `close` ends the iterator, so that its `finally` runs. */
 export function fromIterator(
   iterator: AsyncIterator<unknown>,
   encode: (value: unknown) => string | Uint8Array,
@@ -60,11 +60,11 @@ export function fromIterator(
     const last = end()
     return last === '' ? undefined : toBytes(last)
   }
-  // Whatever an iterator does when it is ended, the answer is over: it must not end the process.
+  // The answer is over, so an error that the iterator throws while it ends must not end the process.
   return { next, close: () => void new Promise((resolve) => resolve(iterator.return?.())).catch(() => {}) }
 }
 
-/** The stream with its first bytes read: an error before them is still the handler's, and gets an answer of its own. */
+/** Reads the first bytes of a stream. An error before them can still become an ordinary error answer. */
 export async function started(stream: ByteStream): Promise<ByteStream> {
   let first = await readOrClose(stream)
   const next = async (): Promise<Uint8Array | undefined> => {
@@ -85,7 +85,7 @@ async function readOrClose(stream: ByteStream): Promise<Uint8Array | undefined> 
   }
 }
 
-/** The web form, which asks for bytes no sooner than they are wanted. */
+/** The stream as a web stream, which reads no bytes ahead. */
 export function toWebStream(stream: ByteStream): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
@@ -102,16 +102,16 @@ export function toWebStream(stream: ByteStream): ReadableStream<Uint8Array> {
 
 const encoder = new TextEncoder()
 
-/** @throws TypeError for what is neither bytes nor text */
+/** @throws TypeError for a value that is neither bytes nor text */
 function toBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return encoder.encode(chunk)
   throw new TypeError(`a stream of bytes yielded ${typeof chunk}`)
 }
 
-/** A stream of Node.js; of a file it knows the length. It is destroyed in the end, whatever happens. */
+/** A stream of Node.js. The length of a file is known. The stream is always destroyed at the end. */
 export async function fromReadable(readable: Readable): Promise<ByteStream> {
-  // An error comes to whoever reads; when nobody does, it must not end the process.
+  // The reader gets an error. Without a reader, the error must not end the process.
   readable.on('error', () => {})
   const length = isFileStream(readable) ? await fileLength(readable) : undefined
   const iterator: AsyncIterator<unknown> = readable[Symbol.asyncIterator]()
@@ -133,7 +133,7 @@ export function isFileStream(value: object): value is ReadStream {
 async function fileLength(
   file: ReadStream & { fd?: unknown; start?: number; end?: number },
 ): Promise<number | undefined> {
-  // One that was destroyed before it came here has told of it already.
+  // A stream that is destroyed already emits no further event.
   if (typeof file.fd !== 'number' && !file.destroyed) {
     await new Promise<void>((resolve) => {
       for (const event of ['open', 'error', 'close']) file.once(event, () => resolve())

@@ -4,27 +4,27 @@ import { RawJson } from './raw-json.ts'
 
 export type Body = string | Uint8Array | ByteStream | undefined
 
-/** A returned value as bytes to be, with their media type. */
+/** A value as a body, with its media type. */
 export interface Encoded {
   readonly type: string | undefined
   readonly body: Body
 }
 
 export interface EncodeOptions {
-  /** Set by the handler or its declaration, for whatever is returned. */
+  /** Of the handler or its declaration. It holds for every value. */
   readonly type: string | undefined
-  /** By the extension of the class, for strings and bytes. */
+  /** Of the extension of the class. It holds for strings and bytes. */
   readonly extensionType: string | undefined
   readonly stringify: (value: unknown) => string | undefined
 }
 
-/** Of whatever is not said to be something else. */
+/** The default media type. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 const BYTES_TYPE = 'application/octet-stream'
 
 /**
- * Turns the value that a handler returned into a body (reference: Answers).
- * @throws TypeError for a value without a form: a function, a symbol, a circular object.
+ * Encodes the value that a handler returned (reference: Answers).
+ * @throws TypeError for a function, a symbol or a circular object
  */
 export function encode(value: unknown, options: EncodeOptions): Encoded | Promise<Encoded> {
   if (value === undefined) return { type: undefined, body: undefined }
@@ -105,21 +105,21 @@ function isAsyncIterable(value: object): value is AsyncIterable<unknown> {
 }
 
 /**
- * Whether there is anything in a value that JSON would lose: a Map, a Set, or another collection. Most answers have none,
- * and are not copied. A circular value overflows the stack here, as it would be refused afterwards.
+ * Whether a value holds a Map, a Set or another collection, which `JSON.stringify` would lose. Most values hold none, and are not
+ * copied. A circular value overflows the stack here; it would be refused later anyway.
  */
 function holdsCollection(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.some(holdsCollection)
   const prototype: unknown = Object.getPrototypeOf(value)
-  // Nearly all objects are literals, for which there is less to ask.
+  // Nearly all objects are literals, which need fewer checks.
   if (prototype === Object.prototype || prototype === null ? 'toJSON' in value : isJsonItself(value)) return false
   if (isCollection(value)) return true
   for (const name in value) if (holdsCollection(Reflect.get(value, name))) return true
   return false
 }
 
-/** Maps as objects; sets, iterators and other collections as arrays; at any depth. */
+/** Turns Maps into objects, and Sets, iterators and other collections into arrays, at any depth. */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(plain)
@@ -129,12 +129,12 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
 }
 
-/** What `JSON.stringify` reads by other means than members: `toJSON`, boxed values, and `JSON.rawJSON`. */
+/** Whether `JSON.stringify` reads an object in a special way: `toJSON`, boxed values, and `JSON.rawJSON`. */
 function isJsonItself(value: object): boolean {
   return 'toJSON' in value || 'rawJSON' in value || [String, Number, Boolean].some((type) => value instanceof type)
 }
 
-/** What a class, not a literal, makes iterable. */
+/** Whether the class of an object makes it iterable. */
 function isCollection(value: object): value is Iterable<unknown> {
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype === Object.prototype || prototype === null || Array.isArray(value)) return false
@@ -143,15 +143,12 @@ function isCollection(value: object): value is Iterable<unknown> {
 
 const eventFields = new Set(['event', 'id', 'retry', 'data'])
 
-/**
- * One server-sent event. A text is its data; an object with no other keys than `event`, `id`, `retry` and `data`, and
- * with the last, gives the fields; anything else is sent as JSON.
- */
+/** Writes a server-sent event (reference: Server-sent events). */
 function toEvent(value: unknown, stringify: (value: unknown) => string): string {
   if (!isFields(value)) return `${dataLines(value, stringify)}\n`
   const lines = ['event', 'id', 'retry'].flatMap((name) => {
     const field = value[name]
-    // A line break would begin a field that the handler did not write.
+    // A line break would start another field.
     return field === undefined ? [] : [`${name}: ${String(field).replaceAll(/[\r\n\0]/g, '')}\n`]
   })
   return `${lines.join('')}${dataLines(value.data, stringify)}\n`

@@ -1,4 +1,4 @@
-/** JSON that is text already: it is sent as it is. So a database's own JSON reaches the client digit by digit. */
+/** JSON text that is sent as it is. So the JSON of a database reaches the client with every digit. */
 export class RawJson {
   readonly text: string
 

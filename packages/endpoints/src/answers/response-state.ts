@@ -1,8 +1,8 @@
-/** What a handler may settle about its answer before it returns. */
+/** What a handler may set about its answer before it returns. */
 export class ResponseState {
-  /** Set it to answer with another status than what is returned has. */
+  /** Replaces the default status of the returned value. */
   status: number | undefined
-  /** Media type of the answer; it also decides whether a string is JSON or raw text. */
+  /** Media type of the answer. It also decides whether a string is sent as JSON or as text. */
   type: string | undefined
   #headers: Headers | undefined
 
@@ -12,7 +12,7 @@ export class ResponseState {
     return this.#headers
   }
 
-  /** The headers that were set; undefined when none was. */
+  /** The headers, if one was set. */
   get setHeaders(): Headers | undefined {
     return this.#headers
   }
@@ -23,7 +23,7 @@ export class ResponseState {
     if (!known.includes(name.toLowerCase())) this.headers.append('vary', name)
   }
 
-  /** Forgets what described the answer that an error has taken the place of. Limits, CORS and `Vary` stay true. */
+  /** Drops what described the content, because an error replaces it. Headers of limits, CORS and `Vary` stay. */
   reset(): void {
     this.status = undefined
     this.type = undefined

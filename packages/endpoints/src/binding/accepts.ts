@@ -3,37 +3,37 @@ import type { MultipartLimits } from '../body/multipart.ts'
 import type { Guard } from '../guards/guard.ts'
 import type { BodyUse } from './binding.ts'
 
-/** What a handler takes and answers, beside its code. */
+/** What a handler takes and answers (reference: Declared handlers). */
 export interface AcceptsSpec<
   P extends readonly ZodType[] = readonly ZodType[],
   R extends ZodType | undefined = ZodType | undefined,
   K extends ZodType = ZodType,
 > {
-  /** A schema of each positional, optional ones last. */
+  /** A schema for each positional, optional ones last. */
   readonly path?: P
-  /** What the positionals are called, in documents and issues; else the source tells, unless a minifier changed it. */
+  /** Names of the positionals in documents and issues. Default: those of the source, which a minifier may change. */
   readonly names?: readonly string[]
-  /** The schema of each further positional; they are delivered as one array. */
+  /** The schema of each further positional. They are passed as one array. */
   readonly rest?: R
-  /** An object schema, or a union or intersection of some. Unknown keys are refused unless one is loose or has a catchall. */
+  /** An object schema, or a union or intersection of object schemas. Unknown keys are refused, unless a schema is loose or has a catchall. */
   readonly keywords?: K
   readonly body?: BodyUse
-  /** Other names of keywords, each used when the real name is absent: `{ 'user_ids[]': 'user_ids' }`. */
+  /** Other names of keywords, each used when the real name is missing: `{ 'user_ids[]': 'user_ids' }`. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** The schema of what is returned. Checked in development, and part of the OpenAPI document. */
+  /** The schema of the returned value. It is checked in development, and documented. */
   readonly returns?: ZodType
   /** Media type of the answer. */
   readonly type?: string
-  /** Further media types that the handler answers in by setting `this.response.type`, for the OpenAPI document. */
+  /** Further media types that the handler sets in `this.response.type`, for the OpenAPI document. */
   readonly types?: readonly string[]
-  /** Status of the answer where the handler sets none. */
+  /** Status of the answer, unless the handler sets one. */
   readonly status?: number
-  /** Further statuses that the handler answers with, and what they mean, for the OpenAPI document. */
+  /** Further statuses of the handler and their meaning, for the OpenAPI document. */
   readonly responses?: Readonly<Record<number, string>>
   readonly use?: readonly Guard[]
-  /** In bytes; the application's where absent. */
+  /** In bytes. Default: that of the application. */
   readonly bodyLimit?: number
-  /** Limits of a form; the application's where absent. */
+  /** Limits of a form. Default: those of the application. */
   readonly multipart?: Partial<MultipartLimits>
   /** Versions that `Accept: …;version=…` may ask for. */
   readonly version?: readonly string[]
@@ -45,7 +45,7 @@ export interface AcceptsSpec<
   readonly hidden?: boolean
 }
 
-/** A declaration, as the static member of a controller that bears the handler's name. */
+/** A declaration. It is the static member of a controller with the name of the handler. */
 export class Accepts<
   P extends readonly ZodType[] = readonly ZodType[],
   R extends ZodType | undefined = ZodType | undefined,
@@ -59,8 +59,8 @@ export class Accepts<
 }
 
 /**
- * Declares what the handler of the same name takes: `static GET = accepts({ … })`. A handler that takes different things by
- * the number of its positionals has a list: `static GET = [accepts({ … }), accepts({ path: [Id], … })]`.
+ * Declares the handler of the same name: `static GET = accepts({ … })`. A list declares a handler that takes different arguments
+ * by the number of its positionals: `static GET = [accepts({ … }), accepts({ path: [Id], … })]`.
  */
 export function accepts<
   const P extends readonly ZodType[] = [],
@@ -80,14 +80,14 @@ function isSchema(value: unknown): value is ZodType {
   return typeof value === 'object' && value !== null && 'safeParse' in value && typeof value.safeParse === 'function'
 }
 
-/** Schemas that no object meets, and so no keywords. */
+/** Types of schemas that accept no object. They cannot describe keywords. */
 const notOfKeywords = new Set(['string', 'number', 'boolean', 'bigint', 'date', 'array', 'tuple', 'enum', 'null'])
 
 function isKeywords(value: unknown): boolean {
   return isSchema(value) && !notOfKeywords.has(value.def.type)
 }
 
-/** What each option must be, in the words of an error, and how that is told. */
+/** For each option what it must be, as an error says it, and the check. */
 const shapes: { readonly [K in keyof AcceptsSpec]-?: readonly [expected: string, is: (value: unknown) => boolean] } = {
   path: ['a list of schemas', (value) => Array.isArray(value) && value.every(isSchema)],
   names: ['a list of names', isTextList],
@@ -112,12 +112,12 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: readonly [expected: string,
 }
 
 /**
- * JavaScript has nobody else who looks: a misspelt option, or an object in the place of a schema, would show only when
- * requests come.
+ * Checks the options at the start. In JavaScript, where no compiler checks them, a misspelt option would otherwise show only when
+ * a request comes.
  * @throws Error that names the option
  */
 export function checkSpec(spec: AcceptsSpec): void {
-  if (!isRecord(spec)) throw new Error('is declared by what is no object')
+  if (!isRecord(spec)) throw new Error('is declared by a value that is not an object')
   for (const [name, value] of Object.entries(spec)) {
     if (!Object.hasOwn(shapes, name)) throw new Error(`has an option that accepts does not know: ${name}`)
     const [expected, is] = shapes[name as keyof AcceptsSpec]
@@ -127,7 +127,7 @@ export function checkSpec(spec: AcceptsSpec): void {
 
 type Outputs<P extends readonly ZodType[]> = { -readonly [I in keyof P]: output<P[I]> }
 
-/** The parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. Of a list: one or the other. */
+/** The parameters of a declared handler: `GET(...[id, { limit }]: Args<typeof Products.GET>)`. For a list, a union. */
 export type Args<A> =
   A extends Accepts<infer P, infer R, infer K>
     ? [...path: Outputs<P>, ...rest: R extends ZodType ? [output<R>[]] : [], keywords: output<K>]
@@ -135,12 +135,12 @@ export type Args<A> =
       ? Args<Each>
       : never
 
-/** What a static member declares; nothing when it is something else. */
+/** The declarations in a static member; none in any other value. */
 export function declarationsOf(member: unknown): readonly Accepts[] {
   return [member].flat().filter((each) => each instanceof Accepts)
 }
 
-/** Whether a static member stands where a declaration belongs, and is none, or not in all of its items. */
+/** Whether a static member with the name of a handler holds anything but declarations. */
 export function isNoDeclaration(member: unknown): boolean {
   return member !== undefined && declarationsOf(member).length !== [member].flat().length
 }

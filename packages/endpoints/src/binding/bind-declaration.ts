@@ -5,7 +5,7 @@ import { type Arguments, type Binding, issuePath, REQUIRED, UNKNOWN } from './bi
 import { closed, knownNames, objectOf } from './closed-schema.ts'
 import { emptyKeywords, type Keywords } from './keywords.ts'
 
-/** A value of the request and the schema that it must meet; `at` is its path in issues, undefined for the keywords. */
+/** A value of the request and its schema. `at` is its path in issues; undefined for the keywords. */
 interface Check {
   readonly schema: ZodType
   readonly value: unknown
@@ -13,9 +13,8 @@ interface Check {
 }
 
 /**
- * Binds by the schemas of a declaration (reference: Declared handlers): path values, padded to their number, then the rest as one
- * array if it is declared, then the keywords.
- * @throws Error when a required positional stands behind an optional one.
+ * Binds arguments by the schemas of a declaration (reference: Declared handlers).
+ * @throws Error when a required positional follows an optional one
  */
 export function bindDeclaration(spec: AcceptsSpec): Binding {
   const { path = [], rest, keywords: declared = z.object({}), body = 'keywords', aliases = {} } = spec
@@ -31,7 +30,7 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
   const bind = (positionals: Arguments, given: Keywords): Arguments | Promise<Arguments> => {
     const keywords = withoutAliases(given, aliased)
     const issues = unknownNames(keywords, names)
-    // Only a body can give too few or too many: what a path gives was counted when it was resolved.
+    // Only a body can give too few or too many positionals. Those of the path were counted when it was resolved.
     if (positionals.length < required) issues.push({ path: at(positionals.length), message: REQUIRED })
     if (positionals.length > max) issues.push({ path: at(max), message: 'is not expected' })
     if (issues.length > 0) throw new ValidationError(issues)
@@ -66,10 +65,10 @@ function parseAll(checks: readonly Check[]): Promise<readonly ZodSafeParseResult
 }
 
 /**
- * What schemas say of values that made them throw. Zod compares the `length` of whatever stands in the place of a text or
- * a list with its bounds, and JavaScript throws where that is an object whose `toString` is no function:
- * `{"title":{"length":{"toString":0}}}`. Without such members the values are refused by their type, which is the answer.
- * @throws the fault itself where the values do not explain it: then a schema has a defect
+ * Validates values again that made a schema throw. Zod compares the `length` of any value with the bounds of a text or list, and
+ * JavaScript throws when that `length` is an object whose `toString` is not a function: `{"title":{"length":{"toString":0}}}`.
+ * Without such members, the schema refuses the value by its type.
+ * @throws the fault itself when the values are valid without these members: then the schema has a defect
  */
 async function refusals(checks: readonly Check[], fault: unknown): Promise<readonly ZodSafeParseResult<unknown>[]> {
   const tamed = checks.map((check) => ({ ...check, value: withoutConversions(check.value) }))
@@ -78,7 +77,7 @@ async function refusals(checks: readonly Check[], fault: unknown): Promise<reado
   return results
 }
 
-/** A copy of a value of JSON without members by which JavaScript would turn objects into numbers and texts. */
+/** Copies a JSON value without the members that JavaScript calls to convert objects. */
 function withoutConversions(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutConversions)
   if (typeof value !== 'object' || value === null || value instanceof Blob) return value
@@ -87,7 +86,7 @@ function withoutConversions(value: unknown): unknown {
   return Object.getPrototypeOf(value) === null ? Object.assign(emptyKeywords(), copy) : copy
 }
 
-/** Whether a schema takes a value that is not there: optional, or with a default. */
+/** Whether a schema accepts a missing value: it is optional, or has a default. */
 export function isOptional(schema: ZodType): boolean {
   return schema.safeParse(undefined).success
 }

@@ -1,6 +1,6 @@
 import { core, type ZodType, z } from 'zod'
 
-/** The object schema inside a schema: of `z.object({…}).transform(…)`, what it transforms. */
+/** The object schema inside a schema, such as that of `z.object({…}).transform(…)`. */
 export function objectOf(schema: unknown): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema
   if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)
@@ -8,13 +8,13 @@ export function objectOf(schema: unknown): z.ZodObject | undefined {
   return inner === undefined ? undefined : objectOf(inner)
 }
 
-/** What stands inside of an `optional`, a `default`, a `catch` and the like. Zod calls it the same in all of them. */
+/** The schema inside an `optional`, `default`, `catch` and similar. Zod names it `innerType` in all of them. */
 function innerOf(schema: unknown): core.$ZodType | undefined {
   const inner: unknown = schema instanceof z.ZodType ? Object(schema.def).innerType : undefined
   return inner instanceof core.$ZodType ? inner : undefined
 }
 
-/** The keys that a schema of objects names, in any of its parts; undefined where it takes others too. */
+/** The keys that a schema of objects names in any of its parts; undefined when it accepts other keys too. */
 export function knownNames(schema: unknown): ReadonlySet<string> | undefined {
   if (schema instanceof z.ZodObject)
     return schema.def.catchall === undefined ? new Set(Object.keys(schema.shape)) : undefined
@@ -36,8 +36,9 @@ function allNames(parts: readonly unknown[]): ReadonlySet<string> | undefined {
 }
 
 /**
- * The schema with its objects refusing the keys that they do not name, which zod would drop: those of a union, and those
- * behind a `z.preprocess`, whose function may rename keys. The sides of an intersection each name a part of the keys.
+ * Closes the objects of a schema: they refuse unknown keys, which zod would drop. The objects of a union are closed one by one,
+ * and those behind a `z.preprocess` after it, because its function may rename keys. An intersection is closed as a whole, because
+ * each side names only a part of the keys.
  */
 export function closed(schema: ZodType): ZodType {
   if (schema instanceof z.ZodObject) return schema.def.catchall === undefined ? schema.strict() : schema
@@ -57,7 +58,7 @@ export function closed(schema: ZodType): ZodType {
   return names === undefined ? schema : refuseOthers(names).pipe(schema)
 }
 
-/** So that the other end of its pipe is the first to name keys. */
+/** Whether a schema names no keys. Then the other side of its pipe is closed. */
 function takesAnything(schema: unknown): boolean {
   return [z.ZodTransform, z.ZodUnknown, z.ZodAny].some((open) => schema instanceof open)
 }
@@ -66,7 +67,7 @@ function closedPart(part: core.$ZodType): core.$ZodType {
   return part instanceof z.ZodType ? closed(part) : part
 }
 
-/** Takes anything but an object with other keys. */
+/** Accepts any value but an object with other keys. */
 function refuseOthers(names: ReadonlySet<string>): ZodType {
   return z.unknown().superRefine((value, context) => {
     const keys = Object.keys(Object(value)).filter((name) => !names.has(name))

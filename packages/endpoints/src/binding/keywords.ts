@@ -1,12 +1,12 @@
 import { CallError } from '../errors.ts'
 import { decodePercent } from '../routing/target.ts'
 
-/** Keyword arguments by name. It has no prototype, so a name like `constructor` is an ordinary key. */
+/** Keyword arguments by name. The object has no prototype, so a name such as `constructor` is an ordinary key. */
 export type Keywords = Record<string, unknown>
 
 export const KEYWORDS_MAX = 1_000
 
-/** What a call without keywords gets. */
+/** The keywords of a call without any. */
 export const noKeywords: Readonly<Keywords> = Object.freeze(emptyKeywords())
 
 export function emptyKeywords(): Keywords {
@@ -14,8 +14,8 @@ export function emptyKeywords(): Keywords {
 }
 
 /**
- * Reads `a=1&b=2`, of a query or a form; a repeated key gives a list. In a form and in a query `+` is a space.
- * @throws CallError 400 for a broken percent sequence, too many keys, or `__proto__`.
+ * Reads `a=1&b=2` of a query or form. A repeated key gives a list, and `+` is a space.
+ * @throws CallError 400 for a broken percent sequence, too many keys, or `__proto__`
  */
 export function parseUrlEncoded(text: string): Keywords {
   const keywords = emptyKeywords()
@@ -31,7 +31,7 @@ export function parseUrlEncoded(text: string): Keywords {
   return keywords
 }
 
-/** Adds a value; the second of a name makes a list. */
+/** Adds a value. A second value of the same name makes a list. */
 export function addKeyword(keywords: Keywords, name: string, value: unknown): void {
   if (name === '__proto__') throw new CallError(400, 'A keyword has a forbidden name')
   const known = keywords[name]

@@ -12,7 +12,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
   ...['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false] as const),
 ])
 
-/** A whole number: canonical decimal text, or a JSON number; within the safe integers. */
+/** A whole number within the safe integers: canonical decimal text, or a JSON number. */
 function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
   const error = numberError('must be a whole number', { min, max })
   return z.preprocess(
@@ -38,13 +38,13 @@ function bool() {
 }
 
 /**
- * A list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is false, texts with commas. One value is
- * a list of one.
+ * A list of at most 1,000 items: repeated keys, a JSON array and, unless `split` is false, texts with commas. A single value is
+ * a list of one item.
  */
 function list<T extends ZodType>(item: T, { split = true }: { readonly split?: boolean } = {}) {
   const read = (value: unknown): unknown => {
     if (typeof value !== 'string' && !Array.isArray(value)) {
-      // Zod would ask an object for its length, and throws where that is an object again. An empty one is refused alike.
+      // Zod reads the length of an object, and throws when that is an object too. `{}` is refused in the same way.
       return typeof value === 'object' && value !== null ? {} : value
     }
     const values: readonly unknown[] = Array.isArray(value) ? value : [value]
@@ -55,7 +55,7 @@ function list<T extends ZodType>(item: T, { split = true }: { readonly split?: b
   return z.preprocess(read, z.array(item).max(LIST_ITEMS_MAX, `must have at most ${LIST_ITEMS_MAX} items`))
 }
 
-/** A time with its offset, or a date, which begins at midnight UTC: both as RFC 3339 writes them. */
+/** An RFC 3339 time with its offset, or a date, which means midnight UTC. */
 function date() {
   const error = 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'
   const read = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value)

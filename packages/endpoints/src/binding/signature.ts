@@ -3,12 +3,12 @@ import { type Issue, ValidationError } from '../errors.ts'
 import { type Arguments, type Binding, issuePath, type KeywordPattern, REQUIRED, UNKNOWN } from './binding.ts'
 import { type Keywords, noKeywords } from './keywords.ts'
 
-/** The parameter list of a handler, as written in its source. */
+/** The parameter list of a handler, as its source has it. */
 export interface Signature {
   /** How many positionals a call must have, and may have. */
   readonly min: number
   readonly max: number
-  /** Of the positionals; where any number is taken, the last is the name of the rest. */
+  /** Names of the positionals. The last one may be that of the rest. */
   readonly names: readonly string[]
   readonly keywords: KeywordPattern | undefined
 }
@@ -16,8 +16,8 @@ export interface Signature {
 type AnyFunction = (...args: never[]) => unknown
 
 /**
- * Reads the signature of a handler from its own source text (reference: Undeclared handlers).
- * @throws Error when the text is not to be had, or its shape says nothing about a request.
+ * Reads the signature of a handler from its source text (reference: Undeclared handlers).
+ * @throws Error when the source is not readable, or its parameters cannot come from a request
  */
 export function reflectSignature(handler: AnyFunction): Signature {
   const parsed = parseFunction(handler)
@@ -50,8 +50,8 @@ export function reflectSignature(handler: AnyFunction): Signature {
 }
 
 /**
- * What the parameters of a declared handler are called, for documents: `(id, { limit })` or `(...[id, { limit }])`.
- * Fewer than there are, or none, where the source does not say.
+ * The names of the parameters of a declared handler, for documents: `(id, { limit })` or `(...[id, { limit }])`. There are fewer
+ * names, or none, when the source does not tell.
  */
 export function parameterNames(handler: AnyFunction): readonly string[] {
   const [first, ...more] = parseFunction(handler)?.parameters ?? []
@@ -68,13 +68,13 @@ export function parameterNames(handler: AnyFunction): readonly string[] {
 
 interface ParsedFunction {
   readonly parameters: readonly Pattern[]
-  /** Every name and keyword of the text. */
+  /** Every token of the text. */
   readonly words: readonly string[]
 }
 
 function parseFunction(handler: AnyFunction): ParsedFunction | undefined {
   const source = Function.prototype.toString.call(handler)
-  // The text of a method is no expression by itself; that of a function or an arrow is.
+  // The text of a method is an expression only inside a class. That of a function or an arrow function is one by itself.
   return tryParse(`(class extends Object { ${source} })`) ?? tryParse(`(${source})`)
 }
 
@@ -102,7 +102,7 @@ function functionIn(node: AnyNode): readonly Pattern[] | undefined {
   return member?.type === 'MethodDefinition' ? member.value.params : undefined
 }
 
-/** Names by which compilers to old JavaScript give away that parameters are not where they were written. */
+/** Names in the output of compilers to old JavaScript, which moves parameters elsewhere. */
 const traces = new Set([
   'arguments',
   ...['__awaiter', '__generator', '__rest', '__asyncGenerator', '__async', '__objRest'],
@@ -129,16 +129,16 @@ function readKeywords(pattern: ObjectPattern, index: number): KeywordPattern {
   return { index, required, known, open }
 }
 
-/** Binds by the shape of the parameter list; values stay what they are. */
+/** Binds arguments by the parameter list. Values are not converted. */
 export function bindSignature({ min, max, names, keywords: pattern }: Signature): Binding {
   const bind = (positionals: Arguments, keywords: Keywords): Arguments => {
-    // Most requests have none, and most handlers take none.
+    // The most common case: no keywords are sent, and none are taken.
     if (pattern === undefined && keywords === noKeywords) return positionals
     checkNames(keywords, pattern)
     if (pattern === undefined) return positionals
     const { index } = pattern
     if (index === 0) return [keywords, ...positionals]
-    // Absent optional positionals are undefined: their defaults apply, and the keywords stay in their place.
+    // Fill missing optional positionals with undefined, so that their defaults apply and the keywords keep their place.
     const before = Array.from({ length: index }, (_, i) => positionals[i])
     return [...before, keywords, ...positionals.slice(index)]
   }

@@ -1,11 +1,11 @@
 import { fromWebStream, toWebStream } from '../answers/byte-stream.ts'
 import { CallError } from '../errors.ts'
 
-/** The body of a request, as an interface hands it over. It can be taken once. */
+/** The body of a request from an interface. It can be read once. */
 export interface BodySource {
-  /** From `Content-Length`; undefined where only the end will tell. */
+  /** From `Content-Length`; undefined without it. */
   readonly length: number | undefined
-  /** @throws CallError 413 when there are more bytes than `limit`. */
+  /** @throws CallError 413 for more bytes than `limit` */
   readonly read: (limit: number) => Promise<Uint8Array>
   readonly stream: () => ReadableStream<Uint8Array>
 }
@@ -14,7 +14,7 @@ export function tooLarge(limit: number): CallError {
   return new CallError(413, `The body is larger than ${limit} bytes`)
 }
 
-/** The client went away in the middle: no fault of the application's. */
+/** The client left while it sent the body. That is no fault of the application. */
 export function endedEarly(cause?: unknown): CallError {
   return cause instanceof CallError ? cause : new CallError(400, 'The body ended early', { cause })
 }
@@ -39,7 +39,7 @@ async function readStream(stream: ReadableStream<Uint8Array>, limit: number): Pr
   return collected.bytes()
 }
 
-/** The stream, which fails with 413 when more than `limit` bytes come. */
+/** A stream that fails with 413 after more than `limit` bytes. */
 export function limitedStream(stream: ReadableStream<Uint8Array>, limit: number): ReadableStream<Uint8Array> {
   if (limit === Number.POSITIVE_INFINITY) return stream
   const { next, close } = fromWebStream(stream)
@@ -57,8 +57,7 @@ export function limitedStream(stream: ReadableStream<Uint8Array>, limit: number)
 }
 
 /**
- * Collects chunks in one buffer that grows. To keep each chunk would cost a client one byte, and the process an object of
- * a hundred.
+ * Collects chunks in one growing buffer. A list of chunks would let a client spend one byte for each object of a hundred bytes.
  */
 export class ByteCollector {
   #buffer: Uint8Array = new Uint8Array()
@@ -70,7 +69,7 @@ export class ByteCollector {
 
   add(chunk: Uint8Array): void {
     const size = this.#size + chunk.byteLength
-    // The first chunk is nearly always the only one. It is the caller's from now on, and is not copied.
+    // The first chunk is nearly always the only one, so it is not copied.
     if (this.#size === 0) {
       this.#buffer = chunk
     } else {

@@ -6,7 +6,7 @@ import { type JsonCodec, parseJson } from './json.ts'
 import { isJsonType, type MediaType, parseMediaType } from './media-type.ts'
 import { type MultipartLimits, readForm } from './multipart.ts'
 
-/** What a body gives to a call. */
+/** What a body contributes to the arguments of a call. */
 export interface DecodedBody {
   readonly keywords?: Keywords
   readonly positionals?: readonly unknown[]
@@ -24,8 +24,8 @@ export interface DecodeOptions {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads a body by its media type (reference: Request bodies). A body that its headers rule out is refused before a byte is read.
- * @throws CallError 400 malformed, 413 too large, 415 not supported.
+ * Reads a body by its media type (reference: Request bodies). A body whose headers are not acceptable is refused unread.
+ * @throws CallError 400 malformed, 413 too large, 415 not supported
  */
 export async function decodeBody(source: BodySource, options: DecodeOptions): Promise<DecodedBody> {
   if (source.length === 0) return {}
@@ -35,7 +35,7 @@ export async function decodeBody(source: BodySource, options: DecodeOptions): Pr
     return { keywords: await readForm(body, options.contentType ?? '', options.multipart) }
   }
   const decode = decoderOf(options)
-  // Only a body without a length can turn out to be none.
+  // A body without a length may turn out to be empty, which is not an error.
   if (decode === undefined && source.length !== undefined) throw new CallError(415)
   const bytes = await source.read(options.limit)
   if (bytes.byteLength === 0) return {}
@@ -45,12 +45,12 @@ export async function decodeBody(source: BodySource, options: DecodeOptions): Pr
 
 type Decoder = (bytes: Uint8Array) => DecodedBody
 
-/** A form is read while it comes, so that what is too large is refused before it fills the memory. */
+/** A form is read while it arrives, so that it is refused before it fills the memory. */
 function isForm(options: DecodeOptions): boolean {
   return readableType(options)?.type === 'multipart/form-data'
 }
 
-/** The media type, where charset and encoding are those that are read. */
+/** The media type, if the charset and the encoding are supported. */
 function readableType({ contentType = '', contentEncoding = 'identity' }: DecodeOptions): MediaType | undefined {
   const media = parseMediaType(contentType)
   const isPlain = contentEncoding.trim().toLowerCase() === 'identity'

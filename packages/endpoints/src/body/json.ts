@@ -1,19 +1,19 @@
 import { KEYWORDS_MAX, tooManyKeywords } from '../binding/keywords.ts'
 import { CallError } from '../errors.ts'
 
-/** JSON in both directions; an application may bring its own, for instance to keep big numbers. */
+/** Reads and writes JSON. An application may replace it, for example to keep big numbers. */
 export interface JsonCodec {
-  /** `value` is what `JSON.parse` makes of the text; it has been checked. */
+  /** @param value the result of `JSON.parse`, which was checked */
   readonly parse: (text: string, value: unknown) => unknown
-  /** Undefined for what JSON cannot hold. */
+  /** Undefined for a value that JSON cannot hold. */
   readonly stringify: (value: unknown) => string | undefined
 }
 
 const DEPTH_MAX = 64
 
 /**
- * Reads the JSON of a request. Whatever reads it, the text must be JSON of at most 64 levels without keys that could
- * reach a prototype, and an object of at most 1,000 members.
+ * Reads the JSON of a request. Also with a codec of the application, the text must be JSON of at most 64 levels, without keys that
+ * could reach a prototype, and an object may have at most 1,000 members.
  * @throws CallError 400
  */
 export function parseJson(text: string, codec: JsonCodec): unknown {
@@ -31,8 +31,8 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Refuses what is nested too deep or has too many members by its characters alone: `JSON.parse` takes ten times as long, and
- * every look at what it makes as long again. A text that is no JSON may pass.
+ * Refuses text that is nested too deeply or has too many members. It looks at characters only, because `JSON.parse` takes ten times
+ * as long. It may accept text that is not JSON.
  */
 function checkShape(text: string): void {
   let [depth, commas] = [0, 0]
@@ -52,7 +52,7 @@ function checkShape(text: string): void {
   }
 }
 
-/** Where the quote stands that ends the string which begins at `start`. */
+/** The index of the quote that ends the string which begins at `start`. */
 function endOfString(text: string, start: number): number {
   let end = start + 1
   for (; end < text.length; end++) {
@@ -63,7 +63,7 @@ function endOfString(text: string, start: number): number {
   return end
 }
 
-/** A text without a match has no key with a forbidden name: only an escape could hide one. */
+/** A text without a match has no forbidden key. Only an escape could hide one. */
 const MAY_FORBID = /__proto__|constructor|\\u/
 
 function checkKeys(value: unknown): void {
@@ -84,7 +84,7 @@ function holdsPrototype(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype')
 }
 
-/** The built-in JSON, with big integers written digit by digit. */
+/** The built-in codec. It writes bigints with every digit. */
 export const builtInJson: JsonCodec = {
   parse: (_text, value) => value,
   stringify(value) {
@@ -98,9 +98,9 @@ export const builtInJson: JsonCodec = {
   },
 }
 
-/** Undefined when there are none: then something else is wrong with the value. */
+/** Undefined for a value without bigints: then something else is wrong with it. */
 function stringifyBigIntegers(value: unknown): string | undefined {
-  // A name that no client can guess marks the digits while they are still text.
+  // A mark that no client can guess tells the digits from other texts.
   const mark = crypto.randomUUID()
   let found = false
   const text = JSON.stringify(value, (_key, item: unknown) => {

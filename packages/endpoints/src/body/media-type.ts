@@ -1,10 +1,10 @@
-/** `text/html; charset=utf-8`, taken apart. Type and parameter names are lower-case. */
+/** The parts of `text/html; charset=utf-8`. Type and parameter names are in lower case. */
 export interface MediaType {
   readonly type: string
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** Reads `Content-Type` or one range of `Accept`; undefined for what is no media type. */
+/** Reads `Content-Type`, or one range of `Accept`. Undefined for any other text. */
 export function parseMediaType(text: string): MediaType | undefined {
   const [type = '', ...rest] = text.split(';')
   const essence = type.trim().toLowerCase()
@@ -58,13 +58,13 @@ const byExtension: Readonly<Record<string, string>> = {
   zip: 'application/zip',
 }
 
-/** The media type of a file, by what follows the last dot of its name; undefined where that is not known. */
+/** The media type of a file, by the extension of its name; undefined for an unknown extension. */
 export function typeOfFileName(name: string): string | undefined {
   const extension = name.slice(name.lastIndexOf('.') + 1).toLowerCase()
   return Object.hasOwn(byExtension, extension) ? byExtension[extension] : undefined
 }
 
-/** Adds the charset to a type of text that names none. */
+/** Adds the charset to a textual type that has none. */
 export function withCharset(type: string): string {
   const textual = /^text\/|^application\/(?:json|javascript|xml|yaml|x-ndjson)\b|\+(?:json|xml)\b/i
   return textual.test(type) && !/;\s*charset=/i.test(type) ? `${type}; charset=utf-8` : type

@@ -4,27 +4,27 @@ import { addKeyword, emptyKeywords, type Keywords } from '../binding/keywords.ts
 import { CallError } from '../errors.ts'
 import { ByteCollector } from './body-source.ts'
 
-/** What a form may hold. */
+/** Limits of a form. */
 export interface MultipartLimits {
   readonly parts: number
   /** Largest file, in bytes. */
   readonly fileBytes: number
-  /** Largest field that is no file, in bytes. */
+  /** Largest field without a file, in bytes. */
   readonly fieldBytes: number
 }
 
-/** One part of a form, as it comes. */
+/** One part of a form, while it arrives. */
 export interface FormPart {
   readonly name: string
-  /** Undefined for a field that is no file. */
+  /** Undefined for a field without a file. */
   readonly filename: string | undefined
-  /** Media type, as the client says. */
+  /** Media type, as the client sent it. */
   readonly type: string
-  /** The bytes of the part, once. What is not read when the next part is asked for is skipped. */
+  /** The bytes of the part, once. Bytes that are unread when the next part is requested are skipped. */
   readonly stream: () => ReadableStream<Uint8Array>
-  /** All of them. */
+  /** All bytes of the part. */
   readonly bytes: () => Promise<Uint8Array>
-  /** All of them, as UTF-8. */
+  /** All bytes of the part, as UTF-8. */
   readonly text: () => Promise<string>
 }
 
@@ -35,8 +35,8 @@ type Found =
   | 'end of file'
 
 /**
- * The parts of `multipart/form-data`, one after the other, while they come: no more of the body is read than is asked for.
- * @throws CallError 400 when it is malformed, 413 for too many or too large parts.
+ * Reads the parts of `multipart/form-data` one after the other. It reads no more of the body than is requested.
+ * @throws CallError 400 for a malformed form, 413 for too many or too large parts
  */
 export async function* formParts(
   body: ByteStream,
@@ -46,7 +46,7 @@ export async function* formParts(
   const reader = new PartReader(body, contentType, limits)
   try {
     for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
-      // The rest of a file that nobody has read.
+      // Skip the unread rest of a file.
       if (found === 'end of file' || 'chunk' in found) continue
       reader.endFile()
       yield toPart(found.info, found.field === undefined ? reader.file() : once(found.field))
@@ -56,7 +56,7 @@ export async function* formParts(
   }
 }
 
-/** Fields as texts, files as `File`. @throws CallError as above. */
+/** Reads a form: fields as texts, files as `File`. @throws CallError as `formParts` does */
 export async function readForm(body: ByteStream, contentType: string, limits: MultipartLimits): Promise<Keywords> {
   const keywords = emptyKeywords()
   for await (const part of formParts(body, contentType, limits)) {
@@ -71,7 +71,7 @@ export async function readForm(body: ByteStream, contentType: string, limits: Mu
   return keywords
 }
 
-/** Feeds the parser with the body, and hands on what it finds. */
+/** Feeds the parser with the body, and returns what it finds. */
 class PartReader {
   readonly #body: ByteStream
   readonly #found: Found[] = []
@@ -86,7 +86,7 @@ class PartReader {
     this.#body = body
     this.#parser = make({
       headers: { 'content-type': contentType },
-      // Fields too: the parser would keep an object for each chunk of a field, and a chunk may be one byte.
+      // Treat fields as files too: the parser would keep an object for each chunk of a field, and a chunk may be one byte.
       isFile: () => true,
       maxParts: parts,
       onField: () => {},
@@ -109,14 +109,14 @@ class PartReader {
     })
   }
 
-  /** Undefined at the end of the form. Reads no further than a fault: the parser would go on collecting a field. */
+  /** Undefined at the end of the form. Stops at a fault, because the parser would go on collecting a field. */
   async next(): Promise<Found | undefined> {
     while (this.#fault === undefined && this.#found.length === 0 && !this.#isRead) await this.#feed()
     if (this.#fault !== undefined) throw this.#fault
     return this.#found.shift()
   }
 
-  /** The bytes of the file whose beginning was handed on last; none any more once the next part was asked for. */
+  /** The bytes of the file that began last. They end when the next part is requested. */
   file(): ByteStream {
     this.#files += 1
     const turn = this.#files
@@ -130,7 +130,7 @@ class PartReader {
     return { next, close: () => {} }
   }
 
-  /** The file that was handed on last has no more bytes for whoever still holds it. */
+  /** Ends the stream of the last file, which a reader may still hold. */
   endFile(): void {
     this.#files += 1
   }
@@ -151,7 +151,7 @@ class PartReader {
       if (bytes === undefined) this.#parser.end()
       else this.#parser.write(bytes)
     } catch (cause) {
-      // A file name that cannot be decoded, for instance.
+      // For example a file name that cannot be decoded.
       this.#fault ??= malformed(cause)
     }
     if (bytes !== undefined) return
@@ -179,12 +179,12 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
 }
 
 /**
- * A parameter of `Content-Disposition`, without the escapes of browsers (`%22`) and of others (`\"`). It is read from the
- * header itself: the parser gives up at names beyond Latin-1, which browsers send as they are.
+ * A parameter of `Content-Disposition`, without the escapes of browsers (`%22`) and of other clients (`\"`). It is read from the
+ * header, because the parser refuses names beyond Latin-1, which browsers send unencoded.
  */
 function dispositionOf({ headers, filename }: PartInfo, name: string): string | undefined {
   const header = String(headers['content-disposition'] ?? '')
-  // It goes on where it stopped, so that a name in quotes cannot hold another parameter, and the time is linear.
+  // Sticky: each match starts where the last one ended. So a quoted name cannot hide another parameter, and the time is linear.
   const parameter = /\s*;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";]*))/y
   parameter.lastIndex = 'form-data'.length
   for (let found = parameter.exec(header); found !== null; found = parameter.exec(header)) {
@@ -192,7 +192,7 @@ function dispositionOf({ headers, filename }: PartInfo, name: string): string | 
     if (key.toLowerCase() !== name || !/^form-data/i.test(header)) continue
     return (quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token).replaceAll(/%(?:0A|0D|22)/gi, decodeURIComponent)
   }
-  // Where it is encoded (`filename*`) the parser has read it.
+  // The parser has read an encoded name (`filename*`).
   return name === 'filename' ? filename : undefined
 }
 

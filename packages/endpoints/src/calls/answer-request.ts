@@ -14,7 +14,7 @@ import { type Call, endpointOf } from './call.ts'
 import { callHandler } from './call-handler.ts'
 import { encodeCall } from './encode-call.ts'
 
-/** Answers one request. It never rejects: whatever is thrown on the way is an answer too. */
+/** Answers a request. Never rejects: an error becomes an answer. */
 export async function answerRequest(core: Core, incoming: Incoming): Promise<Answer> {
   const response = new ResponseState()
   const { target, resolution, failure } = locate(core, incoming)
@@ -73,7 +73,7 @@ function answerCall(call: Call, failure: unknown): Answer | Promise<Answer> {
   return answerOptions(call, allow)
 }
 
-/** In development a 404 tells what is near: the author of `POST(body)` meant another thing than a part of the path. */
+/** In development, a 404 names the URL with more positionals: the author of `POST(body)` may have meant the body. */
 function hintAt({ settings }: Core, longer: Route | undefined): string | undefined {
   if (longer === undefined || !settings.development) return undefined
   const { verb, binding } = longer
@@ -85,7 +85,7 @@ function answerOptions(call: Call, allow: readonly string[]): Answer | Promise<A
   return encodeCall(call, undefined)
 }
 
-/** The verbs that some URL takes. */
+/** The verbs that any URL takes. */
 function verbsOf({ endpoints }: RouteTable): readonly string[] {
   const taken = new Set<string>(endpoints.flatMap(({ routes }) => [...routes.keys()]))
   if (taken.has('ANY')) return VERBS

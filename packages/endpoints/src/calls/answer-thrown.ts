@@ -7,7 +7,7 @@ import { FailedCheck } from '../guards/auth.ts'
 import { type Call, endpointOf, report } from './call.ts'
 import { encodeCall } from './encode-call.ts'
 
-/** The answer to whatever was thrown. It never rejects. */
+/** Turns a thrown value into an answer. Never rejects. */
 export async function answerThrown(call: Call, thrown: unknown): Promise<Answer> {
   const { core, response } = call
   response.reset()
@@ -17,7 +17,7 @@ export async function answerThrown(call: Call, thrown: unknown): Promise<Answer>
     else if (isFault(answer.status) && !(thrown instanceof CallStop)) report(call, thrown)
     return answer
   } catch (error) {
-    // The answer to the error failed: its class threw, or made what cannot be sent. Nothing of it is kept.
+    // `onError` threw, or returned a value that cannot be sent. Answer with a new response.
     report(call, error)
     const afresh = { ...call, response: new ResponseState() }
     return encodeError(afresh, toCallError(error, core.settings.exposeErrors), errorEnvelope)
@@ -40,7 +40,7 @@ async function answerError(call: Call, thrown: unknown): Promise<Answer> {
   return encodeError(call, error, () => errorBody(error, request, core.settings))
 }
 
-/** What the controller makes of it and, where that is an error still, the application. */
+/** Asks `onError` of the controller and, if it returned an error, `onError` of the application. */
 async function answerTo(call: Call, thrown: unknown): Promise<unknown> {
   const { onError } = call.core.settings
   const value = (await controllerOf(call)?.onError(thrown)) ?? thrown
@@ -54,7 +54,7 @@ function encodeError(call: Call, error: CallError, toBody: (error: CallError) =>
   return encodeCall(call, toBody(error))
 }
 
-/** The controller that was to answer; made for this when the error came before it was. */
+/** The controller of the call. It is created now if the error came first. */
 function controllerOf(call: Call): Controller | undefined {
   if (call.controller !== undefined) return call.controller
   const controller = endpointOf(call.resolution)?.controller

@@ -13,8 +13,8 @@ import type { Call } from './call.ts'
 import { encodeCall } from './encode-call.ts'
 
 /**
- * Runs guards, binds arguments, calls the handler (reference: Order of work). A client that a guard refuses costs no parsing and
- * learns nothing about validation.
+ * Runs the guards, binds the arguments and calls the handler (reference: Order of work). Guards run first, so a refused client costs
+ * no parsing and learns nothing about validation.
  */
 export async function callHandler(call: Call, found: Found): Promise<Answer> {
   const { request, response } = call
@@ -26,13 +26,13 @@ export async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (route.guards.bound.length > 0) await runGuards(route.guards.bound, { request, response, args })
   const controller = new route.controller(request, response)
   call.controller = controller
-  // Asked of the controller, not of its class: a hook may be a field, and one that guards must never be passed over.
+  // Look at the instance and not at its class: a hook may be a field, and a hook that guards must never be skipped.
   if (controller.before !== Controller.prototype.before) await controller.before()
   let value = route.method.call(controller, ...args)
   if (isThenable(value)) value = await value
   if (controller.after !== Controller.prototype.after) value = await controller.after(value)
   if (value instanceof Error) throw value
-  // With a status of its own and nothing else it answers another thing than it declares, 304 for instance.
+  // A handler that sets a status and returns nothing answers something else than it declares, for example 304.
   const answersElse = value === undefined && response.status !== undefined
   if (call.core.settings.development && !answersElse) await checkReturned(route, value)
   return encodeCall(call, value, route)
@@ -49,7 +49,7 @@ function checkVersion({ request }: Call, versions: readonly string[]): void {
   if (version !== '' && !versions.includes(version)) throw new CallError(406)
 }
 
-/** In development a handler that breaks its own declaration fails, so that the document stays true. */
+/** In development, a handler that breaks its own declaration fails, so that the document stays correct. */
 async function checkReturned({ returns, className, handler }: Route, value: unknown): Promise<void> {
   if (returns === undefined || isWebResponse(value) || isStreamed(value)) return
   const { error } = await returns.safeParseAsync(value instanceof RawJson ? JSON.parse(value.text) : value)
@@ -58,7 +58,7 @@ async function checkReturned({ returns, className, handler }: Route, value: unkn
   throw new TypeError(`${className}.${handler} returned what it does not declare: ${faults.join('; ')}`)
 }
 
-/** What is made while it is sent cannot be looked at before. */
+/** A stream cannot be checked before it is sent. */
 function isStreamed(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
@@ -67,7 +67,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** The arguments of the handler, from path, query and body. @throws CallError */
+/** Makes the arguments of the handler from path, query and body. @throws CallError */
 function bindCall(call: Call, { route, positionals }: Found): Arguments | Promise<Arguments> {
   const query = call.target.query === '' ? noKeywords : call.request.query
   const reading = readBody(call, route)
@@ -78,7 +78,7 @@ function bindCall(call: Call, { route, positionals }: Found): Arguments | Promis
   })
 }
 
-/** Undefined where none is read. The bodies of GET and HEAD mean nothing: they are not even looked for. */
+/** Undefined when no body is read. Bodies of GET and HEAD have no meaning. */
 function readBody(
   { incoming, core }: Call,
   { binding, bodyLimit, multipart }: Route,

@@ -15,16 +15,16 @@ export interface Call {
   readonly resolution: Resolution | undefined
   readonly request: EndpointRequest
   readonly response: ResponseState
-  /** Made when the handler is called, or an error wants to be told to its class. */
+  /** Created when the handler is called, or when `onError` of its class is needed. */
   controller: Controller | undefined
 }
 
-/** Where the path leads, also when the verb is not taken there. */
+/** The endpoint of the path, also when it does not take the verb. */
 export function endpointOf(resolution: Resolution | undefined): Endpoint | undefined {
   return resolution !== undefined && 'endpoint' in resolution ? resolution.endpoint : undefined
 }
 
-/** Logs a defect or an outage: as the application says, else with the server that took the request, else with the application. */
+/** Logs a defect or an outage: by the option `onFault`, else by the server of the request, else by the application. */
 export function report({ core, incoming, request }: Call, error: unknown): void {
   if (incoming.signal().aborted && isCutOff(error)) return
   const { onFault } = core.settings
@@ -34,7 +34,7 @@ export function report({ core, incoming, request }: Call, error: unknown): void 
   core.listeners.tell('error', error, request)
 }
 
-/** Whether an error only says that what was going on was stopped. When the client has gone, that is no news. */
+/** Whether an error only says that something was aborted. After the client has left, that is not worth a log line. */
 function isCutOff(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return error.name === 'AbortError' || ('code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE')

@@ -5,7 +5,7 @@ import { isWebResponse } from '../answers/web-response.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
 
-/** Turns a value into the answer. `route` is left out for what is not the handler's own: the answer to an error. */
+/** Turns a value into an answer. `route` is left out for the answer to an error. */
 export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
   const { response, core } = call
   if (isWebResponse(value)) {
@@ -29,13 +29,13 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
   const { body } = answer
   if (!isStream(body)) return answer
   const signal = call.incoming.signal()
-  // A client that goes away before the first bytes come is told to the source here; afterwards by the interface.
+  // Until the first bytes come, the source is closed here when the client leaves. Afterwards the interface closes it.
   if (signal.aborted) body.close()
   else signal.addEventListener('abort', body.close, { once: true })
   return started(exactly(body)).then((begun) => ({ ...answer, body: watched(call, begun) }))
 }
 
-/** Takes over a web `Response`. Its headers win over those of the controller. */
+/** Takes a web `Response` as the answer. Its headers win over those of the controller. */
 function adopt({ response }: Call, fetched: Response) {
   const { status, headers, body } = fetched
   const announced = headers.get('content-length') ?? ''
@@ -48,12 +48,12 @@ function adopt({ response }: Call, fetched: Response) {
   return { status, body: body === null ? undefined : fromWebStream(body, length) }
 }
 
-/** Headers of the connection that a fetched response came over, which say nothing about the one that it is sent on. */
+/** Headers of the connection over which a response was fetched. They say nothing about the client's connection. */
 const ofConnection = new Set(['connection', 'keep-alive', 'proxy-connection', 'te', 'transfer-encoding', 'upgrade'])
 
 /**
- * Whether `fetch` has decoded the body of a `Response`, whose headers are still those of the coded one. One that the
- * application has made has no URL, and its bytes are what its headers say.
+ * Whether `fetch` has decoded the body of a `Response`, whose headers still describe the encoded body. A response that the
+ * application made has no URL, and its headers describe its bytes.
  */
 function isDecoded({ url, headers }: Response): boolean {
   const codings = headers.get('content-encoding')
@@ -61,7 +61,7 @@ function isDecoded({ url, headers }: Response): boolean {
   return codings.split(',').every((coding) => isDecodedByFetch(coding.trim().toLowerCase()))
 }
 
-/** A body with any other coding comes as it was sent. */
+/** `fetch` leaves a body with any other coding as it was sent. */
 function isDecodedByFetch(coding: string): boolean {
   if (coding !== 'zstd') return /^(?:x-gzip|gzip|deflate|br)$/.test(coding)
   // The fetch of Node.js before 24 knows no zstd.
@@ -69,13 +69,13 @@ function isDecodedByFetch(coding: string): boolean {
   return version === undefined || Number.parseInt(version, 10) >= 7
 }
 
-/** Logs an error that comes when the answer has begun; the interface then breaks the connection. */
+/** Logs an error after the answer has begun. The interface then breaks the connection. */
 function watched(call: Call, stream: ByteStream): ByteStream {
   const next = async (): Promise<Uint8Array | undefined> => {
     try {
       return await stream.next()
     } catch (error) {
-      // When the client has gone, whatever the source says about it is no news.
+      // After the client has left, an error of the source is not worth a log line.
       if (!call.incoming.signal().aborted) report(call, error)
       throw error
     }

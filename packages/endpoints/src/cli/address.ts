@@ -1,7 +1,7 @@
-/** Where a server listens. */
+/** The address on which a server listens. */
 export interface Address {
   readonly host: string
-  /** 0 takes a free one. */
+  /** 0 for a free port. */
   readonly port: number
 }
 
@@ -9,7 +9,7 @@ const HOST = '127.0.0.1'
 const PORT = 8_000
 const PORT_MAX = 65_535
 
-/** Reads `host:port`, `host`, `:port`, `port` or `[v6]:port`; undefined for anything else. */
+/** Reads `host:port`, `host`, `:port`, `port` or `[v6]:port`. Undefined for any other text. */
 export function parseAddress(text: string): Address | undefined {
   const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^[\]:\s]*))(?::(\d{1,5}))?$/.exec(text) ?? []
   if (v6 === undefined && name === undefined) return undefined
@@ -19,7 +19,7 @@ export function parseAddress(text: string): Address | undefined {
   return { host: v6 ?? ((!lonePort && name) || HOST), port: number }
 }
 
-/** As it is written in a URL. */
+/** The address as a URL has it. */
 export function formatAddress({ host, port }: Address): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -19,7 +19,7 @@ export interface ServeOptions {
   readonly quiet: boolean
 }
 
-/** A command line that means nothing. */
+/** A wrong command line. */
 export class UsageError extends Error {}
 
 export const usage = `Usage: endpoints [options]
@@ -28,16 +28,16 @@ export const usage = `Usage: endpoints [options]
 Serves the controllers of a folder or module: a URL names a module, a class and a method.
 
   -P, --prefix PREFIX      folder or module of the controllers; may be repeated (default: controllers)
-  -H, --host HOST:PORT     where to listen; port 0 takes a free one (default: 127.0.0.1:8000)
-  -D, --dir FOLDER         where prefixes begin (default: the working directory)
-      --app MODULE:EXPORT  an application of your own in place of prefixes (export: default)
+  -H, --host HOST:PORT     where to listen; port 0 for a free one (default: 127.0.0.1:8000)
+  -D, --dir FOLDER         the folder of relative prefixes (default: the working directory)
+      --app MODULE:EXPORT  an application of your own, in place of prefixes (export: default)
       --interface FORM     node, or fetch to serve through the web standard's form
-      --watch              load the controllers anew when they change
+      --watch              reload the controllers when they change
       --quiet              print errors only, and no line for each answer
-      --routes             print every URL and end
-      --openapi [FILE]     print or write the OpenAPI document and end
-  -v, --version            print the version and end
-      --help               print this and end
+      --routes             print every URL and exit
+      --openapi [FILE]     print or write the OpenAPI document and exit
+  -v, --version            print the version and exit
+      --help               print this and exit
 
 build-map writes a module that imports every controller of FOLDER, for runtimes without files.
 
@@ -57,12 +57,12 @@ export function parseCommand(args: readonly string[], hostFromEnvironment: strin
   }
   if (name !== undefined) throw new UsageError(`unknown command: ${positionals.join(' ')}`)
   const prefixes = [...(values.prefix ?? []), ...(values['controller-prefix'] ?? [])]
-  if (values.app !== undefined && prefixes.length > 0) throw new UsageError('--app takes the place of --prefix')
-  if (values.app !== undefined && values.watch) throw new UsageError('--watch reloads what --prefix names')
+  if (values.app !== undefined && prefixes.length > 0) throw new UsageError('--app and --prefix exclude each other')
+  if (values.app !== undefined && values.watch) throw new UsageError('--watch works with --prefix only')
   const form = values.interface ?? 'node'
   if (form !== 'node' && form !== 'fetch') throw new UsageError(`--interface is node or fetch, not ${form}`)
   const address = parseAddress(values.host ?? hostFromEnvironment ?? '')
-  if (address === undefined) throw new UsageError(`${values.host ?? hostFromEnvironment} is no host:port`)
+  if (address === undefined) throw new UsageError(`${values.host ?? hostFromEnvironment} is not host:port`)
   const { dir = '.', app, watch = false, quiet = false } = values
   const options = { prefixes, dir, app, form, address, watch, quiet } as const
   if (values.openapi !== undefined) return { run: 'openapi', file: values.openapi || undefined, ...options }

@@ -15,7 +15,7 @@ export function fetchListener(handler: FetchHandler): RequestListener {
     try {
       web = toRequest(incoming)
     } catch {
-      // A target that is no URL, such as `*`, or a verb that a fetch server may not take.
+      // A target that is not a URL, such as `*`, or a verb that a web Request refuses.
       return fail(400)
     }
     const answer = async (): Promise<void> => {

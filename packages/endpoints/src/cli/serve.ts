@@ -11,26 +11,26 @@ import type { FetchHandler } from './fetch-listener.ts'
 const DRAIN_MS = 30_000
 const SWEEP_MS = 100
 
-/** Listens. Resolves with the real address. @throws Error when it cannot, for instance when the port is in use. */
+/** Listens, and resolves with the real address. @throws Error for example when the port is in use */
 export async function listen(listener: RequestListener, { host, port }: Address): Promise<[Server, string]> {
   const server = createServer(listener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)
   })
-  // When a process runs out of files, each connection that cannot be taken is an error, which would end the process.
-  server.on('error', (error) => console.error('a connection cannot be taken', error))
+  // When a process has too many open files, each refused connection is an error, which would end the process.
+  server.on('error', (error) => console.error('a connection cannot be accepted', error))
   const { port: real } = server.address() as AddressInfo
   return [server, `http://${formatAddress({ host, port: real })}`]
 }
 
-/** A listener that also prints a line for each answer: method, path without its query, status, time. */
+/** A listener that prints a line for each answer: method, path without query, status and time. */
 export function logged(listener: RequestListener): RequestListener {
   return (request, response) => {
     const begun = performance.now()
     response.once('close', () => {
       const status = response.writableFinished ? response.statusCode : 'cut off'
-      // A query may hold secrets, and a path what a terminal would obey.
+      // A query may hold secrets, and a path may hold control sequences of terminals.
       const path = request.url?.split('?', 1)[0]?.replaceAll(/[^\x21-\x7e]/g, '?')
       console.log(`${request.method} ${path} ${status} ${Math.round(performance.now() - begun)} ms`)
     })
@@ -38,10 +38,10 @@ export function logged(listener: RequestListener): RequestListener {
   }
 }
 
-/** Stops taking connections, closes idle ones at once, and waits for requests that have begun: 30 s at most. */
+/** Accepts no more connections, closes idle ones, and waits at most 30 s for open requests. */
 export async function drain(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
-  // A connection is idle only after its request: closed at the latest a moment later.
+  // A connection becomes idle when its request ends. The interval closes it soon after.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
   const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   server.closeIdleConnections()
@@ -50,10 +50,10 @@ export async function drain(server: Server): Promise<void> {
   clearTimeout(deadline)
 }
 
-/** What a program may export to be served. */
+/** What the program can serve. */
 type Served = Application | FetchHandler
 
-/** The application of the prefixes, or what `--app` names. @throws Error when it is not there. */
+/** The application of the prefixes, or the one that `--app` names. @throws Error when it does not exist */
 export async function loadServed({ app, prefixes, dir, watch, quiet }: ServeOptions): Promise<Served> {
   if (app !== undefined) return importServed(app, resolve(dir))
   const log = {

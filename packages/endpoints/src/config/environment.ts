@@ -1,6 +1,6 @@
 import type { delimiter as pathDelimiter } from 'node:path'
 
-/** `NODE_ENV`: nothing that shows internals is allowed in production, or where nothing is known. */
+/** By `NODE_ENV`. A runtime without an environment counts as production, where nothing may show internals. */
 export function isProduction(): boolean {
   return globalThis.process?.env === undefined || variable('NODE_ENV') === 'production'
 }
@@ -19,7 +19,7 @@ export function systemClock(): number {
   return Date.now()
 }
 
-/** Undefined also where the runtime has no environment. */
+/** Undefined also when the runtime has no environment. */
 function variable(name: string): string | undefined {
   return globalThis.process?.env?.[name]
 }

@@ -1,17 +1,17 @@
 import type { MultipartLimits } from '../body/multipart.ts'
 
 /**
- * A limit that a program sets. Nothing compares as larger than NaN, so it would be no limit at all.
- * @throws RangeError for what is no number from `min` on
+ * Checks a limit of the application. NaN would be no limit at all, because no number is larger.
+ * @throws RangeError for a value that is not a number of at least `min`
  */
 export function checkLimit(name: string, value: number, min = 0): number {
-  if (!(value >= min)) throw new RangeError(`${name} must be a number from ${min} on, not ${value}`)
+  if (!(value >= min)) throw new RangeError(`${name} must be a number of at least ${min}, not ${value}`)
   return value
 }
 
 /**
- * The limits of a form: those that are given, else those of `otherwise`.
- * @throws RangeError for what is no number, Error for a limit of another name
+ * Completes the limits of a form with those of `otherwise`.
+ * @throws RangeError for a value that is not a number, Error for an unknown name
  */
 export function multipartLimits(given: Partial<MultipartLimits> = {}, otherwise: MultipartLimits): MultipartLimits {
   for (const [name, value] of Object.entries(given)) {

@@ -12,71 +12,71 @@ import { checkLimit, multipartLimits } from './limit.ts'
 import type { Log } from './log.ts'
 import type { Settings } from './settings.ts'
 
-/** Modules by their path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
+/** Modules by path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
 export type ModuleMap = Readonly<Record<string, object | (() => Promise<object>)>>
 
 export interface ApplicationOptions<Context = unknown> {
   /** Folder or file of the controllers, or several. */
   readonly controllerPrefix?: string | URL | readonly (string | URL)[]
-  /** Where relative prefixes begin; the working directory where absent. */
+  /** The folder of relative prefixes. Default: the working directory. */
   readonly dir?: string
-  /** Modules that are imported already, or can be; they come before those of the prefixes. */
+  /** A module map. Its modules come before those of the prefixes. */
   readonly modules?: ModuleMap
-  /** What controllers need, as `this.application.context`: a database, a clock. */
+  /** What controllers need, such as a database or a clock, as `this.application.context`. */
   readonly context?: Context
   /** Guards of every handler. */
   readonly use?: readonly Guard[]
   readonly cors?: boolean | CorsOptions
-  /** Largest body in bytes; 1 MiB where absent. */
+  /** Largest body in bytes. Default: 1 MiB. */
   readonly bodyLimit?: number
-  /** Limits of forms within `bodyLimit`: 100 parts, 10 MiB a file, 1 MiB a field where absent. */
+  /** Limits of forms, within `bodyLimit`. Default: 100 parts, 10 MiB a file, 1 MiB a field. */
   readonly multipart?: Partial<MultipartLimits>
   /**
-   * How long a client of `app.listener` may take no byte of an answer before it is cut off, in milliseconds; 30 s where
-   * absent, 0 for ever. Fastify and fetch servers have limits of their own.
+   * A client of `app.listener` that takes no byte of an answer for so many milliseconds is cut off; 0 for never. Default: 30 s.
+   * Fastify and fetch servers have limits of their own.
    */
   readonly writeTimeout?: number
-  /** How many proxies stand before the server, and may say who the client is; `true` is one. */
+  /** How many trusted proxies stand in front of the server; `true` for one. */
   readonly trustProxy?: boolean | number
-  /** `X-Request-Id` where absent. */
+  /** Default: `X-Request-Id`. */
   readonly requestIdHeader?: string
-  /** Gets what was thrown where its controller has no other answer; what it returns is sent, like that of a controller's. */
+  /** Receives a thrown value when the controller did not answer it, and returns the value to send. */
   readonly onError?: (error: unknown, request: EndpointRequest) => unknown
   /** Replaces the body of errors. */
   readonly errorBody?: (error: CallError, request: EndpointRequest) => unknown
-  /** The schema of what `errorBody` makes, for the OpenAPI document. */
+  /** The schema of the bodies of `errorBody`, for the OpenAPI document. */
   readonly errorSchema?: ZodType
   /** Shows messages and stacks of unexpected errors; refused in production. */
   readonly exposeErrors?: boolean
   /** Replaces the built-in JSON. */
   readonly json?: Partial<JsonCodec>
-  /** Whatever is warned of makes the start fail. */
+  /** Every warning of the start is a failure. */
   readonly strict?: boolean
-  /** Takes `/che_baz` and `/CHE-BAZ` for `/che-baz`. */
+  /** Reads `/che_baz` and `/CHE-BAZ` as `/che-baz`. */
   readonly looseNames?: boolean
-  /** Takes `%2F` and `\` inside a positional. */
+  /** Accepts `%2F` and `\` inside a positional. */
   readonly allowEncodedSlash?: boolean
-  /** `false` demands that every handler be declared with `accepts`. */
+  /** `false` requires every handler to be declared with `accepts`. */
   readonly signatures?: boolean
-  /** Loads the controllers anew when they change; refused in production. */
+  /** Reloads the controllers when they change; refused in production. */
   readonly watch?: boolean
-  /** Title and version of the OpenAPI document; those of the nearest package.json where absent. */
+  /** Title and version of the OpenAPI document. Default: those of the nearest package.json. */
   readonly info?: DocumentInfo
-  /** Where the API is, for the OpenAPI document; its paths begin there. Where absent: its prefixes in Fastify, else the root. */
+  /** The servers of the OpenAPI document, below which its paths begin. Default: the prefixes in Fastify, else the root. */
   readonly servers?: readonly DocumentServer[]
-  /** Takes warnings and unexpected errors; the console where absent. */
+  /** Takes warnings and unexpected errors. Default: the console. */
   readonly log?: Log
-  /** Takes the defects and outages of requests in place of every log: the application knows which of them it expects. */
+  /** Takes the defects and outages of requests, in place of every log. */
   readonly onFault?: (error: unknown, request: EndpointRequest) => void
 }
 
-/** 30 s without a byte taken. */
+/** Default of `writeTimeout`. */
 export const WRITE_TIMEOUT_MS = 30_000
 const MIB = 1024 * 1024
 const BODY_BYTES_MAX = MIB
 const MULTIPART: MultipartLimits = { parts: 100, fileBytes: 10 * MIB, fieldBytes: MIB }
 
-/** Completes the options. @throws Error for those that do not go together, or mean nothing. */
+/** Checks and completes the options. @throws Error for invalid options, and for options that contradict each other */
 export function readOptions(options: ApplicationOptions): Settings {
   const production = isProduction()
   for (const name of ['exposeErrors', 'watch'] as const) {
@@ -105,6 +105,6 @@ export function readOptions(options: ApplicationOptions): Settings {
 }
 
 function headerName(name: string): string {
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new Error(`requestIdHeader: ${name} is no name of a header`)
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new Error(`requestIdHeader: ${name} is not the name of a header`)
   return name.toLowerCase()
 }

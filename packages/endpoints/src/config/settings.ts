@@ -9,26 +9,26 @@ import type { EndpointRequest } from '../request/endpoint-request.ts'
 /** The options of an application, checked and completed. */
 export interface Settings {
   readonly strict: boolean
-  /** Spells a part of a path as the table does; undefined where only that spelling is taken. */
+  /** Turns a part of a path into its URL name; undefined when only URL names are accepted. */
   readonly canonicalPart: ((part: string) => string) | undefined
   readonly allowEncodedSlash: boolean
   readonly signatures: boolean
   /** Largest body in bytes. */
   readonly bodyLimit: number
   readonly multipart: MultipartLimits
-  /** Milliseconds; 0 for none. */
+  /** Milliseconds; 0 for no limit. */
   readonly writeTimeout: number
   readonly use: readonly Guard[]
   readonly cors: CorsPolicy | undefined
-  /** How many proxies stand before the server, and may say who the client is. */
+  /** How many trusted proxies stand in front of the server. */
   readonly trustedProxies: number
   /** Lower-case. */
   readonly requestIdHeader: string
   readonly exposeErrors: boolean
-  /** What is returned is compared with its declaration, and a 404 tells what is near. */
+  /** In development, values are compared with `returns`, and a 404 names a similar URL. */
   readonly development: boolean
   readonly json: JsonCodec
-  /** Of what `errorBody` makes, for the OpenAPI document. */
+  /** The schema of the bodies of `errorBody`, for the OpenAPI document. */
   readonly errorSchema: ZodType | undefined
   readonly onError: ((error: unknown, request: EndpointRequest) => unknown) | undefined
   readonly onFault: ((error: unknown, request: EndpointRequest) => void) | undefined

@@ -10,7 +10,7 @@ import type { ControllerClass, Route } from '../routing/table.ts'
 import { placeOfMethod } from './fault-place.ts'
 import type { HandlerMethod } from './read-controller.ts'
 
-/** Where a class stands. */
+/** The place of a class in the tree of URLs. */
 export interface ClassPlace {
   readonly controller: ControllerClass
   readonly className: string
@@ -18,13 +18,13 @@ export interface ClassPlace {
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
   readonly extension: string | undefined
-  /** Of the classes that it is nested in, of those that it derives from, and its own. */
+  /** Guards of the classes that it is nested in, of its base classes, and its own. */
   readonly guards: readonly Guard[]
 }
 
 /**
- * Everything about one handler that can be known before a request comes: a route for each of its declarations.
- * @throws Error that names the handler.
+ * Makes a route for each declaration of a handler, with everything that can be known before a request comes.
+ * @throws Error that names the handler
  */
 export function buildRoutesOf(place: ClassPlace, handler: HandlerMethod, settings: Settings): readonly Route[] {
   const member: unknown = Reflect.get(place.controller, handler.name)

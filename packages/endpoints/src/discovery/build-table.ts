@@ -19,18 +19,18 @@ import {
 } from './read-controller.ts'
 import { classUrlName } from './url-name.ts'
 
-/** A module of controllers, imported. */
+/** An imported module of controllers. */
 export interface LoadedModule {
   /** URL names from the root; empty for the root itself. */
   readonly path: readonly string[]
-  /** Where it was found, for messages. */
+  /** The file, or the key of the module map, for messages. */
   readonly source: string
   readonly exports: Readonly<Record<string, unknown>>
 }
 
 /**
- * Every URL of the modules, those of an earlier prefix first.
- * @throws Error that names the module when two things of it claim one name, or a handler cannot be called from a URL.
+ * Builds the table of all modules. The modules of an earlier prefix come first.
+ * @throws Error that names the module when two of its exports claim one URL, or when a handler cannot be called from a URL
  */
 export function buildTable(modules: readonly LoadedModule[], settings: Settings): RouteTable {
   const root = newModule()
@@ -38,7 +38,7 @@ export function buildTable(modules: readonly LoadedModule[], settings: Settings)
   for (const module of modules) addModule(root, module, { settings, warnings })
   warnings.push(...dropUnreachable(root))
   const endpoints = endpointsOf(root)
-  // Two copies of the package in one program look like this: each has a Controller of its own.
+  // This also happens when a program has two copies of the package, each with its own Controller.
   if (endpoints.length === 0)
     warnings.push('no module exports a class that derives from the Controller of this package')
   if (settings.strict && warnings.length > 0) throw new Error(warnings.join('\n'))
@@ -51,7 +51,7 @@ interface Building {
 }
 
 interface BuildingPlace extends Omit<ClassPlace, 'controller' | 'guards'> {
-  /** Whose guards run before those of the class: classes that it is nested in, and that these derive from. */
+  /** The classes that it is nested in, with their base classes. Their guards run before its own. */
   readonly outer: ReadonlySet<object>
 }
 
@@ -85,7 +85,7 @@ function addModule(root: GrowingModule, module: LoadedModule, building: Building
   }
 }
 
-/** Adds a class under its URL name, where it is a controller or holds some. */
+/** Adds a class under its URL name, if it is a controller or holds controllers. */
 function addClass(
   classes: Map<string, GrowingClass>,
   value: object,
@@ -108,7 +108,7 @@ function named({ source, className }: Pick<ClassPlace, 'source' | 'className'>) 
   }
 }
 
-/** Within one module two of a name are a mistake; of two prefixes the earlier wins. */
+/** Two classes with one URL are an error within a module. Of two prefixes, the earlier one wins. */
 function refuseTwin(first: GrowingClass, second: GrowingClass, { warnings }: Building): void {
   const both = `${first.className} of ${first.source} and ${second.className} of ${second.source}`
   if (first.source === second.source) throw new Error(`${both} have one URL name`)
@@ -149,7 +149,7 @@ function corsOf(controller: ControllerClass, settings: Settings) {
   return controller.cors === undefined ? settings.cors : corsPolicy(controller.cors)
 }
 
-/** The routes of a class by suffix and verb. */
+/** The routes of a class, by suffix and verb. */
 function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<string | undefined, EndpointRoutes> {
   const { controller, source, className } = place
   const handlers = handlersOf(controller)
@@ -171,7 +171,7 @@ function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<s
   return routes
 }
 
-/** Who writes `POST(body)` expects what other frameworks give; here it is a part of the path. */
+/** Warns of `POST(body)`: its author expects the body, as in other frameworks, but gets a part of the path. */
 function bodyAsPart({ spec, verb, binding, names, source, className, handler }: Route): readonly string[] {
   const name = names[binding.min - 1] ?? ''
   if (spec !== undefined || !/^(?:POST|PUT|PATCH)$/.test(verb) || !/^_?(?:body|data|dto|payload)$/i.test(name))

@@ -1,18 +1,18 @@
 import { type AnyNode, parse } from 'acorn'
 
-/** How many modules are looked through for a syntax error whose place the runtime keeps to itself. */
+/** At most so many modules are searched for a syntax error whose place the runtime does not tell. */
 const MODULES_MAX = 2_000
 
 /**
- * Where an error of an import comes from, as `file:line:column`: from its stack or, where that does not tell, from the
- * module itself and what it imports. Undefined where nothing tells.
+ * The place of an import error, as `file:line:column`. It comes from the stack, else from parsing the module and its imports.
+ * Undefined when neither tells.
  */
 export function placeOfFault(cause: unknown, file: string): string | undefined {
   const told = positionIn(cause) ?? placeInStack(cause) ?? placeOfMissing(cause)
   return told ?? (cause instanceof SyntaxError ? syntaxFault(file) : undefined)
 }
 
-/** Bun keeps the place in a member, or in the first of several errors. */
+/** Bun has the place in a member of the error, or of the first of several errors. */
 function positionIn(cause: unknown): string | undefined {
   const { position, errors } = Object(cause)
   const found: unknown = position ?? (Array.isArray(errors) ? Object(errors[0]).position : undefined)
@@ -29,11 +29,11 @@ function placeInStack(cause: unknown): string | undefined {
   const places = frames
     .flatMap((frame) => [...stack.matchAll(new RegExp(frame, 'gm'))])
     .flatMap(([, where = '', line = '']) => (where.startsWith(own) ? [] : [`${toPath(where)}:${line}`]))
-  // What a package throws is told by the line that called it.
+  // For an error inside a package, name the line that called it.
   return places.find((place) => !place.includes('/node_modules/')) ?? places[0]
 }
 
-/** Of a module that is not there Node.js names the importing file, but not the line. */
+/** For a missing module, Node.js names the importing file, but not the line. */
 function placeOfMissing(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined
   const [, missing = '', importer = ''] = /'([^']+)' imported from (\S+)$/m.exec(cause.message) ?? []
@@ -42,13 +42,13 @@ function placeOfMissing(cause: unknown): string | undefined {
   return at === -1 ? undefined : `${importer}:${at + 1}`
 }
 
-/** A path from a URL of a file, without what sets apart modules that were loaded anew. */
+/** The path of a file URL, without the version of a reloaded module. */
 function toPath(where: string): string {
   const [address = ''] = where.split('?', 1)
   return address.startsWith('file:') ? process.getBuiltinModule('node:url').fileURLToPath(address) : address
 }
 
-/** Node.js does not tell where JavaScript has a syntax error: look for it, from a module on through its imports. */
+/** Node.js does not tell the place of a syntax error in JavaScript. Search the module and its imports for it. */
 function syntaxFault(entry: string): string | undefined {
   const waiting = [entry]
   const seen = new Set(waiting)
@@ -65,7 +65,7 @@ function syntaxFault(entry: string): string | undefined {
   return undefined
 }
 
-/** The place of a syntax error of a module, or else the files that it imports by relative paths. */
+/** The place of a syntax error in a module; without one, the files that it imports by relative paths. */
 function readModule(file: string): string | readonly string[] | undefined {
   const source = sourceOf(file)
   if (source === undefined) return undefined
@@ -78,7 +78,7 @@ function readModule(file: string): string | readonly string[] | undefined {
   }
 }
 
-/** The text of a module as JavaScript, with lines and columns where they were. */
+/** The text of a module as JavaScript, with the same lines and columns. */
 function sourceOf(file: string): string | undefined {
   const { readFileSync } = process.getBuiltinModule('node:fs')
   const { stripTypeScriptTypes } = process.getBuiltinModule('node:module')
@@ -99,7 +99,7 @@ function importedFile(node: AnyNode, file: string): readonly string[] {
   return [resolve(dirname(file), specifier)]
 }
 
-/** Where a class has a method, as `file:line`; the file alone where its text does not show it. */
+/** The place of a method, as `file:line`; the file alone when its text does not show the method. */
 export function placeOfMethod(source: string, className: string, method: string): string {
   const [outermost = ''] = className.split('.', 1)
   const name = outermost === 'Default' ? '[Dd]efault' : outermost.replaceAll('$', '\\$')

@@ -1,6 +1,6 @@
 import { urlName } from './url-name.ts'
 
-/** A file of controllers under a prefix. */
+/** A file of controllers below a prefix. */
 export interface ModuleFile {
   readonly path: readonly string[]
   readonly file: string
@@ -11,9 +11,8 @@ const moduleFile = new RegExp(`^(.+)\\.(?:${extensions.join('|')})$`)
 const skipped = /^[._]|^node_modules$|\.d\.m?ts$|\.(?:test|spec)\./
 
 /**
- * The folder or file that a prefix names (reference: Prefixes): a path below `dir`, with or without extension, or with dots as
- * separators.
- * @throws Error when there is none, there are two, or it is elsewhere. Only code may name an absolute path.
+ * Finds the folder or file of a prefix (reference: Prefixes).
+ * @throws Error when there is none, when there are two, or when it is outside of `dir`
  */
 export function locatePrefix(prefix: string | URL, dir: string): string {
   const { isAbsolute, join } = process.getBuiltinModule('node:path')
@@ -32,7 +31,7 @@ export function locatePrefix(prefix: string | URL, dir: string): string {
   throw new Error(`there is no folder or module ${given} in ${dir}`)
 }
 
-/** Whether `controllers` is there to be found when nothing else is said. */
+/** Whether there is a folder or file of this name. */
 export function hasPrefix(prefix: string, dir: string): boolean {
   return existing(process.getBuiltinModule('node:path').join(dir, prefix)).length > 0
 }
@@ -46,8 +45,8 @@ function existing(path: string): readonly string[] {
 }
 
 /**
- * The modules below a prefix, in the order of their names.
- * @throws Error for a name that no URL should have, for two files of one URL, and for links that lead out.
+ * Lists the modules below a prefix, in the order of their names.
+ * @throws Error for invalid names, for two files with one URL, and for links that lead out of the prefix
  */
 export function findModules(prefix: string): readonly ModuleFile[] {
   const { statSync } = process.getBuiltinModule('node:fs')
@@ -65,7 +64,7 @@ export function findModules(prefix: string): readonly ModuleFile[] {
 
 interface Walk {
   readonly root: string
-  /** Real paths of the folders that this one is in. */
+  /** Real paths of the folders above this one. */
   readonly above: readonly string[]
   readonly add: (module: ModuleFile) => void
 }

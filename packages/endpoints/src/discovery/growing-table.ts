@@ -1,10 +1,10 @@
 import { basePath } from '../routing/pattern.ts'
 import type { ClassNode, Endpoint, ModuleNode, RouteTable } from '../routing/table.ts'
 
-/** Before anything is loaded. */
+/** The table before the controllers are loaded. */
 export const emptyTable: RouteTable = { root: newModule(), endpoints: [], warnings: [] }
 
-/** The tree while it grows. */
+/** A node of the tree while it is built. */
 export interface GrowingModule extends ModuleNode {
   readonly modules: Map<string, GrowingModule>
   readonly classes: Map<string, GrowingClass>
@@ -23,8 +23,7 @@ export function newModule(): GrowingModule {
 }
 
 /**
- * Removes what something else with the same URL hides (reference: Name clashes): a submodule hides a class, a class hides what
- * `Default` has of that name, a nested class hides a suffix. Returns a warning for each.
+ * Removes classes and suffixes that something else with the same URL hides (reference: Name clashes). Returns a warning for each.
  */
 export function dropUnreachable(module: GrowingModule, path = ''): readonly string[] {
   const warnings: string[] = []
@@ -56,7 +55,7 @@ export function dropUnreachable(module: GrowingModule, path = ''): readonly stri
   return [...warnings, ...[...modules].flatMap(([name, child]) => dropUnreachable(child, `${path}/${name}`))]
 }
 
-/** In the order of their URLs. */
+/** All endpoints of the tree, in the order of their URLs. */
 export function endpointsOf(root: ModuleNode): readonly Endpoint[] {
   const ofClass = (node: ClassNode): Endpoint[] => [
     node,

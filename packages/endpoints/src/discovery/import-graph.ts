@@ -1,21 +1,21 @@
 import type { MessagePort } from 'node:worker_threads'
 
-/** Files by the file that imports them; both as paths. */
+/** The imported files of each file, as paths. */
 type Edges = Map<string, Set<string>>
 
-/** What is known of the imports of this process, since it was first asked for. */
+/** The imports of this process since `followImports` was first called. */
 export interface ImportGraph {
-  /** Whether modules that a controller imports are loaded anew with it. */
+  /** Whether the modules that a controller imports are reloaded with it. */
   readonly reloads: boolean
-  /** These files, and those that they import, directly or not; packages and the framework are left out. */
+  /** These files, and the files that they import directly or indirectly, without packages and the framework. */
   readonly filesOf: (files: readonly string[]) => ReadonlySet<string>
 }
 
-/** An import, as hooks of Node.js see it. */
+/** An import, as a hook of Node.js sees it. */
 interface Resolving {
   readonly specifier: string
   readonly parent: string | undefined
-  /** What it leads to. */
+  /** The resolved module. */
   readonly url: string
 }
 
@@ -23,16 +23,16 @@ let graph: ImportGraph | undefined
 const listeners = new Set<() => void>()
 let versions = 0
 
-/** A number that no module was loaded with yet: `?endpoints=N` makes a module a new one. */
+/** A number that no module was loaded with yet. With `?endpoints=N`, the runtime loads a module again. */
 export function nextVersion(): number {
   versions += 1
   return versions
 }
 
 /**
- * Begins to follow imports, and lets what a module under `?endpoints=N` imports by a path be loaded anew with it. Where
- * the runtime has no hooks for that (Bun) the graph knows what was loaded, but not by whom.
- * @param changed called when an import becomes known after the module that it is in was loaded
+ * Begins to follow imports. A module that is loaded with `?endpoints=N` passes the version on to the modules that it imports by path.
+ * Bun has no hooks for that: there, the graph knows the loaded files, but not which file imported them.
+ * @param changed called when an import becomes known after its module was loaded
  */
 export function followImports(changed: () => void): ImportGraph {
   listeners.add(changed)
@@ -55,7 +55,7 @@ function hooked(): ImportGraph | undefined {
       },
     })
   } else if (process.versions.bun === undefined && typeof register === 'function') {
-    // Node.js before 22.15 has hooks in a thread of their own. They are the same functions, as text.
+    // Node.js before 22.15 runs hooks in their own thread. They are the same functions, passed as text.
     const { MessageChannel } = process.getBuiltinModule('node:worker_threads')
     const { port1, port2 } = new MessageChannel()
     port1.on('message', (resolving: Resolving) => {
@@ -82,14 +82,14 @@ export const resolve = async (specifier, context, next) => {
   return { ...resolved, url: versioned(resolving, own) }
 }`
 
-/** The URL with the version of the module that imports it, where it is loaded anew with that. */
+/** Adds the version of the importing module to the URL of an import that is reloaded with it. */
 function versioned({ specifier, parent, url }: Resolving, own: string): string {
   const version = /\?endpoints=\d+$/.exec(parent ?? '')?.[0]
   const isByPath = /^(?:[./#]|file:)/.test(specifier)
   return version !== undefined && isByPath && isOwnModule(url, own) && !url.includes('?') ? url + version : url
 }
 
-/** A file of the application: no package, and no part of the framework, of which two would not know each other. */
+/** Whether a file belongs to the application. A second copy of the framework would have another `Controller` class. */
 function isOwnModule(url: string, own: string): boolean {
   return url.startsWith('file:') && !url.includes('/node_modules/') && !url.startsWith(own)
 }
@@ -107,17 +107,17 @@ function toFile(url: string): string {
 
 function reachable(edges: Edges, files: readonly string[]): ReadonlySet<string> {
   const found = new Set(files)
-  // A set also visits what is added on the way.
+  // The loop also visits files that it adds to the set.
   for (const file of found) for (const imported of edges.get(file) ?? []) found.add(imported)
   return found
 }
 
-/** The files of this program, as the cache of `require` knows them: in Bun modules too. */
+/** The loaded files of the program, from the cache of `require`. In Bun it holds ES modules too. */
 function loadedFiles(files: readonly string[]): ReadonlySet<string> {
   return new Set([...files, ...Object.keys(requireCache()).filter((file) => !file.includes('/node_modules/'))])
 }
 
-/** Lets files be required anew, where they are CommonJS. */
+/** Removes CommonJS files from the cache of `require`, so that they are loaded again. */
 export function forget(files: ReadonlySet<string>): void {
   const cache = requireCache()
   for (const file of files) delete cache[file]

@@ -9,8 +9,8 @@ type Sources = Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
 
 /**
  * Imports every module of an application.
- * @param version sets apart what is imported anew
- * @throws Error that names the file when one cannot be imported, or when there is nothing to load.
+ * @param version of a reload; 0 for the first load
+ * @throws Error that names a file that cannot be imported, or when there is nothing to load
  */
 export async function loadModules(sources: Sources, version = 0): Promise<readonly LoadedModule[]> {
   const fromMap = await Promise.all(Object.entries(sources.modules ?? {}).map(loadEntry))
@@ -65,7 +65,7 @@ async function importModule(source: string, load: () => Promise<object>): Promis
   }
 }
 
-/** A module of controllers, or one that it imports, failed: the message names both, and the line of the fault. */
+/** A module of controllers, or a module that it imports, failed. The message names the file and the line of the fault. */
 export class ImportError extends Error {
   constructor(source: string, cause: unknown) {
     const place = hasFiles() ? placeOfFault(cause, source) : undefined

@@ -5,12 +5,12 @@ import type { ControllerClass } from '../routing/table.ts'
 import { VERBS, type Verb } from '../routing/verbs.ts'
 import { urlName } from './url-name.ts'
 
-/** A method that answers requests, as its class has it. */
+/** A method that answers requests. */
 export interface HandlerMethod {
   /** `GET_stats` */
   readonly name: string
   readonly verb: Verb | 'ANY'
-  /** URL name of what follows the verb; undefined when nothing does. */
+  /** URL name of the suffix; undefined without a suffix. */
   readonly suffix: string | undefined
   // biome-ignore lint/suspicious/noExplicitAny: its parameters are read later, from its source or declaration
   readonly method: (this: Controller, ...args: any[]) => unknown
@@ -18,7 +18,7 @@ export interface HandlerMethod {
 
 const handlerName = new RegExp(`^(${[...VERBS, 'ANY'].join('|')})(?:_(.+))?$`)
 
-/** An exported function: a class, perhaps. */
+/** An exported function, which may be a class. */
 type AnyClass = { readonly prototype?: object }
 
 export function isController(value: unknown): value is ControllerClass {
@@ -26,8 +26,8 @@ export function isController(value: unknown): value is ControllerClass {
 }
 
 /**
- * The handlers of a class (reference: Handlers): methods of the prototypes below `Controller`, the nearest of a name first. A
- * getter, a symbol and a field are no handlers.
+ * The handlers of a class (reference: Handlers): methods of the prototypes below `Controller`. Of one name, the nearest counts.
+ * Getters, symbols and fields are not handlers.
  */
 export function handlersOf(controller: ControllerClass): readonly HandlerMethod[] {
   const handlers: HandlerMethod[] = []
@@ -54,17 +54,17 @@ export function strayHandlers(value: AnyClass): readonly string[] {
   return Object.getOwnPropertyNames(value.prototype).filter((name) => handlerName.test(name))
 }
 
-/** Methods that look like handlers of verbs that are not served. */
+/** Methods with the names of verbs that are not served. */
 export function reservedHandlers(controller: ControllerClass): readonly string[] {
   return Object.getOwnPropertyNames(controller.prototype).filter((name) =>
     /^(?:CONNECT|DISCONNECT|SOCKET|TRACE)(?:_|$)/.test(name),
   )
 }
 
-/** The class and those it derives from, base first, without `Controller` itself. */
+/** The class and its base classes, base first, without `Controller`. */
 export function lineage(value: object): readonly object[] {
   const classes: object[] = []
-  // What has no prototype is that of all functions, or an arrow function that holds classes.
+  // A value without its own prototype is Function.prototype, or an arrow function that holds classes.
   for (let each = value; each !== Controller; each = Object.getPrototypeOf(each)) {
     if (each !== value && !Object.hasOwn(each, 'prototype')) break
     classes.unshift(each)
@@ -72,18 +72,18 @@ export function lineage(value: object): readonly object[] {
   return classes
 }
 
-/** The guards of a class alone. @throws Error where guards stand that would never run */
+/** The guards of the class itself. @throws Error for guards that would never run */
 export function ownGuards(value: object): readonly Guard[] {
   if (hasInstanceUse(value)) throw new Error('has guards on its instances, where they never run: write static use')
   const use: unknown = Object.hasOwn(value, 'use') ? Reflect.get(value, 'use') : undefined
   if (use === undefined) return []
   if (!Array.isArray(use) || !use.every((each) => typeof each === 'function')) {
-    throw new Error('has a static use that is no list of guards')
+    throw new Error('has a static use that is not a list of guards')
   }
   return use
 }
 
-/** Whether instances get a `use`: from the prototype, a field, or the constructor that a compiler makes of a field. */
+/** Whether instances have a `use`: on the prototype, as a field, or set in the constructor, into which compilers move fields. */
 function hasInstanceUse(value: object): boolean {
   const { prototype } = value as AnyClass
   const inherited = prototype && Object.getOwnPropertyDescriptor(prototype, 'use')
@@ -110,14 +110,14 @@ function keyOf({ key }: PropertyDefinition): unknown {
   return key.type === 'Literal' ? key.value : undefined
 }
 
-/** Classes that are static properties of a class: further parts of its URL. */
+/** Controllers that are static properties of a class. They are further parts of its URL. */
 export function nestedControllers(outer: object): readonly (readonly [string, ControllerClass])[] {
   return Object.entries(Object.getOwnPropertyDescriptors(outer)).flatMap(([name, { value }]) =>
     isController(value) ? [[name, value] as const] : [],
   )
 }
 
-/** Whether a class is kept from the URLs, by its name or by itself. */
+/** Whether a class is not routable, by its name or by `static private`. */
 export function isPrivate(name: string, value: object): boolean {
   return name.startsWith('_') || name.endsWith('Controller') || ownPrivate(value)
 }

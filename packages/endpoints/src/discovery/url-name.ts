@@ -6,7 +6,7 @@ export function urlName(name: string): string {
     .toLowerCase()
 }
 
-/** The URL name of a class, and the extension that says what it answers with. */
+/** The URL name of a class, and the extension that sets its media type. */
 export interface ClassUrlName {
   readonly name: string
   /** `txt` of `Foo_txt`. */
@@ -14,9 +14,9 @@ export interface ClassUrlName {
 }
 
 /**
- * `Foo` → `foo`; one `_` becomes the dot of an extension, `FooBar_txt` → `foo-bar.txt`, `Default_html` → `index.html`;
- * a trailing one lets a class bear a reserved word, `Foo_` → `foo`.
- * @throws Error when there are several.
+ * `Foo` → `foo`. One `_` becomes the dot of an extension: `FooBar_txt` → `foo-bar.txt`, `Default_html` → `index.html`. A trailing `_`
+ * is dropped, so that a class may have a reserved word as its name: `Foo_` → `foo`.
+ * @throws Error for more than one inner `_`
  */
 export function classUrlName(exportName: string): ClassUrlName {
   const [stem = '', extension, ...more] = exportName.replace(/_$/, '').split('_')

@@ -8,17 +8,17 @@ const SETTLE_MS = 50
 
 export interface WatchOptions {
   readonly sources: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
-  /** Loads the controllers anew. It never rejects. */
+  /** Reloads the controllers. Never rejects. */
   readonly reload: () => Promise<void>
   readonly warn: (message: string) => void
 }
 
 /**
- * Calls `reload` when a controller changes, or a file that one imports, wherever that is: once for what comes within a
- * moment. Returns what ends the watching.
+ * Calls `reload` when a controller changes, or a file that a controller imports. Changes within a moment are one reload. Returns a
+ * function that stops watching.
  *
- * It watches folders, each by itself. A watch of a file ends with the file, which editors replace at each save; a watch of
- * a whole tree loses files on Linux in the same way.
+ * Each folder is watched by itself. A watch of a file ends when an editor replaces the file. On Linux, a watch of a whole tree loses
+ * files in the same way.
  */
 export function watchModules({ sources, reload, warn }: WatchOptions): () => void {
   let timer: NodeJS.Timeout | undefined
@@ -26,7 +26,7 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
   const changes = new Set<string>()
   const folders = new FolderWatch((file) => {
     changes.add(file)
-    // It does not begin again at the next change: whoever writes all the time would keep it from ever ending.
+    // A further change does not restart the timer. Constant writes would otherwise delay the reload for ever.
     if (!ended) timer ??= setTimeout(settle, SETTLE_MS)
   }, warn)
   const refresh = (): ReadonlySet<string> => {
@@ -40,9 +40,9 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
     const files = attempt(refresh) ?? new Set()
     const lost = graph.reloads ? [] : [...changes].filter((file) => files.has(file) && !isController(file, sources))
     changes.clear()
-    for (const file of lost) warn(`${file} has changed: this runtime loads it anew only when it is started again`)
+    for (const file of lost) warn(`${file} has changed: this runtime loads it again only after a restart`)
     forget(files)
-    // A load that hangs must not keep the next one waiting: then nothing would mend it.
+    // A reload that hangs must not block the next one, which may fix it.
     void reload().then(() => attempt(refresh))
   }
   refresh()
@@ -58,16 +58,16 @@ function isController(file: string, sources: WatchOptions['sources']): boolean {
   return controllers.some((each) => each.file === file)
 }
 
-/** Tells whether a change of a name in a folder matters. */
+/** Whether a change of this name in a folder matters. */
 type Matters = (name: string) => boolean
 
 interface Watched {
   readonly folders: ReadonlyMap<string, readonly Matters[]>
-  /** The controllers and what they import. */
+  /** The controllers, and the files that they import. */
   readonly files: ReadonlySet<string>
 }
 
-/** The folders of the prefixes and of what was imported, with what matters in each. */
+/** The folders of the prefixes and of imported files, with the names that matter in each. */
 function watchedFolders(sources: WatchOptions['sources'], graph: ImportGraph): Watched {
   const { statSync, readdirSync } = process.getBuiltinModule('node:fs')
   const { basename, dirname, join } = process.getBuiltinModule('node:path')
@@ -94,7 +94,7 @@ function watchedFolders(sources: WatchOptions['sources'], graph: ImportGraph): W
   return { folders, files }
 }
 
-/** What is being changed may not be there for a moment. */
+/** Ignores errors, because a file that is being changed may be missing for a moment. */
 function attempt<T>(look: () => T): T | undefined {
   try {
     return look()
@@ -105,7 +105,7 @@ function attempt<T>(look: () => T): T | undefined {
 
 interface WatchedFolder {
   readonly watcher: FSWatcher
-  /** Which folder it was: one of the same name may have taken its place. */
+  /** Identifies the folder, because another one of the same name may replace it. */
   readonly identity: string | undefined
   matters: readonly Matters[]
 }
@@ -118,7 +118,7 @@ function identityOf(folder: string): string | undefined {
   })
 }
 
-/** Watches of folders, none of which can end the process. */
+/** Watches folders. An error of a watch never ends the process. */
 class FolderWatch {
   readonly #changed: (file: string) => void
   readonly #warn: (message: string) => void
@@ -144,7 +144,7 @@ class FolderWatch {
     }
   }
 
-  /** The folder is watched anew with the next change, which this is. */
+  /** Drops the watch of a folder, and reports a change, after which the folder is watched again. */
   #drop(folder: string, watcher: FSWatcher): void {
     watcher.close()
     if (this.#folders.get(folder)?.watcher === watcher) this.#folders.delete(folder)
@@ -158,7 +158,7 @@ class FolderWatch {
       const identity = identityOf(folder)
       const watcher = watch(folder, (event, name) => {
         const { matters: now = [] } = this.#folders.get(folder) ?? {}
-        // A folder that is removed says so by its own name. Another one may take its place.
+        // A removed folder is reported by its own name. Another folder may take its place.
         if (event === 'rename' && name === basename(folder)) this.#drop(folder, watcher)
         else if (name === null || now.some((matter) => matter(name))) this.#changed(join(folder, name ?? ''))
       })

@@ -2,14 +2,14 @@ import { AccessDenied, type AccessDeniedOptions, CallError, Forbidden } from '..
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
-/** Whatever is true names the caller, and becomes `request.identity`; anything else refuses. */
+/** Returns the identity of the caller, which becomes `request.identity`. A falsy value refuses. */
 type Check<T extends readonly unknown[]> = (...given: [...T, context: GuardContext]) => unknown
 
 export interface AuthOptions {
   readonly realm?: string
 }
 
-/** Lets those in whose user name and password `check` knows. Compare secrets in constant time. */
+/** Admits a user name and password that `check` accepts. Compare secrets in constant time. */
 export function authBasic(check: Check<[username: string, password: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Basic', options, ({ request }) => {
     const { username, password } = request.auth() ?? {}
@@ -20,8 +20,8 @@ export function authBasic(check: Check<[username: string, password: string]>, op
 }
 
 /**
- * Lets those in whose token `check` knows. A check that throws is reported and answered with 401; it throws a `CallError`,
- * 503 for instance, to answer otherwise.
+ * Admits a token that `check` accepts. A check that throws is logged and answered with 401. It may throw a `CallError`, for example
+ * 503, to answer otherwise.
  */
 export function authBearer(check: Check<[token: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Bearer', options, ({ request }) => {
@@ -37,7 +37,7 @@ function described(name: string, scheme: Readonly<Record<string, string>>) {
 
 type Attempt = (context: GuardContext) => unknown
 
-/** `read` makes the attempt from the request; undefined when the credentials are missing or malformed. */
+/** @param read returns the check of the request's credentials; undefined when they are missing or malformed */
 function authenticate(scheme: string, { realm }: AuthOptions, read: (context: GuardContext) => Attempt | undefined) {
   const options = realm === undefined ? { scheme } : { scheme, realm }
   return async (context: GuardContext): Promise<void> => {
@@ -50,8 +50,8 @@ function authenticate(scheme: string, { realm }: AuthOptions, read: (context: Gu
 }
 
 /**
- * The check itself failed: a directory is down, a key is missing. The client gets the 401 that a wrong token gets. The
- * cause is logged and told to the listeners of `error`, since an outage must not look like a crowd of wrong tokens.
+ * The check itself failed, for example because a directory is down. The client gets the same 401 as for a wrong token. The cause
+ * is logged and passed to the listeners of `error`, because an outage must not look like many wrong tokens.
  */
 export class FailedCheck extends AccessDenied {
   override readonly name = AccessDenied.name
@@ -66,8 +66,8 @@ async function outcome(attempt: () => unknown, options: AccessDeniedOptions): Pr
 }
 
 /**
- * Lets those in whose identity has all of the scopes: `scopes`, a list, or `scope`, a text with spaces as in RFC 8693.
- * It stands behind `authBasic` or `authBearer`.
+ * Admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with spaces, as in RFC 8693). It follows
+ * `authBasic` or `authBearer`.
  */
 export function requireScopes(...scopes: readonly string[]): Guard {
   const guard = ({ request }: GuardContext): void => {

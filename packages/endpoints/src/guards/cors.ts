@@ -3,24 +3,24 @@ import { Forbidden } from '../errors.ts'
 
 /** Which pages of other origins may call (reference: CORS). */
 export interface CorsOptions {
-  /** Origins such as `https://example.com`; any where absent. */
+  /** Origins such as `https://example.com`. Default: any. */
   readonly origins?: readonly string[]
-  /** Cookies and `Authorization` too; needs a list of origins. */
+  /** Whether cookies and `Authorization` are allowed. It needs a list of origins. */
   readonly credentials?: boolean
-  /** Request headers that are allowed; those that the client asks for where absent. */
+  /** Request headers that are allowed. Default: those that the client asks for. */
   readonly headers?: readonly string[]
   /** Response headers that a page may read. */
   readonly expose?: readonly string[]
-  /** Those of the URL where absent. */
+  /** Methods that are allowed. Default: those of the URL. */
   readonly methods?: readonly string[]
-  /** How long a browser may keep the answer to a preflight, in seconds. */
+  /** How long a browser may cache the answer to a preflight, in seconds. */
   readonly maxAge?: number
 }
 
 export interface CorsPolicy {
-  /** Notes on an answer which origin may read it. */
+  /** Sets the headers that say which origin may read an answer. */
   readonly apply: (origin: string | undefined, response: ResponseState) => void
-  /** Completes the answer to a preflight. @throws Forbidden for a foreign origin. */
+  /** Completes the answer to a preflight. @throws Forbidden for a foreign origin */
   readonly preflight: (request: Preflight, response: ResponseState) => void
 }
 
@@ -33,8 +33,8 @@ export interface Preflight {
 const MAX_AGE_SECONDS = 3_600
 
 /**
- * Undefined where no page of another origin may call.
- * @throws Error when credentials are allowed to any origin.
+ * The policy of the options; undefined when CORS is off.
+ * @throws Error when credentials are allowed for any origin
  */
 export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPolicy | undefined {
   if (options === undefined || options === false) return undefined

@@ -2,15 +2,15 @@ import type { ResponseState } from '../answers/response-state.ts'
 import type { Arguments } from '../binding/binding.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 
-/** What a guard may look at. */
+/** What a guard receives. */
 export interface GuardContext {
   readonly request: EndpointRequest
   readonly response: ResponseState
-  /** The arguments of the call; undefined in the phase `early`. */
+  /** The arguments of the handler; undefined in the phase `early`. */
   readonly args: Arguments | undefined
 }
 
-/** An entry of the OpenAPI document: how a client proves who it is. */
+/** How a client authenticates, for the OpenAPI document. */
 export interface GuardSecurity {
   /** Name of the scheme in the document. */
   readonly name: string
@@ -19,24 +19,24 @@ export interface GuardSecurity {
   readonly scopes?: readonly string[]
 }
 
-/** Decides whether a call goes on: it throws to refuse, or returns `false`, or a promise of it, for 403. */
+/** Decides whether a call goes on. It throws to refuse, or returns `false` (or a promise of `false`) for 403. */
 export interface Guard {
   (context: GuardContext): unknown
   readonly security?: GuardSecurity
-  /** Statuses that it may answer with, and what they mean. */
+  /** Statuses that the guard answers with, and their meaning. */
   readonly responses?: Readonly<Record<number, string>>
   /** `early` (default): before the body is read. `bound`: with the arguments of the call. */
   readonly phase?: 'early' | 'bound'
 }
 
-/** Lets clients keep the answer for some seconds. */
+/** Lets clients cache the answer for some seconds. */
 export function httpCache(seconds: number): Guard {
   return ({ response }) => {
     response.headers.set('cache-control', `max-age=${seconds}`)
   }
 }
 
-/** Lets nobody keep the answer, an error included. */
+/** Forbids caching of the answer, also of an error. */
 export function noHttpCache(): Guard {
   return ({ response }) => {
     response.headers.set('cache-control', 'no-cache, no-store, must-revalidate')

@@ -3,26 +3,26 @@ import { checkLimit } from '../config/limit.ts'
 import { TooManyRequests } from '../errors.ts'
 import type { Guard, GuardContext } from './guard.ts'
 
-/** What a store knows of a key after a hit. */
+/** The window of a key after a hit. */
 export interface Window {
-  /** Hits in this window, this one included. */
+  /** Hits in this window, with this one. */
   readonly count: number
   /** When it ends, in milliseconds since 1970. */
   readonly endsAt: number
 }
 
-/** Where hits are counted: in the process, or shared between several. */
+/** Counts hits, in the process or for several processes together. */
 export interface RateLimitStore {
   /** Counts a hit. A window begins with the first hit after the last one ended, and lasts `ttl` seconds. */
   readonly hit: (key: string, ttl: number, now: number) => Window | Promise<Window>
 }
 
 export interface RateLimitOptions {
-  /** Hits that a window takes. */
+  /** Hits that a window allows. */
   readonly limit: number
   /** How long a window lasts, in seconds. */
   readonly ttl: number
-  /** Who is counted; where absent, the client's address, of IPv6 its network of 64 bits. Empty: nobody. */
+  /** The name of the client. Default: its address, of IPv6 its network of 64 bits. An empty key is not limited. */
   readonly key?: (context: GuardContext) => string
   readonly store?: RateLimitStore
   /** Milliseconds since 1970. */
@@ -31,7 +31,7 @@ export interface RateLimitOptions {
 
 const KEYS_MAX = 5_000
 
-/** Counts in memory, for at most 5,000 keys; the one that was not seen for the longest time is forgotten first. */
+/** Counts in memory, for at most 5,000 keys. The key that was unused for the longest time is dropped first. */
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()
   return {
@@ -41,7 +41,7 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
         known === undefined || known.endsAt <= now
           ? { count: 1, endsAt: now + ttl * 1_000 }
           : { count: known.count + 1, endsAt: known.endsAt }
-      // A map keeps the order of insertion: the first is the one that was not seen for the longest time.
+      // A map keeps the order of insertion, so the first key was unused for the longest time.
       windows.delete(key)
       windows.set(key, window)
       const [oldest] = windows.keys()
@@ -54,7 +54,7 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
 /**
  * Refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request does not move
  * the window.
- * @throws RangeError for a limit or a window that is no number.
+ * @throws RangeError for a limit or a window that is not a number
  */
 export function rateLimit(options: RateLimitOptions): Guard {
   const { limit, ttl, key = ({ request }) => networkOf(request.ip), store = memoryStore(), now = systemClock } = options
@@ -83,13 +83,13 @@ export function rateLimit(options: RateLimitOptions): Guard {
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */
 const WITH_PORT = /^(?:(\d+(?:\.\d+){3}):\d+|\[([^\]]+)\](?::\d+)?)$/
 
-/** A client of IPv6 can take any address of its network, so that is what counts. IPv4 inside IPv6 is IPv4. */
+/** The network of an IPv6 address, because a client can take any address of it. IPv4 inside IPv6 counts as IPv4. */
 function networkOf(address: string): string {
   const bare = address.replace(WITH_PORT, '$1$2')
   const [unzoned = ''] = bare.split('%', 1)
   const url = `http://[${unzoned}]`
   if (!/^[\da-f:.]*:[\da-f:.]*$/i.test(unzoned) || !URL.canParse(url)) return bare
-  // A URL writes every address in one form, of which `::` stands for parts that are 0.
+  // A URL has a single form for each address. In it, `::` stands for parts that are 0.
   const { hostname } = new URL(url)
   const [head = [], tail] = hostname
     .slice(1, -1)

@@ -8,13 +8,13 @@ import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import { VERBS } from '../routing/verbs.ts'
 import { NodeIncoming, nodeBody } from './node.ts'
 
-/** As much of an application as Fastify needs. */
+/** What the plugin needs of an application. */
 interface Answering {
   readonly ready: () => Promise<unknown>
   readonly answer: (incoming: Incoming) => Promise<Answer>
 }
 
-/** A plugin of Fastify 5. Its types name no more of Fastify than this, so that those without it can compile. */
+/** A plugin of Fastify 5. Its type names nothing of Fastify, so that applications without Fastify compile. */
 export type FastifyPlugin = (instance: { readonly prefix: string }) => Promise<void>
 
 /** Options for the constructor of Fastify. */
@@ -29,7 +29,7 @@ interface ErrorSocket {
   destroy(): unknown
 }
 
-/** A request that Fastify has taken: its id, log and address are used, its parameters are not. */
+/** A request of Fastify. Its id, log and address are used, its parameters are not. */
 class FastifyIncoming extends NodeIncoming {
   override readonly mountDepth: number
   override readonly id: string
@@ -54,7 +54,7 @@ class FastifyIncoming extends NodeIncoming {
 
   override get body(): BodySource | undefined {
     const payload = payloadOf(this.#request)
-    // A hook of the host may have put another stream in place of the body, one that decompresses for instance.
+    // A hook of the server may have replaced the body by another stream, for example one that decompresses.
     return payload === undefined || payload === this.#request.raw ? super.body : nodeBody(payload, undefined)
   }
 
@@ -67,14 +67,15 @@ class FastifyIncoming extends NodeIncoming {
   }
 }
 
-/** What the content type parser below left in place of the body. */
+/** The stream that the content type parser below has left as the body. */
 function payloadOf({ body }: FastifyRequest): FastifyRequest['raw'] | undefined {
   return body as FastifyRequest['raw'] | undefined
 }
 
 /**
- * Serves every verb below the prefix of the plugin. Paths are resolved from the raw URL; bodies are read by the
- * application, since only it knows what a handler takes. `mountedAt` is told the prefix.
+ * Serves every verb below the prefix of the plugin. The application resolves raw URLs and reads bodies, because only it knows what
+ * a handler takes.
+ * @param mountedAt called with the prefix
  */
 export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => void): FastifyPlugin {
   return async (host) => {
@@ -89,7 +90,7 @@ export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => voi
     instance.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
     for (const url of depth > 0 ? ['/*', '/'] : ['/*']) {
       instance.route({ url, method: ['GET', 'HEAD'], exposeHeadRoute: false, handler: handle })
-      instance.route({ url, method: withBody, preParsing: bearContentType, handler: handle })
+      instance.route({ url, method: withBody, preParsing: hideBadContentType, handler: handle })
     }
     setNotFoundHandler(instance, handle)
   }
@@ -98,10 +99,10 @@ export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => voi
 const withBody = VERBS.filter((verb) => verb !== 'GET' && verb !== 'HEAD')
 
 /**
- * Fastify refuses a Content-Type that it cannot read, before the hooks of the host and whatever the handler takes. It is
- * shown another one; the application reads what the client sent.
+ * Fastify refuses a malformed Content-Type before the handler can. So Fastify sees another one, and the application reads the one that
+ * the client sent.
  */
-const bearContentType: preParsingHookHandler = (request, _reply, payload, done) => {
+const hideBadContentType: preParsingHookHandler = (request, _reply, payload, done) => {
   const type = request.headers['content-type']
   if (type !== undefined && parseMediaType(type) === undefined) {
     request.headers = { 'content-type': 'application/octet-stream' }
@@ -109,10 +110,10 @@ const bearContentType: preParsingHookHandler = (request, _reply, payload, done) 
   done(null, payload)
 }
 
-/** It returns nothing: for a reply that is returned Fastify listens to the end of its stream. */
+/** It returns nothing. For a returned reply, Fastify would listen to the end of the stream. */
 type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => void
 
-/** Takes the verbs that Fastify's router does not know, unless the host has a handler of its own for them. */
+/** Takes the verbs that Fastify's router does not know, unless the server has its own handler for them. */
 function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): void {
   try {
     instance.setNotFoundHandler(handle)
@@ -122,8 +123,8 @@ function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): 
 }
 
 /**
- * What Fastify refuses before any plugin runs, refused as the application does: `Fastify({ ...fastifyOptions(app) })`.
- * What is no HTTP gets the answer that `node:http` gives.
+ * Options that let Fastify refuse requests as the application does, also before any plugin runs:
+ * `Fastify({ ...fastifyOptions(app) })`. A request that is not HTTP gets the answer of `node:http`.
  */
 export function fastifyOptions(app: Answering): FastifyOptions {
   return {

@@ -15,7 +15,7 @@ export class FetchIncoming implements Incoming {
 
   constructor(request: Request, extra: readonly unknown[]) {
     this.method = request.method
-    // Behind the scheme and the host, which is at least one character.
+    // The text after the scheme and the host, which has at least one character.
     this.target = request.url.slice(pathStart(request.url))
     this.raw = { request, extra }
     this.#request = request
@@ -53,7 +53,7 @@ function pathStart(url: string): number {
   return url.indexOf('/', LONGEST_SCHEME)
 }
 
-/** What servers tell beside the request: Deno `{ remoteAddr }`, Hono on Node.js `{ incoming }`. */
+/** The address in a further argument of the server: `{ remoteAddr }` of Deno, `{ incoming }` of Hono on Node.js. */
 function addressIn(extra: unknown): string | undefined {
   const host = property(property(extra, 'remoteAddr'), 'hostname')
   const address = host ?? property(property(property(extra, 'incoming'), 'socket'), 'remoteAddress')

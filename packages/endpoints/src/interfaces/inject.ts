@@ -4,15 +4,15 @@ import type { Incoming } from '../request/incoming.ts'
 /** A request for `app.inject`. */
 export interface InjectedRequest {
   readonly method?: string
-  /** The raw target, as a client would send it: path and query. */
+  /** The target as a client would send it: path and query. */
   readonly path: string
   readonly headers?: ConstructorParameters<typeof Headers>[0]
-  /** Anything that a web `Response` takes as a body, or a plain value, which is sent as JSON. */
+  /** A body of a web `Response`, or a plain value, which is sent as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
 
-/** A request that was never on a wire. Its path is taken as it is, so that what a URL parser would mend can be tried. */
+/** Makes a request without a connection. The path is not parsed as a URL, so that tests can send malformed paths. */
 export async function injectedRequest(injected: InjectedRequest): Promise<Incoming> {
   const headers = new Headers(injected.headers)
   const carrier = injected.body === undefined ? undefined : carry(injected.body)

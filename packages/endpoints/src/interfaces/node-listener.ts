@@ -1,11 +1,11 @@
-/** As much of an `IncomingMessage` as its type needs to be known by, so that ours do not need those of Node.js. */
+/** Enough of `IncomingMessage` to identify it. So the published types need none of Node.js. */
 export interface NodeRequest {
   readonly httpVersionMajor: number
   readonly rawHeaders: readonly string[]
   readonly url?: string | undefined
 }
 
-/** As much of a `ServerResponse`. */
+/** Enough of `ServerResponse` to identify it. */
 export interface NodeResponse {
   readonly headersSent: boolean
   readonly statusCode: number

@@ -6,7 +6,7 @@ import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import type { NodeRequest, NodeResponse } from './node-listener.ts'
 
-/** What `node:http` calls a listener with, by its real types. */
+/** The arguments of a listener of `node:http`, with their real types. */
 export function asNode(request: NodeRequest, response: NodeResponse): [IncomingMessage, ServerResponse] {
   return [request as IncomingMessage, response as ServerResponse]
 }
@@ -37,7 +37,7 @@ export class NodeIncoming implements Incoming {
   get body(): BodySource | undefined {
     const { headers, httpVersionMajor } = this.#request
     const { 'content-length': length, 'transfer-encoding': encoding } = headers
-    // HTTP/2 frames its bodies, so that there may be one which no header tells of.
+    // HTTP/2 may send a body without a header that announces it.
     const hasBody = length !== undefined || encoding !== undefined || httpVersionMajor > 1
     return hasBody ? nodeBody(this.#request, length) : undefined
   }
@@ -81,7 +81,7 @@ export class NodeIncoming implements Incoming {
   }
 }
 
-/** A body that comes over a stream of Node.js. */
+/** The body in a stream of Node.js. */
 export function nodeBody(stream: IncomingMessage, contentLength: string | undefined): BodySource {
   return {
     length: contentLength === undefined ? undefined : Number(contentLength),
@@ -112,17 +112,17 @@ function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array>
     stream.once('end', () => resolve(collected.bytes()))
     stream.once('error', (cause) => stop(endedEarly(cause)))
     stream.once('close', () => stop(endedEarly()))
-    // It will say nothing more when the client went away before a guard let the body be read.
+    // The client may have left before a guard admitted the request. The stream then emits no further event.
     if (stream.destroyed) stop(endedEarly())
   })
 }
 
 /**
- * Writes an answer. What is larger than allowed is not read to its end: the connection closes. It also closes when the
- * client takes no byte for `writeTimeout` milliseconds while some wait for it; 0 waits for ever.
+ * Writes an answer. After 413 the connection closes, because the rest of the body is not read. It also closes when the client takes
+ * no byte for `writeTimeout` milliseconds while bytes wait; 0 for never.
  */
 export function sendToNode(response: ServerResponse, { status, headers, body }: Answer, writeTimeout: number): void {
-  // The client has gone, or the handler has answered by itself, through what is behind the request.
+  // The client has left, or the handler has answered through the raw response.
   if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.close()
     return
@@ -134,13 +134,13 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
   else response.end(body)
 }
 
-/** Node.js calls this when nothing was read or written for a time. A source that is slow is no fault of the client's. */
+/** Called when nothing was read or written for a time. A slow source is not the client's fault. */
 function cutStalled(response: ServerResponse): void {
   const isWaiting = response.writableNeedDrain || (response.writableEnded && !response.writableFinished)
   if (isWaiting || response.writableLength > 0) response.destroy()
 }
 
-/** Copies a stream no faster than the client reads; breaks the connection when it fails. */
+/** Copies a stream as fast as the client reads. Breaks the connection when the stream fails. */
 async function pump(stream: ByteStream, response: ServerResponse): Promise<void> {
   response.once('close', stream.close)
   try {

@@ -3,8 +3,8 @@ import { Controller } from '../controller.ts'
 import type { ControllerClass } from '../routing/table.ts'
 
 /**
- * A controller that shows the API: `export const Docs = docsController()` answers `/docs` with a page and
- * `/docs/openapi.json` with the document. Neither is part of the document.
+ * Makes a controller that shows the API. `export const Docs = docsController()` answers `/docs` with a page, and `/docs/openapi.json`
+ * with the document. Neither is in the document.
  */
 export function docsController(): ControllerClass {
   return class Docs extends Controller {
@@ -75,7 +75,7 @@ const script = `
   })
 `
 
-/** What `Content-Security-Policy` lets the page do: run its own script and style, and fetch from its own host. */
+/** The page may run its own script and style, and fetch from its own host. */
 function docsPolicy(nonce: string): string {
   return `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'`
 }

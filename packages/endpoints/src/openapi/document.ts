@@ -6,15 +6,15 @@ import type { DocumentInfo, DocumentServer, JsonSchema, OpenApiDocument, Operati
 import { buildOperation, preflightOperation } from './operation.ts'
 import { SchemaComponents } from './schemas.ts'
 
-/** What a document says beside the table. */
+/** What a document says beside its operations. */
 export interface DocumentHead {
   readonly info: DocumentInfo
   readonly servers: readonly DocumentServer[] | undefined
 }
 
 /**
- * Describes every handler that is not hidden: a path for each number of positionals that it takes.
- * @throws Error when two operations would have one id.
+ * Describes every handler that is not hidden, with a path for each number of its positionals.
+ * @throws Error when two operations have one id
  */
 export function buildDocument(
   { table, settings }: Pick<Core, 'table' | 'settings'>,
@@ -55,7 +55,7 @@ function guardsOf({ guards }: Route): Route['guards']['early'] {
   return [...guards.early, ...guards.bound]
 }
 
-/** A URL of the document: an endpoint with so many positionals. */
+/** A path of the document: an endpoint with a number of positionals. */
 interface DocumentedPath {
   readonly endpoint: Endpoint
   readonly pattern: string
@@ -70,7 +70,7 @@ function pathsOf(endpoint: Endpoint): readonly DocumentedPath[] {
       const route = documentedRoute(endpoint, verb, count)
       return route === undefined ? [] : [[verb, route] as const]
     })
-    // Two verbs may name a place differently; a path has one name for it.
+    // Two verbs may name a positional differently. The path uses the name of the first verb.
     const [first] = calls
     if (first === undefined) return []
     const [, route] = first
@@ -79,13 +79,13 @@ function pathsOf(endpoint: Endpoint): readonly DocumentedPath[] {
 }
 
 function documentedRoute(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
-  // HEAD of GET and OPTIONS of everything go without saying.
+  // Automatic HEAD and OPTIONS are not documented.
   if ((verb === 'HEAD' || verb === 'OPTIONS') && !endpoint.routes.has(verb)) return undefined
   const route = routeFor(endpoint, verb, count)
   return route === undefined || route.spec?.hidden || count > route.binding.places ? undefined : route
 }
 
-/** `GET` and `/foo/{bar}` → `getFooWithBar`; the name of an operation in generated clients. */
+/** The name of an operation in generated clients: `GET /foo/{bar}` is `getFooWithBar`. */
 function operationId(verb: string, base: string, places: readonly string[]): string {
   return [verb.toLowerCase(), camel(base), places.length === 0 ? '' : 'With', ...places.map(camel)].join('')
 }
@@ -95,7 +95,7 @@ function camel(text: string): string {
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
-/** Name and version in the nearest package.json above a folder, where the runtime has files. */
+/** Name and version of the nearest package.json in or above a folder. Runtimes without files get a default. */
 export function packageInfo(dir: string | undefined): DocumentInfo {
   const unknown = { title: 'API', version: '0.0.0' }
   if (typeof process === 'undefined' || process.getBuiltinModule === undefined) return unknown

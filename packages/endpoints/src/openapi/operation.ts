@@ -37,7 +37,7 @@ export function buildOperation(call: DocumentedCall, components: SchemaComponent
   }
 }
 
-/** What a browser asks before a page of another origin may call. */
+/** The preflight of a browser (CORS). */
 export function preflightOperation(id: string, modulePath: readonly string[], places: readonly string[]): Operation {
   const parameters = places.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   return {
@@ -51,12 +51,12 @@ export function preflightOperation(id: string, modulePath: readonly string[], pl
   }
 }
 
-/** Where nothing else is said, an operation belongs to its module. */
+/** An operation without tags belongs to its module. */
 function tagsOf(names: readonly string[]): readonly string[] {
   return names.length === 0 ? ['root'] : names
 }
 
-/** All of the guards must be passed, so all schemes are one requirement. */
+/** A call must pass all guards, so all schemes together are one requirement. */
 function securityOf({ guards }: Route): Readonly<Record<string, readonly string[]>> | undefined {
   const schemes = [...guards.early, ...guards.bound].flatMap(({ security }) => security ?? [])
   return schemes.length === 0 ? undefined : Object.fromEntries(schemes.map(({ name, scopes = [] }) => [name, scopes]))
@@ -77,7 +77,7 @@ function pathParameters({ route, places }: DocumentedCall, components: SchemaCom
   })
 }
 
-/** Keywords go into the query where there is no body, or the body is something else. */
+/** Keywords are in the query when the body does not hold them. */
 function queryParameters(call: DocumentedCall, components: SchemaComponents): readonly JsonSchema[] {
   const { spec, binding } = call.route
   if (takesBody(call) && binding.body === 'keywords') return []
@@ -111,7 +111,7 @@ function buildRequestBody(call: DocumentedCall, components: SchemaComponents): J
   }
   const schema = keywordsSchema(call.route, components)
   if (schema === undefined) return undefined
-  // A file cannot be sent in any other form.
+  // Only a multipart form can hold a file.
   const types = JSON.stringify(schema).includes('"format":"binary"')
     ? ['multipart/form-data']
     : ['application/json', 'application/x-www-form-urlencoded']
@@ -127,7 +127,7 @@ function keywordsSchema({ spec, binding }: Route, components: SchemaComponents):
   return { type: 'object', properties, required, additionalProperties: open }
 }
 
-/** Unknown keywords are refused where nothing is said of them. */
+/** Says in the schema that unknown keywords are refused. */
 function closed(keywords: ZodType, schema: JsonSchema): JsonSchema | undefined {
   const object = objectOf(keywords)
   if (object === undefined && knownNames(keywords) !== undefined) return { ...schema, unevaluatedProperties: false }
@@ -179,7 +179,7 @@ function successes(route: Route, components: SchemaComponents): JsonSchema {
   const further = (spec?.types ?? []).map((each) => [each, {}])
   if (returns !== undefined) {
     const schema = components.refer(returns, 'output')
-    // The extension of a class is for the texts that it answers.
+    // The extension of a class holds for texts only.
     const ownType = type ?? (schema.type === 'string' ? extensionType : undefined) ?? 'application/json'
     const content = { [ownType]: { schema }, ...Object.fromEntries(further) }
     return { [status ?? 200]: { description: 'Success', content } }

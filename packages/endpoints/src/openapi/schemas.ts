@@ -13,10 +13,10 @@ const ErrorEnvelope = z
   })
   .meta({ id: 'Error' })
 
-/** The named schemas of a document, which grow with what refers to them. */
+/** The named schemas of a document. They are collected while schemas are referred to. */
 export class SchemaComponents {
   readonly schemas: Record<string, JsonSchema> = {}
-  /** Of the body of errors; undefined where an application has its own and does not say which. */
+  /** The schema of error bodies; undefined when the application replaces them without a schema. */
   readonly error: JsonSchema | undefined
 
   constructor({ errorBody, errorSchema }: Pick<Settings, 'errorBody' | 'errorSchema'>) {
@@ -24,16 +24,16 @@ export class SchemaComponents {
     this.error = schema && this.refer(schema, 'output')
   }
 
-  /** The schema of a value, by reference where it has a name: `z.object({ … }).meta({ id: 'Product' })`. */
+  /** The JSON Schema of a zod schema; a reference if it has a name: `z.object({ … }).meta({ id: 'Product' })`. */
   refer(schema: ZodType, io: 'input' | 'output'): JsonSchema {
-    // As the member of another, so that a name of its own is seen.
+    // Wrap the schema in an object, because zod makes references only for members.
     const { properties, $defs = {} } = z.toJSONSchema(z.object({ value: schema }), {
       io,
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // Zod leaves it out where text is turned into something else; what it is turned into is JSON as well.
+        // Zod leaves out the default of a schema that converts text. The converted value is JSON too.
         if (zodSchema instanceof z.ZodDefault) jsonSchema.default ??= zodSchema.def.defaultValue
-        // A format says what its pattern would say again, in many more words.
+        // The format says the same as the pattern, in fewer words.
         if (jsonSchema.format !== undefined) delete jsonSchema.pattern
       },
     })
@@ -41,13 +41,13 @@ export class SchemaComponents {
       Object.entries($defs).map(([name, definition]) => [name, this.#nameFor(name, definition, io)]),
     )
     for (const [name, definition] of Object.entries($defs)) {
-      // Older versions of zod repeat the name inside.
+      // Older versions of zod repeat the name inside the definition.
       this.schemas[names.get(name) ?? name] = relink({ ...definition, id: undefined }, names)
     }
     return relink(properties?.value ?? {}, names)
   }
 
-  /** A schema that is read may differ from the one of its name that is written: defaults make members optional. */
+  /** Input and output of a schema may differ, because defaults make members of the input optional. */
   #nameFor(name: string, definition: object, io: 'input' | 'output'): string {
     const { [name]: known } = this.schemas
     const same = new Map([[name, name]])
@@ -57,7 +57,7 @@ export class SchemaComponents {
   }
 }
 
-/** Points references at the components of the document. */
+/** Makes references point at the components of the document. */
 function relink(value: unknown, names: ReadonlyMap<string, string>): JsonSchema {
   const text = JSON.stringify(value, (key, item: unknown) => {
     if (key !== '$ref' || typeof item !== 'string' || !item.startsWith('#/$defs/')) return item

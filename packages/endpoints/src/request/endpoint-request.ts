@@ -25,17 +25,17 @@ export interface RequestHost {
   }
 }
 
-/** Schemes that mean the same to a client: `client` is Basic, `token` and `access` are Bearer. */
+/** Other names of schemes. */
 const kinds: Readonly<Record<string, string>> = { client: 'basic', token: 'bearer', access: 'bearer' }
 
 /** The request that a controller answers, as `this.request`. */
 export class EndpointRequest {
   readonly method: string
-  /** As it came, without the query. */
+  /** The path as it was sent, without the query. */
   readonly path: string
-  /** Id of the request: the client's where it gave a good one. */
+  /** The id that the client sent, if it is valid; else a new one. */
   readonly id: string
-  /** Who asks: what the check of `authBasic` or `authBearer` returned. */
+  /** The caller, as the check of `authBasic` or `authBearer` returned it. */
   identity: unknown
   readonly #incoming: Incoming
   readonly #host: RequestHost
@@ -64,7 +64,7 @@ export class EndpointRequest {
     this.#found = found
   }
 
-  /** What stands behind it: of Node.js, of the web, or of Fastify. */
+  /** The request of Node.js, of the web or of Fastify behind this one. */
   get raw(): RawRequest {
     return this.#incoming.raw
   }
@@ -73,12 +73,12 @@ export class EndpointRequest {
     return this.#host.application
   }
 
-  /** What answers; undefined where the path or the verb leads nowhere. */
+  /** The handler that answers; undefined when the URL does not exist or does not take the verb. */
   get route(): RouteInfo | undefined {
     return this.#found && new RouteInfo(this.#found)
   }
 
-  /** The query by name; a repeated name has a list. @throws CallError 400 when it is malformed. */
+  /** The query by name. A repeated name has a list. @throws CallError 400 for a malformed query */
   get query(): Readonly<Keywords> {
     this.#query ??= parseUrlEncoded(this.#target.query)
     return this.#query
@@ -89,7 +89,7 @@ export class EndpointRequest {
     return this.#headers
   }
 
-  /** One header by its lower-case name, without making all of them. */
+  /** One header by its lower-case name. It is cheaper than `headers`. */
   header(name: string): string | undefined {
     return this.#incoming.header(name)
   }
@@ -100,7 +100,7 @@ export class EndpointRequest {
     return this.#url
   }
 
-  /** Address of the client; of the last proxy where none is trusted. */
+  /** The address of the client, as far as trusted proxies tell it. */
   get ip(): string {
     const trusted = this.#host.settings.trustedProxies
     if (trusted === 0) return this.#incoming.address()
@@ -109,41 +109,41 @@ export class EndpointRequest {
     return hops[Math.max(0, hops.length - 1 - trusted)] ?? ''
   }
 
-  /** Aborted when the client goes away. */
+  /** Aborted when the client leaves. */
   get signal(): AbortSignal {
     return this.#incoming.signal()
   }
 
   /**
-   * The version that the client asks for: parameter `version` of the range of `Accept` that it likes best among those
-   * that meet `mediaType`; empty where there is none. The answer then varies by `Accept`.
+   * The version that the client asks for: the parameter `version` of the preferred range of `Accept` that includes `mediaType`.
+   * Empty without one. The answer then varies by `Accept`.
    */
   version(mediaType = '*/*'): string {
     this.#response.vary('Accept')
     return preferredRange(this.header('accept') ?? '', mediaType)?.parameters.get('version') ?? ''
   }
 
-  /** The one of `types` that the client likes best; undefined when it takes none of them. */
+  /** The type that the client prefers; undefined when it accepts none of them. */
   accepts(...types: readonly string[]): string | undefined {
     this.#response.vary('Accept')
     return preferredType(this.header('accept') ?? '', types)
   }
 
-  /** What `Authorization` holds; undefined when it is absent or malformed. */
+  /** The credentials in `Authorization`; undefined when it is missing or malformed. */
   auth(): Credentials | undefined {
     return parseCredentials(this.header('authorization'))
   }
 
-  /** Whether the client came with this scheme: `basic` (or `client`), `bearer` (or `token`, `access`), or another. */
+  /** Whether the client uses this scheme: `basic` (or `client`), `bearer` (or `token`, `access`), or another one. */
   isAuth(scheme: string): boolean {
     const name = scheme.toLowerCase()
     return this.auth()?.scheme === (kinds[name] ?? name)
   }
 
   /**
-   * The body as it comes: only for handlers that declare `body: 'raw'`, and only once. It fails when more than `limit`
-   * bytes come; `Infinity` takes any number.
-   * @throws CallError 413 when a larger one is announced. TypeError when the body has been read.
+   * The body while it arrives. Only for handlers that declare `body: 'raw'`, and only once. It fails after more than `limit`
+   * bytes; `Infinity` is no limit.
+   * @throws CallError 413 when Content-Length is larger, TypeError when the body was read before
    */
   stream(limit = this.#bodyLimit): ReadableStream<Uint8Array> {
     const body = this.#takeBody()
@@ -154,8 +154,8 @@ export class EndpointRequest {
   }
 
   /**
-   * The whole body, for the same handlers. It may be asked for again, as text and JSON too.
-   * @throws CallError 413 when it is larger than the limit. TypeError when it has been read as a stream.
+   * The whole body, for the same handlers. It may be read again, also as text or JSON.
+   * @throws CallError 413 when it is larger than the limit, TypeError when it was read as a stream
    */
   async bytes(limit = this.#bodyLimit): Promise<Uint8Array> {
     this.#bytes ??= this.#takeBody()?.read(limit) ?? Promise.resolve(new Uint8Array())
@@ -168,15 +168,15 @@ export class EndpointRequest {
     return new TextDecoder().decode(await this.bytes(limit))
   }
 
-  /** @throws CallError 400 when the body is no JSON. */
+  /** @throws CallError 400 when the body is not JSON */
   async json(limit?: number): Promise<unknown> {
     return parseJson(await this.text(limit), this.#host.settings.json)
   }
 
   /**
-   * The parts of a multipart form, while they come, for the same handlers and only once: a file may be larger than the
-   * memory where `bodyLimit` and `multipart` allow it.
-   * @throws CallError 415 for another media type, 400 for what is no form, 413 for what is too large.
+   * The parts of a multipart form while they arrive, for the same handlers, and only once. Files may be larger than memory if
+   * `bodyLimit` and `multipart` allow it.
+   * @throws CallError 415 for another media type, 400 for a malformed form, 413 for a form that is too large
    */
   parts(): AsyncGenerator<FormPart, void> {
     const type = this.header('content-type') ?? ''
@@ -208,15 +208,15 @@ function requestId(incoming: Incoming, headerName: string): string {
   return given !== undefined && goodId.test(given) ? given : (incoming.id ?? newRequestId())
 }
 
-/** The last three digits of ids, in their order. */
+/** The last three digits of ids, in ascending order. */
 const endings = Array.from({ length: 4_096 }, (_, count) => count.toString(16).padStart(3, '0'))
 
 let drawn = ''
 let next = endings.length
 
 /**
- * An id for a request: a UUID whose last 12 bits count, so that one draw of random bits serves 4,096 requests. To draw each
- * of them, and to put it together from 20 pieces, would be a thirtieth of the time of a small request.
+ * Makes the id of a request: a UUID whose last 12 bits count up, so that one random UUID serves 4,096 requests. A random UUID for
+ * each would take a thirtieth of the time of a small request.
  */
 export function newRequestId(): string {
   if (next === endings.length) {

@@ -5,7 +5,7 @@ interface AcceptRange extends MediaType {
   readonly q: number
 }
 
-/** The ranges in the order of preference: q, then how specific, then how many parameters; else as written. */
+/** The ranges in the order of preference: by `q`, then by how specific they are, then by the number of parameters. */
 function parseAccept(header: string): readonly AcceptRange[] {
   const ranges = header.split(',').flatMap((text): AcceptRange[] => {
     const media = parseMediaType(text)
@@ -19,12 +19,12 @@ function parseAccept(header: string): readonly AcceptRange[] {
   return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
 }
 
-/** The first of the client's ranges that this type, or range of types, meets. */
+/** The preferred range that includes this type, or overlaps with this range. */
 export function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
   return parseAccept(header).find(({ type, q }) => q > 0 && meets(type, mediaType))
 }
 
-/** The one of `types` that the client likes best; undefined when it takes none. No header takes anything. */
+/** The type that the client prefers; undefined when it accepts none. An empty header accepts every type. */
 export function preferredType(header: string, types: readonly string[]): string | undefined {
   if (header.trim() === '') return types[0]
   for (const { type, q } of parseAccept(header)) {
@@ -41,18 +41,18 @@ function meets(one: string, other: string): boolean {
   return alike(a, c) && alike(b, d)
 }
 
-/** What `Authorization` holds. */
+/** The credentials in `Authorization`. */
 export interface Credentials {
-  /** As written, lower-case: `basic`, `bearer`. */
+  /** In lower case: `basic`, `bearer`. */
   readonly scheme: string
-  /** All that follows the scheme. */
+  /** The text after the scheme. */
   readonly token: string
-  /** Of the scheme Basic. */
+  /** For the scheme Basic. */
   readonly username?: string
   readonly password?: string
 }
 
-/** Reads `Authorization`; undefined when it is absent or malformed. */
+/** Reads `Authorization`; undefined when it is missing or malformed. */
 export function parseCredentials(header: string | undefined): Credentials | undefined {
   const [, scheme = '', token = ''] = /^([A-Za-z][\w-]*) +([^\s].*)$/.exec(header ?? '') ?? []
   if (scheme === '') return undefined

@@ -2,17 +2,17 @@ import type { HandlerPlace } from '../routing/pattern.ts'
 import type { Target } from '../routing/target.ts'
 import type { Incoming } from './incoming.ts'
 
-/** A value of a query: its text, or one text for each repetition. Undefined is left out. */
+/** Values of a query by name. A list repeats the name. Undefined is left out. */
 export type QueryValues = Readonly<Record<string, string | number | boolean | undefined | readonly (string | number)[]>>
 
 type Parts = readonly (string | number)[]
 
-/** The URL of a request, and builders of others beside it. */
+/** The URL of a request. It builds other URLs of the application. */
 export class RequestUrl extends URL {
   readonly #modulePath: Parts
   readonly #controllerPath: Parts
 
-  /** The paths are those of the module and of the class that answer, mount prefix included. */
+  /** The paths are those of the module and of the class that answer, with the prefix of a mount. */
   constructor(href: string, modulePath: Parts, controllerPath: Parts) {
     super(href)
     this.#modulePath = modulePath

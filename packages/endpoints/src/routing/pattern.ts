@@ -19,8 +19,8 @@ export function basePath({ modulePath, classPath }: HandlerPlace): string {
 }
 
 /**
- * Names of the places for positionals, in order; the last is that of the rest where any number is taken. The `_` of a
- * parameter that is not used is no part of its name.
+ * Names of the places for positionals, in order. The last one may be that of the rest. A leading `_`, which marks an unused
+ * parameter, is dropped.
  */
 export function placeNames({ names, binding }: Positionals): readonly string[] {
   const places = new Set<string>()
@@ -31,14 +31,14 @@ export function placeNames({ names, binding }: Positionals): readonly string[] {
   return [...places]
 }
 
-/** The URL by the number of positionals: `['/foo/bar', '/foo/bar/{che}']`. However many the rest takes, it is one place. */
+/** The URL for each number of positionals: `['/foo/bar', '/foo/bar/{che}']`. The rest is one place. */
 export function buildPatterns(route: HandlerPlace & Positionals): readonly string[] {
   const base = basePath(route)
   const places = placeNames(route).map((name) => `{${name}}`)
   return [base, ...places.map((_, i) => `${base === '/' ? '' : base}/${places.slice(0, i + 1).join('/')}`)]
 }
 
-/** The URL with so many positionals. */
+/** The URL for this number of positionals. */
 export function patternOf({ patterns }: { readonly patterns: readonly string[] }, count: number): string {
   return patterns[Math.min(count, patterns.length - 1)] ?? ''
 }

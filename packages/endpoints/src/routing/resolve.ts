@@ -13,7 +13,7 @@ export interface Found {
   readonly positionals: readonly string[]
 }
 
-/** What a method and a path lead to. Where they lead nowhere, `longer` answers the verb with more positionals. */
+/** The result of a method and a path. For `not-found`, `longer` answers the verb with more positionals. */
 export type Resolution =
   | Found
   | {
@@ -26,8 +26,8 @@ export type Resolution =
 
 /**
  * Walks the table (reference: Resolution): modules as far as they go, then classes, then a suffix. The remaining parts are the
- * positional arguments. The walk never goes back: a module that it entered is not left again.
- * @param canonical spells a part as the table does; given when other spellings are accepted
+ * positionals. The walk never goes back.
+ * @param canonical turns a part into its URL name; given when other spellings are accepted
  */
 export function resolve(
   root: ModuleNode,

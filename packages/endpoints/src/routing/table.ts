@@ -12,52 +12,52 @@ export type ControllerClass = (new (
 ) => Controller) &
   Pick<typeof Controller, 'private' | 'cors' | 'use'>
 
-/** One handler: a method of a controller, and all that is known about it before a request comes. */
+/** A handler, with everything that is known about it before a request comes. */
 export interface Route {
   readonly verb: Verb | 'ANY'
-  /** Of the method, suffix included: `GET_stats`. */
+  /** Name of the method, with its suffix: `GET_stats`. */
   readonly handler: string
   readonly method: (this: Controller, ...args: unknown[]) => unknown
   readonly controller: ControllerClass
-  /** URL names of the modules on the way, `['foo', 'baz']`; empty for the root. */
+  /** URL names of the modules on the way: `['foo', 'baz']`; empty for the root. */
   readonly modulePath: readonly string[]
   /** URL names below the module: classes, then the suffix. */
   readonly classPath: readonly string[]
-  /** As exported, nested classes joined with dots: `Admin.Users`. */
+  /** The exported name, with nested classes joined by dots: `Admin.Users`. */
   readonly className: string
-  /** Where it was found: a file, or a key of the module map. */
+  /** The file, or the key of the module map. */
   readonly source: string
   readonly binding: Binding
-  /** Of the positionals, as far as the source tells them. */
+  /** Names of the positionals, as far as the source tells them. */
   readonly names: readonly string[]
-  /** The URL by the number of positionals, `['/foo', '/foo/{che}']`; the last also where more are taken. */
+  /** The URL for each number of positionals: `['/foo', '/foo/{che}']`. The last one also holds for more. */
   readonly patterns: readonly string[]
-  /** In the order in which they run; those of phase `bound` apart. */
+  /** In the order in which they run, by phase. */
   readonly guards: { readonly early: readonly Guard[]; readonly bound: readonly Guard[] }
-  /** Media type of whatever is answered, as declared. */
+  /** The declared media type of every answer. */
   readonly type: string | undefined
-  /** Media type of strings and bytes, by the extension in the class's name. */
+  /** Media type of strings and bytes, by the extension of the class. */
   readonly extensionType: string | undefined
-  /** Status of what is returned, where the handler sets none. */
+  /** Status of the answer, unless the handler sets one. */
   readonly status: number | undefined
   readonly versions: readonly string[] | undefined
   readonly returns: ZodType | undefined
   readonly bodyLimit: number
   readonly multipart: MultipartLimits
-  /** What was declared with `accepts`. */
+  /** The options of `accepts`. */
   readonly spec: AcceptsSpec | undefined
 }
 
-/** The routes of each verb: several where the handler takes different things by the number of positionals. */
+/** The routes of each verb. A verb has several when the number of positionals decides. */
 export type EndpointRoutes = ReadonlyMap<Verb | 'ANY', readonly Route[]>
 
-/** Where a path can end: a class, or a suffix of its methods. */
+/** The end of a path: a class, or a suffix of its methods. */
 export interface Endpoint {
   /** URL names of the modules, then of the classes and the suffix. */
   readonly modulePath: readonly string[]
   readonly classPath: readonly string[]
   readonly routes: EndpointRoutes
-  /** Undefined for a class that is no controller and only holds others. */
+  /** Undefined for a class that only holds controllers. */
   readonly controller: ControllerClass | undefined
   readonly cors: CorsPolicy | undefined
 }
@@ -74,10 +74,10 @@ export interface ModuleNode {
   readonly fallback: ClassNode | undefined
 }
 
-/** Every URL of an application. It never changes: a reload makes a new one. */
+/** Every URL of an application. It never changes. A reload makes a new table. */
 export interface RouteTable {
   readonly root: ModuleNode
-  /** All of them, in the order of their URLs. */
+  /** In the order of their URLs. */
   readonly endpoints: readonly Endpoint[]
   readonly warnings: readonly string[]
 }

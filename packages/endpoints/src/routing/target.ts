@@ -1,19 +1,19 @@
 import { CallError } from '../errors.ts'
 
-/** The target of a request line, read. */
+/** The parts of a request target. */
 export interface Target {
-  /** As it came, without the query. */
+  /** The path as it was sent, without the query. */
   readonly path: string
-  /** Decoded; empty parts are dropped, so `//foo/` is `/foo`. */
+  /** The decoded parts of the path. Empty parts are dropped, so `//foo/` is `/foo`. */
   readonly parts: readonly string[]
-  /** What follows the first `?`, as it came. */
+  /** The text after the first `?`, as it was sent. */
   readonly query: string
 }
 
 const PATH_BYTES_MAX = 8_192
 const PARTS_MAX = 128
 
-/** What makes a path need a second look: an escape, a dot part, or a character that no URL holds. */
+/** A path with a match needs decoding and checks: an escape, a dot part, or a character that no URL holds. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
 const suspicious = /[%\\\x00-\x20\x7f-\uffff]|\/\.\.?(?:\/|$)/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
@@ -22,9 +22,8 @@ const notInUrl = /[\x00-\x20\x7f-\uffff]/
 const control = /[\x00-\x1f\x7f]/
 
 /**
- * Splits a raw request target (reference: Request targets). The path is taken as it was sent: nothing is collapsed or decoded
- * twice.
- * @throws CallError 400 when it is malformed, or means something else than it seems; 414 when it is too long.
+ * Splits a request target (reference: Request targets). Nothing is collapsed, and nothing is decoded twice.
+ * @throws CallError 400 when it is malformed or ambiguous, 414 when it is too long
  */
 export function parseTarget(target: string, allowEncodedSlash: boolean): Target {
   if (target.includes('#')) throw malformed()
@@ -38,7 +37,7 @@ export function parseTarget(target: string, allowEncodedSlash: boolean): Target 
   return { path, query, parts: suspicious.test(path) ? parts.map((part) => decode(part, allowEncodedSlash)) : parts }
 }
 
-/** What stands between the slashes, but for what is empty. */
+/** The parts between the slashes, without empty ones. */
 function splitPath(path: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < path.length; ) {
@@ -50,7 +49,7 @@ function splitPath(path: string): string[] {
   return parts
 }
 
-/** The rest of an absolute-form target: `http://host/path` is `/path`. The host plays no part in routing. */
+/** The path of a target in absolute form: `http://host/path` is `/path`. The host has no part in routing. */
 function withoutOrigin(target: string): string {
   const origin = /^https?:\/\/[^/?]+/i.exec(target)
   if (origin === null) throw malformed()
@@ -67,8 +66,8 @@ function decode(part: string, allowEncodedSlash: boolean): string {
 }
 
 /**
- * One round of percent-decoding as UTF-8.
- * @throws CallError 400 for a broken sequence, overlong or not UTF-8.
+ * Decodes percent sequences once, as UTF-8.
+ * @throws CallError 400 for a broken or overlong sequence, and for bytes that are not UTF-8
  */
 export function decodePercent(text: string): string {
   if (!text.includes('%')) return text
