@@ -1,8 +1,9 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The errors that a client can see (reference: Error codes), besides those of factor-errors.ts and external-errors.ts.
-// Where one code has several texts, the name says where it is used.
-// `message` at the throw completes what depends on the request.
+// The catalogue of all errors that a client can see (reference: Error codes). Two areas have files of their own, and are listed
+// here. Where a code has several texts, the name says where it is used. A `message` at the throw names a value of the request.
+export * from './external-errors.ts'
+export * from './factor-errors.ts'
 
 export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')
 export const badJson = defineError(400, 'bad_json', 'Could not parse request body as JSON')

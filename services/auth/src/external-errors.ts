@@ -1,7 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The errors of signing in at external providers (reference: Error codes), a part of the catalogue in errors.ts. What
-// happens at /callback is told in the redirect that it answers.
+// The part of the catalogue in errors.ts about other servers: external providers and hooks (reference: Error codes). An error
+// at /callback goes into the redirect.
 
 export const stateMissing = defineError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
 export const stateInvalid = defineError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
@@ -50,3 +50,25 @@ export const tooManyCustomProviders = defineError(
   'over_custom_provider_quota',
   'Maximum number of custom providers reached',
 )
+
+// The errors of hooks. A hook may replace the message of some.
+
+export const hookRejected = defineError(403, 'hook_rejected', 'Rejected by a hook')
+export const hookTimeout = defineError(422, 'hook_timeout', 'Failed to reach hook within maximum time of 5 seconds')
+export const hookTimeoutAfterRetry = defineError(
+  422,
+  'hook_timeout_after_retry',
+  'Failed to reach hook after maximum retries',
+)
+export const hookAnswerTooLong = defineError(
+  422,
+  'hook_payload_over_size_limit',
+  'Payload exceeded size limit of 204800 bytes',
+)
+export const hookAnswerNoJson = defineError(
+  400,
+  'hook_payload_invalid_content_type',
+  'Invalid JSON response. The hook must answer application/json',
+)
+export const hookFailed = defineError(500, 'unexpected_failure', 'Error running hook')
+export const factorAttemptRejected = defineError(403, 'mfa_verification_rejected', 'MFA verification attempt rejected')

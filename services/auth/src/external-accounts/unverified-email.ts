@@ -1,7 +1,6 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { sendEmailChange } from '../address-changes/send-address-change.ts'
-import { overEmailRateLimit } from '../errors.ts'
-import { externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
+import { externalEmailUnverified, linkedEmailUnverified, overEmailRateLimit } from '../errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type RequestMessageDeps, requestMessage } from '../message-requests/request-message.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'

@@ -1,5 +1,4 @@
-import { validationFailed } from '../errors.ts'
-import { factorNameTaken } from '../factor-errors.ts'
+import { factorNameTaken, validationFailed } from '../errors.ts'
 import type { Factor } from './factor.ts'
 
 const NAME_LENGTH_MAX = 120

@@ -1,6 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { signupDisabled, userBanned } from '../errors.ts'
-import { externalEmailUnverified } from '../external-errors.ts'
+import { externalEmailUnverified, signupDisabled, userBanned } from '../errors.ts'
 import { type RedirectParameters, withFormFragment, withFragment, withQuery } from './redirect-url.ts'
 import { oauthErrorName, type RedirectSession } from './verify-redirect.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hookFailed } from '../hook-errors.ts'
+import { hookFailed } from '../errors.ts'
 import { requireHookAnswer } from './hook-answer.ts'
 import type { Hooks } from './hooks.ts'
 

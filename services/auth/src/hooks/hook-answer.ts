@@ -1,7 +1,7 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
-import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../hook-errors.ts'
+import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../errors.ts'
 
 /** The longest answer that is read. */
 export const ANSWER_BYTES_MAX = 200 * 1_024

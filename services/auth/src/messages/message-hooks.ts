@@ -1,7 +1,7 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { hookRejected } from '../hook-errors.ts'
+import { hookRejected } from '../errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { enrollNeedsSecondFactor, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
+import { enrollNeedsSecondFactor, phoneFactorExists, tooManyFactors } from '../errors.ts'
 import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
 import {
   deleteExpiredFactors,

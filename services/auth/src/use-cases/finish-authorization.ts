@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { pkceRequired, userBanned, validationFailed } from '../errors.ts'
+import { identityTaken, inviteNotFound, pkceRequired, profileWithoutEmail, providerNotSupported, stateExpired, stateInvalid, stateMissing, stateUnknown, stateUsed, userBanned, validationFailed } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { adoptProfile } from '../external-accounts/find-owner.ts'
@@ -15,17 +15,6 @@ import {
   signInExternally,
 } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
-import {
-  identityTaken,
-  inviteNotFound,
-  profileWithoutEmail,
-  providerNotSupported,
-  stateExpired,
-  stateInvalid,
-  stateMissing,
-  stateUnknown,
-  stateUsed,
-} from '../external-errors.ts'
 import {
   type AuthorizationFlow,
   claimAuthorizationFlow,

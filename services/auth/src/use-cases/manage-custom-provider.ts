@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { validationFailed } from '../errors.ts'
 import {
   customProviderChanged,
   customProviderExists,
   customProviderNotFound,
   tooManyCustomProviders,
-} from '../external-errors.ts'
+  validationFailed,
+} from '../errors.ts'
 import {
   type CustomProviderSettings,
   type customProviderChanges,

@@ -1,7 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userBanned } from '../errors.ts'
-import { passkeyRefused } from '../factor-errors.ts'
+import { passkeyRefused, userBanned } from '../errors.ts'
 import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
 import {

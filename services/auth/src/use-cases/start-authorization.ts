@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { manualLinkingDisabled, validationFailed } from '../errors.ts'
-import { inviteUnknown } from '../external-errors.ts'
+import { inviteUnknown, manualLinkingDisabled, validationFailed } from '../errors.ts'
 import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow } from '../flows/flow-repository.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'

@@ -2,7 +2,6 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { sessionNotFound } from '../errors.ts'
 import {
   challengeExpired,
   challengeMismatch,
@@ -10,10 +9,11 @@ import {
   enrollNeedsSecondFactor,
   factorNotFound,
   phoneFactorCodeWrong,
+  sessionNotFound,
   tooManyFactors,
   totpCodeWrong,
   webauthnFactorWrong,
-} from '../factor-errors.ts'
+} from '../errors.ts'
 import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
 import {
   claimChallengeGuess,

@@ -1,7 +1,12 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { sessionNotFound } from '../errors.ts'
-import { factorNotFound, recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
+import {
+  factorNotFound,
+  recoveryCodesLocked,
+  recoveryCodeWrong,
+  recoveryVerifyDisabled,
+  sessionNotFound,
+} from '../errors.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {

@@ -1,8 +1,5 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
-import * as externalCatalogue from '../../src/external-errors.ts'
-import * as factorCatalogue from '../../src/factor-errors.ts'
-import * as hookCatalogue from '../../src/hook-errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
@@ -29,7 +26,7 @@ const tables = [
   passkeyErrors,
   hookErrors,
 ]
-const errors = Object.entries({ ...catalogue, ...externalCatalogue, ...factorCatalogue, ...hookCatalogue })
+const errors = Object.entries(catalogue)
 
 /** By their settings, those first that were not used for longest. */
 const services = new Map<string, Promise<MailApp>>()
