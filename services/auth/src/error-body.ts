@@ -15,7 +15,7 @@ import {
   validationFailed,
 } from './errors.ts'
 
-/** What the form of an error body depends on. */
+/** The parts of a request that the form of an error body depends on. */
 export interface ErrorBodyContext {
   /** The header X-Supabase-Api-Version, as sent. */
   readonly apiVersion: string | undefined
@@ -29,7 +29,7 @@ export const API_VERSION = '2024-01-01'
 
 const date = z.iso.date()
 
-/** What some errors say besides. */
+/** Members that some errors have besides. */
 const more = {
   error_id: z.string().optional().meta({ description: 'of a 5xx: the id of the request' }),
   weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
@@ -50,13 +50,27 @@ const ErrorView = z
   ])
   .meta({ id: 'AuthError' })
 
-/** An answer that tells an error, for the API document. */
-export const errorSchema = {
+/** An answer with an error, for the API document. */
+const errorSchema = {
   description: '`{code, error_code, msg}`, or with X-Supabase-Api-Version `{code, message}`',
   content: { 'application/json': { schema: ErrorView } },
 } as const
 
-/** Whether a client has asked for the newer error bodies. A date that no calendar has is none. */
+/** What any operation may answer: an unexpected failure, something unavailable or busy, and a request that took too long. */
+const ANY_STATUS = [500, 503, 504] as const
+
+/**
+ * The answers with errors of an operation, for the API document. A test service fails when a route answers with another status.
+ * Only a hook may: it refuses with a status of its own.
+ */
+export function errorAnswers<const Status extends number>(
+  ...statuses: readonly Status[]
+): Readonly<Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>> {
+  const entries = [...statuses, ...ANY_STATUS].map((status) => [status, errorSchema] as const)
+  return Object.fromEntries(entries) as Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>
+}
+
+/** Whether a client has asked for the newer error bodies. A date that does not exist does not count. */
 export function isVersioned(apiVersion: string | undefined): boolean {
   return date.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }

@@ -54,7 +54,7 @@ export async function openTestApp({
     migrate: (url) => migrateToLatest(load(env, url)),
   })
   const clock = createFakeClock()
-  const telemetry = { logger, meter, tracing: { instrument: async () => {} } }
+  const telemetry = { logger, meter, tracing: { instrument: refuseUndocumented } }
   const open = await createDeps(load(env, temporary.url), telemetry, runRemembered)
   const standing = { ...open.deps, now: clock.now }
   const deps = { ...standing, ...replace(standing) }
@@ -74,4 +74,16 @@ export async function openTestApp({
 
 function load(env: Readonly<Record<string, string>>, url: string) {
   return loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...env, AUTH_DATABASE_URL: url }).config
+}
+
+/** Fails each request whose route does not document the status of its answer. A hook refuses with any status. */
+async function refuseUndocumented(app: Server): Promise<void> {
+  app.addHook('onSend', async ({ method, routeOptions, errorCode }, { statusCode }, payload) => {
+    const documented = Object.keys(routeOptions.schema?.response ?? {})
+    const isByHook = errorCode?.startsWith('hook_') === true
+    if (documented.length > 0 && !isByHook && !documented.includes(String(statusCode))) {
+      throw new Error(`${method} ${routeOptions.url} does not document the status ${statusCode}`)
+    }
+    return payload
+  })
 }

@@ -2,6 +2,7 @@ import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
 import type { AuthConfig } from '../config.ts'
+import { exchangeFailed, profileFailed, providerRefused } from '../errors.ts'
 import type { AuthorizationFlow } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
@@ -12,7 +13,6 @@ import type { KeySets } from '../providers/key-sets.ts'
 import { exchangeVerifier, type OAuth1Deps, type OAuth1Token, readOAuth1Profile } from '../providers/oauth1-client.ts'
 import type { ExternalProfile, Grant, OAuth1Provider, OAuth2Provider, ProviderApi } from '../providers/provider.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
-import { exchangeFailed, profileFailed, providerRefused } from '../errors.ts'
 
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
   readonly config: Pick<AuthConfig, 'security'>

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { authorizeQuery, readAuthorizeQuery } from '../flows/authorize-query.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
@@ -23,7 +23,7 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
             .optional()
             .meta({ description: 'the token in the link of an invitation, which this accepts' }),
         }),
-        response: { 302: z.undefined(), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 302: z.undefined(), ...errorAnswers(400, 404, 429) },
       },
     },
     async (request, reply) => {

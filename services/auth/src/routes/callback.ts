@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema, errorVocabulary } from '../error-body.ts'
+import { errorAnswers, errorVocabulary } from '../error-body.ts'
 import { callbackFailureRedirect, externalSessionRedirect, unknownFlowRedirect } from '../flows/callback-redirect.ts'
 import { codeRedirect } from '../flows/verify-redirect.ts'
 import { readClient } from '../plugins/request-context.ts'
@@ -26,7 +26,7 @@ const answerSchema = z.object({
 
 type CallbackAnswer = z.output<typeof answerSchema>
 
-const response = { 302: z.undefined(), 303: z.undefined(), '4xx': errorSchema, '5xx': errorSchema } as const
+const response = { 302: z.undefined(), 303: z.undefined(), ...errorAnswers(400, 413, 429) } as const
 
 /** `GET /callback`, `POST /callback`: a browser returns from a provider. Errors are answered by a redirect too. */
 export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { validationFailed } from '../errors.ts'
 import { enrolledFactorSchema, toEnrolledFactorView } from '../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
@@ -22,7 +22,6 @@ const EnrollBody = z.object({
     .meta({ description: 'totp: the name of the service in the app; default the host of SITE_URL' }),
   phone: z.string().optional().meta({ description: 'phone: where codes go' }),
 })
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 const ISSUER_LENGTH_MAX = 64
 
@@ -38,7 +37,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Enrol a second factor, which counts after its first verification',
         body: EnrollBody,
-        response: { 200: enrolledFactorSchema, ...errors },
+        response: { 200: enrolledFactorSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async (request) => {
@@ -56,7 +55,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Unenrol a second factor; a verified one only in a session of aal2',
         params: FactorPath,
-        response: { 200: z.object({ id: z.guid() }), ...errors },
+        response: { 200: z.object({ id: z.guid() }), ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async ({ caller, clientAddress, params }) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { VERSION } from '../version.ts'
 
 const healthSchema = z.object({ version: z.string(), name: z.string(), description: z.string() })
@@ -13,7 +13,7 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Whether the process answers',
         security: [],
-        response: { 200: healthSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: healthSchema, ...errorAnswers() },
       },
     },
     async () => ({

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { requireEmail } from '../identifier.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
@@ -22,7 +22,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Invite a user by mail',
         body: inviteBody,
-        response: { 200: userViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 413, 422, 429) },
       },
       serializerCompiler: plainJson,
     },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { signOut } from '../use-cases/sign-out.ts'
 
@@ -16,7 +16,7 @@ export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
         querystring: z.object({
           scope: z.string().optional().meta({ description: 'global (all sessions), local (this one) or others' }),
         }),
-        response: { 204: z.undefined(), 400: errorSchema, 401: errorSchema, 403: errorSchema },
+        response: { 204: z.undefined(), ...errorAnswers(400, 401, 403) },
       },
     },
     async (request, reply) => {

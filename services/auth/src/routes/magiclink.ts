@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { emailLoginsDisabled, magicLinkWithoutEmail } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
@@ -26,7 +26,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Ask for a mail with a link to sign in',
         security: [],
         body: magicLinkBody,
-        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },
     async (request, reply) => {

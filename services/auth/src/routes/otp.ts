@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { emailLoginsDisabled, phoneCodesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
@@ -33,7 +33,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Ask for a one-time code by mail or SMS',
         security: [],
         body: otpBody,
-        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },
     async (request, reply) => {

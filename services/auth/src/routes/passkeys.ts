@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { validationFailed } from '../errors.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { requireId } from '../ids.ts'
@@ -11,7 +11,6 @@ import { requirePasskeys } from '../plugins/require-passkeys.ts'
 import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
 
 const PasskeyPath = z.object({ passkeyId: z.string() })
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 /** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: the caller's own. */
 export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -22,7 +21,12 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/passkeys',
-    { schema: { summary: 'List the own passkeys', response: { 200: z.array(passkeySchema), ...errors } } },
+    {
+      schema: {
+        summary: 'List the own passkeys',
+        response: { 200: z.array(passkeySchema), ...errorAnswers(400, 401, 403, 404) },
+      },
+    },
     async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(toPasskeyView),
   )
 
@@ -33,7 +37,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Rename a passkey',
         params: PasskeyPath,
         body: z.object({ friendly_name: z.string().optional() }),
-        response: { 200: passkeySchema, ...errors },
+        response: { 200: passkeySchema, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
     async ({ caller, clientAddress, params, body }) => {
@@ -46,7 +50,13 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.delete(
     '/passkeys/:passkeyId',
-    { schema: { summary: 'Delete a passkey', params: PasskeyPath, response: { 204: z.undefined(), ...errors } } },
+    {
+      schema: {
+        summary: 'Delete a passkey',
+        params: PasskeyPath,
+        response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },
+      },
+    },
     async ({ caller, clientAddress, params }, reply) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
       await deleteOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address })

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { reauthenticate } from '../use-cases/reauthenticate.ts'
 
@@ -15,7 +15,7 @@ export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
       exposeHeadRoute: false,
       schema: {
         summary: 'Send the user the code that a new password needs',
-        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 422, 429) },
       },
     },
     async ({ caller, clientAddress }) => {

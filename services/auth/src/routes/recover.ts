@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { emailMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
@@ -20,7 +20,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Ask for a mail to recover an account',
         security: [],
         body: recoverBody,
-        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({}), ...errorAnswers(400, 413, 429) },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
@@ -39,7 +39,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Ask for a message again',
         security: [],
         body: resendBody,
-        response: { 200: z.object({ message_id: z.guid() }), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({ message_id: z.guid() }), ...errorAnswers(400, 413, 429) },
       },
     },
     async (request, reply) => {

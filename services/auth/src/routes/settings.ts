@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { PROVIDERS } from '../config/external.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 
 const settingsSchema = z.object({
   external: z.object(Object.fromEntries(PROVIDERS.map((provider) => [provider, z.boolean()]))),
@@ -39,7 +39,7 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Read what a sign-in form should offer',
         security: [],
-        response: { 200: settingsSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: settingsSchema, ...errorAnswers() },
       },
     },
     async () => settings,

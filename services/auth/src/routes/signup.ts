@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import {
   anonymousDisabled,
   emailSignupsDisabled,
@@ -50,7 +50,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Sign up by email or phone, or anonymously',
         security: [],
         body: signUpBody,
-        response: { 200: z.union([signedInSchema, userViewSchema]), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.union([signedInSchema, userViewSchema]), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },
     async (request, reply) => {

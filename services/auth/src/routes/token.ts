@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { readCaller } from '../plugins/authenticate.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
@@ -69,18 +69,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: TokenQuery,
         body: TokenBody,
-        response: {
-          200: TokenAnswer,
-          400: errorSchema,
-          401: errorSchema,
-          403: errorSchema,
-          404: errorSchema,
-          409: errorSchema,
-          422: errorSchema,
-          429: errorSchema,
-          500: errorSchema,
-          503: errorSchema,
-        },
+        response: { 200: TokenAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 422, 429) },
       },
       serializerCompiler: plainJson,
       preValidation: async (request) => {

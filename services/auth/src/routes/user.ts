@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireEmail, requirePhone } from '../identifier.ts'
 import { requireChannel } from '../messages/require-channel.ts'
@@ -39,7 +39,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'The user of the access token',
-        response: { 200: userViewSchema, 400: errorSchema, 401: errorSchema, 403: errorSchema },
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,
     },
@@ -54,7 +54,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Change the own account; new addresses have to be confirmed',
         body: UserBody,
-        response: { 200: userViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 413, 422, 429) },
       },
       serializerCompiler: plainJson,
     },

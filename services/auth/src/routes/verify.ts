@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { errorSchema, errorVocabulary } from '../error-body.ts'
+import { errorAnswers, errorVocabulary } from '../error-body.ts'
 import { linkFetchedAhead, pkceRequired } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { isPrefetch } from '../flows/prefetch.ts'
@@ -37,7 +37,6 @@ const confirmationAnswer = {
   content: { 'text/html': { schema: z.string() } },
 }
 const redirectAnswer = z.undefined().describe('A redirect with the session, an auth code or the error')
-const errorAnswers = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 /** The answer to the first of the two addresses that must confirm a change of email. */
 const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
@@ -59,7 +58,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Follow the link of a mail',
         security: [],
         querystring: verifyQuery,
-        response: { 200: confirmationAnswer, 303: redirectAnswer, ...errorAnswers },
+        response: { 200: confirmationAnswer, 303: redirectAnswer, ...errorAnswers(400, 429) },
       },
     },
     async (request, reply) => {
@@ -78,7 +77,11 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Exchange the code or the link of a message for a session',
         security: [],
         body: verifyBody,
-        response: { 200: z.union([verifiedSchema, halfDoneSchema]), 303: redirectAnswer, ...errorAnswers },
+        response: {
+          200: z.union([verifiedSchema, halfDoneSchema]),
+          303: redirectAnswer,
+          ...errorAnswers(400, 403, 413, 422, 429),
+        },
       },
     },
     async (request, reply) => {

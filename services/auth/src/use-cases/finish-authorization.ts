@@ -3,7 +3,20 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { identityTaken, inviteNotFound, pkceRequired, profileWithoutEmail, providerNotSupported, stateExpired, stateInvalid, stateMissing, stateUnknown, stateUsed, userBanned, validationFailed } from '../errors.ts'
+import {
+  identityTaken,
+  inviteNotFound,
+  pkceRequired,
+  profileWithoutEmail,
+  providerNotSupported,
+  stateExpired,
+  stateInvalid,
+  stateMissing,
+  stateUnknown,
+  stateUsed,
+  userBanned,
+  validationFailed,
+} from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { adoptProfile } from '../external-accounts/find-owner.ts'

@@ -8,7 +8,7 @@ import {
   listAuditEntries,
   toAuditEntryView,
 } from '../../audit/audit-repository.ts'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { pageLinks } from '../../pagination/page-links.ts'
 import { parsePage } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
@@ -27,7 +27,7 @@ export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the audit log, newest first',
         querystring: AuditQuery,
-        response: { 200: z.array(auditEntryViewSchema), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.array(auditEntryViewSchema), ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,
     },

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { customProvidersDisabled, validationFailed } from '../../errors.ts'
 import { customProviderChanges, newCustomProvider } from '../../providers/custom-provider.ts'
 import { listCustomProviders } from '../../providers/custom-provider-repository.ts'
@@ -14,7 +14,6 @@ import {
 } from '../../use-cases/manage-custom-provider.ts'
 
 const params = z.object({ identifier: z.string() })
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 /** `/admin/custom-providers`: providers that admins add while the service runs. */
 export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -29,7 +28,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the custom providers',
         querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
-        response: { 200: z.object({ providers: z.array(customProviderView) }), ...errors },
+        response: { 200: z.object({ providers: z.array(customProviderView) }), ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ query }) => ({
@@ -43,7 +42,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
         body: newCustomProvider,
-        response: { 201: customProviderView, ...errors },
+        response: { 201: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
       },
       attachValidation: true,
     },
@@ -55,7 +54,13 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/admin/custom-providers/:identifier',
-    { schema: { summary: 'Read a custom provider', params, response: { 200: customProviderView, ...errors } } },
+    {
+      schema: {
+        summary: 'Read a custom provider',
+        params,
+        response: { 200: customProviderView, ...errorAnswers(401, 403, 404) },
+      },
+    },
     async (request) => toCustomProviderView(await getCustomProvider(deps, request.params.identifier)),
   )
 
@@ -66,7 +71,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Change a custom provider; members that are not given stay',
         params,
         body: customProviderChanges,
-        response: { 200: customProviderView, ...errors },
+        response: { 200: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
       },
     },
     async (request) => toCustomProviderView(await changeCustomProvider(deps, request.params.identifier, request.body)),
@@ -74,7 +79,13 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.delete(
     '/admin/custom-providers/:identifier',
-    { schema: { summary: 'Delete a custom provider', params, response: { 204: z.undefined(), ...errors } } },
+    {
+      schema: {
+        summary: 'Delete a custom provider',
+        params,
+        response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },
+      },
+    },
     async (request, reply) => {
       await removeCustomProvider(deps, request.params.identifier)
       return reply.code(204).send()

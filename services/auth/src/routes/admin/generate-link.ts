@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { validationFailed } from '../../errors.ts'
 import { requireEmail } from '../../identifier.ts'
 import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
@@ -42,7 +42,7 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Make a link and a code, to be sent by other means than our mail',
         body: LinkBody,
-        response: { 200: LinkAnswer, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: LinkAnswer, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
       serializerCompiler: plainJson,
     },

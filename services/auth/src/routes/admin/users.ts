@@ -2,7 +2,7 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { userNotFound, validationFailed } from '../../errors.ts'
 import { requireId, requireNewId } from '../../ids.ts'
 import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
@@ -49,9 +49,6 @@ const ListAnswer = z.object({ users: z.array(userViewSchema), aud: z.string() })
 const UserPath = z.object({ userId: z.string() })
 const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
 
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
-const userAnswer = { response: { 200: userViewSchema, ...errors } } as const
-
 /** `/admin/users` and `/admin/users/{user_id}`: what operators do with users. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
@@ -62,7 +59,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Users, newest first',
         querystring: ListQuery,
-        response: { 200: ListAnswer, ...errors },
+        response: { 200: ListAnswer, ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,
     },
@@ -79,7 +76,14 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.post(
     '/admin/users',
-    { schema: { summary: 'Make a user', body: AdminUserBody, ...userAnswer }, serializerCompiler: plainJson },
+    {
+      schema: {
+        summary: 'Make a user',
+        body: AdminUserBody,
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 409, 413, 422) },
+      },
+      serializerCompiler: plainJson,
+    },
     async (request, reply) => {
       const { admin, body } = request
       const id = body.id ? requireNewId(body.id) : undefined
@@ -97,7 +101,12 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/admin/users/:userId',
     {
-      schema: { summary: 'Make a user with that id', params: UserPath, body: AdminUserBody, ...userAnswer },
+      schema: {
+        summary: 'Make a user with that id',
+        params: UserPath,
+        body: AdminUserBody,
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+      },
       serializerCompiler: plainJson,
     },
     async (request, reply) => {
@@ -113,7 +122,14 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/admin/users/:userId',
-    { schema: { summary: 'A user', params: UserPath, ...userAnswer }, serializerCompiler: plainJson },
+    {
+      schema: {
+        summary: 'A user',
+        params: UserPath,
+        response: { 200: userViewSchema, ...errorAnswers(401, 403, 404) },
+      },
+      serializerCompiler: plainJson,
+    },
     async (request) => {
       const profile = await findProfile(deps.lanes, readManagedUser(request, request.params))
       if (!profile) throw userNotFound()
@@ -124,7 +140,12 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/admin/users/:userId',
     {
-      schema: { summary: 'Change a user', params: UserPath, body: AdminUserBody, ...userAnswer },
+      schema: {
+        summary: 'Change a user',
+        params: UserPath,
+        body: AdminUserBody,
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+      },
       serializerCompiler: plainJson,
     },
     async (request) => {
@@ -142,7 +163,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Delete a user: the row, or all that tells who it was',
         params: UserPath,
         body: DeleteBody,
-        response: { 200: z.object({}), ...errors },
+        response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { requireId } from '../../ids.ts'
 import { requireChannel } from '../../messages/require-channel.ts'
 import { credentialOptionsSchema } from '../../passkeys/credential.ts'
@@ -37,7 +37,7 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Challenge a second factor; a phone gets a code',
         params: z.object({ factorId: z.string() }),
         body: ChallengeBody,
-        response: { 200: challengeSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: challengeSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async ({ caller, clientAddress, params, body }) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { recoveryCodesSchema, toRecoveryCodesView } from '../../factors/recovery-codes-view.ts'
 import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
@@ -16,7 +16,6 @@ const statusSchema = z.object({
   total: z.int(),
   remaining: z.int(),
 })
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 const USUAL_NAME = 'Recovery codes'
 
@@ -28,7 +27,12 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/factors/recovery-codes',
-    { schema: { summary: 'Tell how many recovery codes are left', response: { 200: statusSchema, ...errors } } },
+    {
+      schema: {
+        summary: 'Tell how many recovery codes are left',
+        response: { 200: statusSchema, ...errorAnswers(400, 401, 403, 404) },
+      },
+    },
     async ({ caller }) => {
       const { factor, total, remaining } = await getRecoveryCodes(deps, caller)
       return { id: factor.id, type: 'recovery_code' as const, total, remaining }
@@ -41,7 +45,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Make recovery codes, which are shown this once',
         body: GenerateBody,
-        response: { 200: recoveryCodesSchema, ...errors },
+        response: { 200: recoveryCodesSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async ({ caller, clientAddress, body }) => {
@@ -52,7 +56,12 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.delete(
     '/factors/recovery-codes',
-    { schema: { summary: 'Remove the recovery codes', response: { 200: z.object({ id: z.guid() }), ...errors } } },
+    {
+      schema: {
+        summary: 'Remove the recovery codes',
+        response: { 200: z.object({ id: z.guid() }), ...errorAnswers(400, 401, 403, 404, 413, 422) },
+      },
+    },
     async ({ caller, clientAddress }) => ({
       id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.address }),
     }),

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { challengeNotFound, validationFailed } from '../../errors.ts'
 import { parseId, requireId } from '../../ids.ts'
 import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
@@ -35,7 +35,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Answer the challenge of a second factor, and raise the session to aal2',
         params: z.object({ factorId: z.string() }),
         body: VerifyBody,
-        response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: sessionViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async (request) => {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { requireId } from '../../ids.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
@@ -16,7 +16,7 @@ export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Unlink an identity from the own account',
         params: z.object({ identityId: z.string() }),
-        response: { 200: z.object({}), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 422) },
       },
     },
     async (request) => {

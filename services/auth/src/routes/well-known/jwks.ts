@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { JWKS_MAX_AGE_SECONDS } from '../../access-tokens/key-set.ts'
-import { errorSchema } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 
 const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
 
@@ -13,7 +13,7 @@ export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'The public keys that verify tokens',
         security: [],
-        response: { 200: jwksSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: jwksSchema, ...errorAnswers() },
       },
     },
     async (_request, reply) => {

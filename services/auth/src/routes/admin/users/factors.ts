@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { userNotFound } from '../../../errors.ts'
 import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { requirePhone } from '../../../identifier.ts'
@@ -14,7 +14,6 @@ import { factorViewSchema, toFactorView } from '../../../users/user-view.ts'
 const UserPath = z.object({ userId: z.string() })
 const FactorPath = z.object({ userId: z.string(), factorId: z.string() })
 const FactorBody = z.object({ friendly_name: z.string().optional(), phone: z.string().optional() })
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 /** `/admin/users/{user_id}/factors`: the second factors of a user. */
 export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -26,7 +25,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the second factors of a user',
         params: UserPath,
-        response: { 200: z.array(factorViewSchema), ...errors },
+        response: { 200: z.array(factorViewSchema), ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
@@ -44,7 +43,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Rename a second factor, or change its phone',
         params: FactorPath,
         body: FactorBody,
-        response: { 200: factorViewSchema, ...errors },
+        response: { 200: factorViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async (request) => {
@@ -62,7 +61,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Remove a second factor of a user',
         params: FactorPath,
-        response: { 200: factorViewSchema, ...errors },
+        response: { 200: factorViewSchema, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
     async (request) => toFactorView(await removeFactor(deps, readOwner(request, request.params))),

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { userNotFound } from '../../../errors.ts'
 import { requireId } from '../../../ids.ts'
 import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
@@ -9,8 +9,6 @@ import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
 import { findProfile } from '../../../users/profile-repository.ts'
-
-const errors = { '4xx': errorSchema, '5xx': errorSchema } as const
 
 /** `/admin/users/{user_id}/passkeys`: the passkeys of a user. */
 export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -23,7 +21,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the passkeys of a user',
         params: z.object({ userId: z.string() }),
-        response: { 200: z.array(passkeySchema), ...errors },
+        response: { 200: z.array(passkeySchema), ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
@@ -39,7 +37,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Delete a passkey of a user',
         params: z.object({ userId: z.string(), passkeyId: z.string() }),
-        response: { 204: z.undefined(), ...errors },
+        response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
     async (request, reply) => {

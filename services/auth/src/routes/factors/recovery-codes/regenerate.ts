@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { recoveryCodesSchema, toRecoveryCodesView } from '../../../factors/recovery-codes-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
@@ -16,7 +16,7 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
     {
       schema: {
         summary: 'Replace the recovery codes; the old codes are void',
-        response: { 200: recoveryCodesSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: recoveryCodesSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async ({ caller, clientAddress }) =>

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
@@ -22,7 +22,7 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Use a recovery code, and raise the session to aal2',
         body: VerifyBody,
-        response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: sessionViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async (request) => {

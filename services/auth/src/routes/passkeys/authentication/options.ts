@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { passkeyQuestionSchema, toPasskeyQuestionView } from '../../../passkeys/passkey-view.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
@@ -18,7 +18,7 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
       schema: {
         summary: 'Begin to sign in with a passkey',
         security: [],
-        response: { 200: passkeyQuestionSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 403, 404, 413, 429) },
       },
     },
     async () => toPasskeyQuestionView(await askForSignIn(deps)),

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { assertionSchema } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
@@ -24,7 +24,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
         summary: 'Sign in by the answer of an authenticator',
         security: [],
         body: VerifyBody,
-        response: { 200: sessionViewSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: sessionViewSchema, ...errorAnswers(400, 403, 404, 413, 422, 429) },
       },
     },
     async (request) => {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { passkeyQuestionSchema, toPasskeyQuestionView } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
@@ -19,7 +19,7 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
       config: { rateBucket: 'passkey' },
       schema: {
         summary: 'Begin to register a passkey',
-        response: { 200: passkeyQuestionSchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async ({ caller }) => toPasskeyQuestionView(await askForPasskey(deps, caller)),

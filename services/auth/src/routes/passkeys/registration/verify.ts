@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { registrationSchema } from '../../../passkeys/credential.ts'
 import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
@@ -24,7 +24,7 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
       schema: {
         summary: 'Register the passkey that an authenticator has made',
         body: VerifyBody,
-        response: { 200: passkeySchema, '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: passkeySchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async ({ caller, clientAddress, body }) => {

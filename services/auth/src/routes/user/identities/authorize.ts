@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorSchema } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { authorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-query.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
@@ -23,7 +23,7 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
         querystring: authorizeQuery.extend({
           skip_http_redirect: z.string().optional().meta({ description: 'true answers the URL as JSON' }),
         }),
-        response: { 200: z.object({ url: z.string() }), 302: z.undefined(), '4xx': errorSchema, '5xx': errorSchema },
+        response: { 200: z.object({ url: z.string() }), 302: z.undefined(), ...errorAnswers(400, 401, 403, 404, 429) },
       },
     },
     async (request, reply) => {
