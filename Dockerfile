@@ -1,10 +1,10 @@
-# One image a service: docker build --build-arg SERVICE=auth -t trestle-auth .
-# The sources run as they are; the compile cache is filled while the image is built, by the user that it runs as.
+# One image for each service: docker build --build-arg SERVICE=auth -t trestle-auth .
+# The sources run as they are. The build fills the compile cache, as the user that the image runs as.
 
 FROM node:24-bookworm-slim AS manifests
 WORKDIR /app
 COPY . .
-# Only what an install depends on, so that a change of sources does not install anew.
+# Only the files that an install depends on, so that a change of sources does not repeat the install.
 RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name .pnpmfile.cjs ! -name install.mjs ! -path './patches/*' -delete
 
 # The packages of all services at once: one download for the three images.
@@ -12,7 +12,7 @@ FROM node:24-bookworm-slim AS packages
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /all
 COPY --from=manifests /app ./
-# Compose passes an empty registry where none is set.
+# Compose passes an empty registry when none is set.
 RUN if [ -z "$NPM_CONFIG_REGISTRY" ]; then unset NPM_CONFIG_REGISTRY; fi \
  && sed -n "s/^const PNPM = '\(.*\)'$/exec npx --yes \1 \"\$@\"/p" scripts/install.mjs >/usr/local/bin/pinned-pnpm \
  && chmod +x /usr/local/bin/pinned-pnpm \
