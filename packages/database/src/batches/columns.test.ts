@@ -1,4 +1,4 @@
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from '../connect.ts'
@@ -48,7 +48,7 @@ const database: Database<object> = openDatabase({
   readConnections: 1,
   statementTimeoutMs: 5_000,
   lockTimeoutMs: 1_000,
-  prepared: true,
+  prepared,
   onConnectionError: () => {},
 })
 afterAll(async () => {
