@@ -23,7 +23,7 @@ afterAll(async () => {
   await temporary.drop()
 })
 
-/** Ends connections as a server does that stops at once. */
+/** Ends a connection as an immediate shutdown of the server does. */
 async function terminate(pid: number): Promise<void> {
   const client = new pg.Client(temporary.directUrl)
   await client.connect()

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { createNames } from './names.ts'
 import { violates } from './violations.ts'
 
-// As long as DB_NAMESPACE may be.
+// The longest valid DB_NAMESPACE.
 const names = createNames('auth', 'a'.repeat(31))
 const LONG = 'mfa_amr_claims_session_id_authentication_method_pkey'
-/** As PostgreSQL keeps it. */
+/** The name as PostgreSQL truncates it. */
 const CUT = `${names.prefix}mfa_amr_claims_session_id_authe`
 
 function violation(constraint: string): pg.DatabaseError {

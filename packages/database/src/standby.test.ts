@@ -16,7 +16,7 @@ const readOwner = prepare('read_owner', () => sql<{ name: string }>`SELECT name 
 const PRIMARY = { name: 'primary' }
 const STANDBY = { name: 'standby' }
 
-/** Two databases with one row each, which says whose it is, so that an answer tells who has given it. */
+/** Two databases with one row each that names its server, so that an answer shows which server gave it. */
 let primary: TemporaryDatabase
 let standby: TemporaryDatabase
 

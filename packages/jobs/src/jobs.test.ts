@@ -134,7 +134,7 @@ describe('jobs', () => {
       database.db,
     )
     expect(rows.length).toBeGreaterThan(40)
-    // No ciphertext says this by chance: base64url has no space.
+    // No ciphertext contains this by chance: base64url has no space.
     expect(rows.map(({ data }) => data).join()).not.toContain('guest 7')
   })
 
@@ -170,7 +170,7 @@ describe('jobs', () => {
 
   it('runs the jobs of a killed worker again soon', async () => {
     const id = await jobs.send(database.db, greet, { to: 'Margaret' }, { startAfterSeconds: 3_600 })
-    // As a process leaves it that was killed a moment after it had begun.
+    // The state that a process leaves when it is killed a moment after it has begun.
     await sql`
       UPDATE example_jobs.job SET state = 'active', start_after = now(), started_on = now() - interval '11 s',
         heartbeat_on = now() - interval '11 s' WHERE id = ${id}`.execute(database.db)

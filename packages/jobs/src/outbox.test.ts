@@ -57,7 +57,7 @@ function openOutbox(): Outbox {
   return createOutbox({ db: database.db, jobs, onError: ({ message }) => troubles.push(message) })
 }
 
-/** Writes greetings as a function of the database would. */
+/** Writes greetings as a SQL function would. */
 async function write(to: readonly string[]): Promise<void> {
   const entries = await Promise.all(to.map((name) => jobs.prepare(greet, { to: name })))
   for (const { task, data } of entries) {

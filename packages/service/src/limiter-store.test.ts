@@ -37,7 +37,7 @@ afterAll(async () => {
   await temporary.drop()
 })
 
-/** Answers after which a client takes a server for a ready Redis. */
+/** Answers after which a client considers a Redis server ready. */
 const GREETINGS: ReadonlyMap<string | undefined, string> = new Map([
   ['hello', '%0\r\n'],
   ['client', '+OK\r\n'],

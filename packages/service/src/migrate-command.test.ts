@@ -51,7 +51,7 @@ async function runOf(setting: Setting, ...words: readonly string[]): Promise<str
   for (const each of command.commands) each.configureOutput({ writeErr: () => {} })
   const done = new Command().addCommand(command).parseAsync(['migrate', ...words], { from: 'user' })
   await done.catch((error) => {
-    // A wrong usage, unlike a failure, is told by its code.
+    // A wrong usage has a code. A failure has none.
     if ('code' in error) throw error
     lines.push(String(error.message))
   })

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
-/** Prints everything that the module named on the command line leads to, libraries of Node.js too. */
+/** Prints every module that the given module imports, directly or not, including libraries of Node.js. */
 const LIST = `
   import { registerHooks } from 'node:module'
   const urls = []
@@ -10,7 +10,7 @@ const LIST = `
   await import(process.argv[1])
   process.stdout.write([...urls, ...process.moduleLoadList].join('\\n'), () => process.exit())`
 
-/** What a start would wait for, though its first requests need none of it. */
+/** Modules that a start would wait for although its first requests do not need them. */
 const LATE = [
   /\/migrations\/\w+\/\d{4}-/,
   /\/commands\/(?!serve\.ts)/,

@@ -10,7 +10,7 @@ import { newFolder, removeFoldersAtEnd } from './testing/temporary-folder.ts'
 
 removeFoldersAtEnd()
 
-/** Stands for a service: ready at once, ends at SIGTERM, and leaves a line in the database at every start. */
+/** Takes the place of a service: it is ready at once, ends at SIGTERM, and writes a line to the database at every start. */
 const service = `import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 const pg = createRequire(${JSON.stringify(import.meta.url)})('pg')
@@ -96,20 +96,20 @@ function start({ root, env }: { root: string; env: NodeJS.ProcessEnv }, more: No
 
 const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 30_000 }).toMatch(/\nTrestle is ready\n$/)
 
-/** Ids of everything the stack has started, from its pid files. */
+/** Ids of all processes that the stack has started, from its pid files. */
 function startedBy(root: string): number[] {
   const files = [join(root, '.data', 'run', 'inventory.pid'), postmasterFile(root)]
   return files.map((file) => Number.parseInt(readFileSync(file, 'utf8'), 10))
 }
 
-/** The data lies in the checkout, or in the state directory where the server cannot reach that. */
+/** The data is in the checkout, or in the state directory if the server cannot reach the checkout. */
 function postmasterFile(root: string): string {
   const outside = join(root, 'state')
   const homes = existsSync(outside) ? readdirSync(outside).map((name) => join(outside, name)) : [join(root, '.data')]
   return join(homes[0] ?? '', 'postgres', 'postmaster.pid')
 }
 
-/** How often the service has started on this data. */
+/** How often the service has started with this data. */
 async function countStarts(root: string, port: number): Promise<number> {
   const password = /TRESTLE_DATABASE_PASSWORD="(.*)"/.exec(
     readFileSync(join(root, '.data', 'secrets.env'), 'utf8'),

@@ -19,7 +19,7 @@ describe('findUnknownSettings', () => {
     ['SHOP_TRUST_PROXY', 'SHOP_TRUSTED_PROXIES'],
     ['SHOP_POTR', 'SHOP_PORT'],
     ['SHOP_EXTERNAL_GITHUB_ENABLE', 'SHOP_EXTERNAL_GITHUB_ENABLED'],
-    // Kubernetes gives numbers of ports alone; a Service of this name gives others too.
+    // Kubernetes sets numbers of ports only. A Service of this name may set others.
     ['SHOP_PORT_TCP', 'SHOP_PORT'],
   ])('reports %s with the nearest name %s, without the value', (name, nearest) => {
     expect(find({ [name]: 'hidden' })).toEqual([

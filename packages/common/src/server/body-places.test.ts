@@ -7,14 +7,14 @@ import { plainVocabulary } from '../testing/plain-errors.ts'
 import { createServer } from './create-server.ts'
 
 const BODY_BYTES = 500_000
-/** As many bodies of the largest size as have a place at once. */
+/** As many bodies of the largest size as there are places. */
 const PLACES = 2
 /** Longer than the other tests take. */
 const PATIENCE_MS = 2_000
 
 const cleanUps: (() => unknown)[] = []
 let begun: string[] = []
-/** What `/slow` waits for. */
+/** The handler of `/slow` waits for this. */
 let released = Promise.withResolvers<void>()
 let port = 0
 
@@ -54,7 +54,7 @@ function nextClient(): string {
   return `127.0.${1 + Math.floor(clients / 250)}.${1 + (clients % 250)}`
 }
 
-/** Sends a request with a body of spaces, of which so many bytes are kept back; each from another client. */
+/** Sends a request with a body of spaces, each from another client. It holds back the last bytes. */
 function send(
   url: string,
   { bytes = BODY_BYTES, keptBack = 0, type = 'application/json', from = nextClient() } = {},
@@ -69,7 +69,7 @@ function send(
 
 const answerTo = async (socket: Socket) => String(await once(socket, 'data')).split('\r\n', 1)[0]
 
-/** Requests that hold every place, and stop a byte before the end of their bodies. */
+/** Requests that hold every place. Each stops a byte before the end of its body. */
 async function takeAllPlaces(): Promise<readonly Socket[]> {
   const sockets = Array.from({ length: PLACES }, (_, at) => send(`/kept?${at}`, { keptBack: 1 }))
   await expect.poll(() => begun.length).toBe(PLACES)
@@ -171,7 +171,7 @@ describe('requests with large bodies', () => {
   })
 })
 
-/** The status line of a small request: what came before it has been heard when it is answered. */
+/** The status line of a small request. When it is answered, the server has read what was sent before it. */
 async function probe(): Promise<string | undefined> {
   return answerTo(send('/kept?small', { bytes: 2 }))
 }

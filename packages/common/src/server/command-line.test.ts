@@ -3,13 +3,13 @@ import { Command } from 'commander'
 import { expect, it } from 'vitest'
 import { runCommandLine } from './command-line.ts'
 
-/** A process that was started with some words; it notes its exits instead of ending. */
+/** A process with these arguments. It records its exits instead of ending. */
 function startedWith(...words: readonly string[]) {
   const exits: number[] = []
   const reports: string[] = []
   const exit = (code: number): never => {
     exits.push(code)
-    // As after the real one, nothing more is done.
+    // As after a real exit, nothing more runs.
     throw new Error('exited')
   }
   const stdout = new EventEmitter()

@@ -12,10 +12,10 @@ import { createServer } from './create-server.ts'
 import { progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
 const MIB = 1_024 * 1_024
-/** More than the kernel takes for a client that does not read: some ten megabytes at most, here and at the client. */
+/** More than the kernels take for a client that does not read: at most some ten megabytes on both sides. */
 const LARGE = Buffer.alloc(24 * MIB, 'x')
 const STALL_MS = 30_000
-/** The kernel is asked about a doubtful client no more often: its table is long where there are many connections. */
+/** Least time between two checks of the kernel, whose table is long when there are many connections. */
 const ASK_SECONDS = 5
 
 const cleanUps: (() => unknown)[] = []
@@ -24,12 +24,12 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-/** Timers of the server, and the clock by which it judges its clients, stand still until the test moves them. */
+/** The timers of the server, and the clock that it measures clients by, move only when the test moves them. */
 function freezeTime(): void {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] })
 }
 
-/** A server, what it has logged and counted, and its ends of the connections. */
+/** A server with its log, its counts and its ends of the connections. */
 async function startServer(connections: Partial<ConnectionBounds> = {}) {
   const begun: string[] = []
   const ended: string[] = []
@@ -142,13 +142,13 @@ describe('a client that reads its answer', () => {
       const before = socket && progressOf(socket)
       await readSome(client, ASK_SECONDS * 16 * 1_024)
       vi.advanceTimersByTime(ASK_SECONDS * 1_000)
-      // What the server asks the kernel meanwhile takes no longer than this.
+      // Longer than the server's check of the kernel takes.
       for (let count = 0; count < 3; count += 1) await readFile('/proc/self/net/tcp')
       sameSeconds = before === (socket && progressOf(socket)) ? sameSeconds + ASK_SECONDS : 0
       longestSame = Math.max(longestSame, sameSeconds)
     }
     expect([socket?.destroyed, cuts]).toEqual([false, []])
-    // Else the kernel need not have been asked.
+    // Otherwise the kernel need not have been checked.
     expect(longestSame).toBeGreaterThan(30)
   }, 30_000)
 

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Work that ends when it is told to, and notes its beginning. */
+/** Work that records its beginning, and ends when the test ends it. */
 function startWork(gate: FairGate, begun: string[]) {
   return (name: string, client: string, size: number) => {
     const end = Promise.withResolvers<void>()

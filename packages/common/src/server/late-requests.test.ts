@@ -36,14 +36,14 @@ function open(bytes: string): Socket {
   return socket
 }
 
-/** Sends a byte now and then, for ever. */
+/** Sends a byte from time to time, for ever. */
 function drip(socket: Socket): void {
   const timer = setInterval(() => socket.write('x'), DRIP_MS)
   cleanUps.push(() => clearInterval(timer))
 }
 
-/** What the server says until it ends the connection, and after how many milliseconds. */
-async function hearOut(socket: Socket): Promise<readonly [said: string, afterMs: number]> {
+/** What the server sends until it closes the connection, and after how many milliseconds. */
+async function readUntilClosed(socket: Socket): Promise<readonly [said: string, afterMs: number]> {
   const begunMs = performance.now()
   const said = await text(socket)
   return [said, performance.now() - begunMs]
@@ -58,7 +58,7 @@ describe('a connection whose request head does not arrive', () => {
     ['stops in its first line', 'GET /thi'],
     ['stops in a header', 'GET /things HTTP/1.1\r\nHost: a\r\nX-Filler: '],
   ])('408: is closed when its client %s', async (_, bytes) => {
-    const [said, afterMs] = await hearOut(open(bytes))
+    const [said, afterMs] = await readUntilClosed(open(bytes))
     expect(said).toMatch(LATE)
     expect(afterMs).toBeGreaterThan(HEAD_MS / 2)
   })
@@ -66,7 +66,7 @@ describe('a connection whose request head does not arrive', () => {
   it('408: is closed at the same time when bytes of the head still arrive', async () => {
     const socket = open('GET /things HTTP/1.1\r\nHost: a\r\nX-Filler: ')
     drip(socket)
-    const [said, afterMs] = await hearOut(socket)
+    const [said, afterMs] = await readUntilClosed(socket)
     expect(said).toMatch(LATE)
     expect(afterMs).toBeLessThan(REQUEST_MS * 4)
   })
@@ -74,7 +74,7 @@ describe('a connection whose request head does not arrive', () => {
 
 describe('a connection whose request body does not end', () => {
   it('408: is closed when its client stops', async () => {
-    const [said, afterMs] = await hearOut(open(`${HEAD}{`))
+    const [said, afterMs] = await readUntilClosed(open(`${HEAD}{`))
     expect(said).toMatch(LATE)
     expect(afterMs).toBeGreaterThan(HEAD_MS)
   })
@@ -82,14 +82,14 @@ describe('a connection whose request body does not end', () => {
   it('408: is closed at the same time when bytes of the body still arrive', async () => {
     const socket = open(`${HEAD}{`)
     drip(socket)
-    expect((await hearOut(socket))[0]).toMatch(LATE)
+    expect((await readUntilClosed(socket))[0]).toMatch(LATE)
   })
 })
 
 it('answers a client that has closed its side after a whole request', async () => {
   const socket = open('')
   socket.end('GET /things HTTP/1.1\r\nHost: a\r\n\r\n')
-  expect((await hearOut(socket))[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\{"is":"answered"\}$/s)
+  expect((await readUntilClosed(socket))[0]).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\{"is":"answered"\}$/s)
 })
 
 it('allows ten seconds for a head, and for a body as long as its handler may take in addition', async () => {

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { createReadiness } from './readiness.ts'
 import { type RunOptions, runServer } from './run-server.ts'
 
-/** A process that notes its exit instead of ending. */
+/** A process that records its exit instead of ending. */
 class StubProcess extends EventEmitter {
   readonly exited = Promise.withResolvers<number>()
   readonly events: string[] = []
@@ -67,7 +67,7 @@ async function open(app: FastifyInstance): Promise<Socket> {
   return socket
 }
 
-/** @returns the answer on a connection of its own; empty: there is none */
+/** @returns the answer on a connection of its own; empty when there is none */
 async function ask(port: number, request: string): Promise<string> {
   const client = connect(port, '127.0.0.1')
   let answer = ''
@@ -118,7 +118,7 @@ it('answers clients that connected and sent a request before the signal, even if
   })
   for (const client of clients) client.write(GET)
   process.emit('SIGTERM')
-  // Otherwise this would try nothing.
+  // Otherwise this test would prove nothing.
   expect(await taken).toBeLessThan(clients.length)
   for (const [answer] of await Promise.all(answers)) expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
   expect(await process.exited.promise).toBe(0)

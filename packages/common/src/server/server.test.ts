@@ -143,7 +143,7 @@ function connectToApp(): Socket {
   return connect(Number(new URL(app.listeningOrigin).port), '127.0.0.1')
 }
 
-/** Sends bytes as they are, and answers what comes until the server closes. */
+/** Sends raw bytes, and returns what arrives until the server closes. */
 function exchange(bytes: string): Promise<string> {
   const socket = connectToApp()
   socket.write(bytes)
@@ -315,7 +315,7 @@ describe('the address of a client', () => {
     [2, '198.51.100.7', 'https://shop.example'],
     [['127.0.0.0/8'], '203.0.113.9', 'https://shop.example'],
     [['127.0.0.1/32', '203.0.113.0/24'], '198.51.100.7', 'https://shop.example'],
-    // Only a trusted peer says how the client came.
+    // Only a trusted peer may name the protocol of the client.
     [['10.0.0.0/8'], '127.0.0.1', 'http://own'],
   ])('trusting %j, is %s, who came to %s', async (trustedProxies, address, origin) => {
     const server = createServer({

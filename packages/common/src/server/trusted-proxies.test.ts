@@ -54,7 +54,7 @@ describe('createAddressReader', () => {
     [2, '10.0.0.1', '1.1.1.1, 198.51.100.7, 10.0.0.2', '198.51.100.7'],
     // Fewer proxies than trusted: the request did not come through all of them.
     [5, '10.0.0.1', '198.51.100.7', '198.51.100.7'],
-    // A socket of the file system has no address, but a count trusts it.
+    // A socket of the file system has no address. A count trusts it.
     [1, undefined, '198.51.100.7', '198.51.100.7'],
     [PROXIES, '192.0.2.1', '1.1.1.1', '192.0.2.1'],
     [PROXIES, undefined, '1.1.1.1', ''],
@@ -62,16 +62,16 @@ describe('createAddressReader', () => {
     [PROXIES, '10.0.0.1', '1.1.1.1, 198.51.100.7, 10.9.9.9, fd00::2', '198.51.100.7'],
     [PROXIES, '::ffff:10.0.0.1', '198.51.100.7, ::ffff:10.0.0.2', '198.51.100.7'],
     [PROXIES, 'fd00::1', '2001:DB8::7', '2001:db8::7'],
-    // All of them are proxies: the farthest is the client.
+    // All of them are proxies: the farthest one is the client.
     [PROXIES, '10.0.0.1', '10.0.0.3, 10.0.0.2', '10.0.0.3'],
     // Ports, brackets and zones.
     [PROXIES, '10.0.0.1', '198.51.100.7:51234, 10.0.0.2:443', '198.51.100.7'],
     [PROXIES, '10.0.0.1', '[2001:db8::7]:51234, [fd00::2]:443', '2001:db8::7'],
     [PROXIES, '10.0.0.1', 'fe80::7%eth0', 'fe80::7'],
-    // Empty entries say nothing.
+    // Empty entries are skipped.
     [1, '10.0.0.1', '1.1.1.1, , 198.51.100.7 ,, ', '198.51.100.7'],
     [1, '10.0.0.1', ' , ,', '10.0.0.1'],
-    // What is no address ends the reading: nothing to the left of it counts.
+    // An entry that is not an address ends the search: nothing to the left of it counts.
     [2, '10.0.0.1', '198.51.100.7, unknown', '10.0.0.1'],
     [PROXIES, '10.0.0.1', '198.51.100.7, evil, 10.0.0.2', '10.0.0.2'],
     [PROXIES, '10.0.0.1', '198.51.100.7, "10.0.0.2"', '10.0.0.1'],

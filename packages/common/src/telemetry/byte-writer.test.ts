@@ -25,7 +25,7 @@ function openFile(name: string) {
   return { file, descriptor: openSync(file, 'a') }
 }
 
-/** Not whether the number is taken: other threads of the tests open files meanwhile. */
+/** Compares files, not descriptors: other threads of the tests open files meanwhile. */
 function isOpen({ file, descriptor }: ReturnType<typeof openFile>): boolean {
   try {
     return fstatSync(descriptor).ino === statSync(file).ino
@@ -34,7 +34,7 @@ function isOpen({ file, descriptor }: ReturnType<typeof openFile>): boolean {
   }
 }
 
-/** The last bytes of a file that has tens of millions. */
+/** The last bytes of a file with tens of millions of bytes. */
 function endOf(file: string, length: number): string {
   const descriptor = openSync(file, 'r')
   const bytes = Buffer.alloc(length)
@@ -48,7 +48,7 @@ function writeTo(descriptor: number) {
   return { errors, writer: createByteWriter(descriptor, ({ message }) => void errors.push(message)) }
 }
 
-/** A pipe whose writes never wait, and that nobody reads but `read`. It stays open: what is left over is tried again. */
+/** A pipe whose writes never block, and that only `read` reads. It stays open, so that the rest is written later. */
 function openPipe(name: string) {
   const file = join(folder, name)
   execFileSync('mkfifo', [file])
@@ -83,7 +83,7 @@ describe('a file', () => {
     const piece = (i: number) => `${i}${'x'.repeat(1_000_000)}\n`
     for (let i = 0; i < 20; i++) {
       writer.write(Buffer.from(piece(i)))
-      // Now it is being written.
+      // The write is under way.
       await setImmediate()
       writer.write(Buffer.from(piece(i + 0.5)))
       await writer.flush()

@@ -19,7 +19,7 @@ const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
 const provider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter })] })
 afterEach(() => exporter.reset())
 
-/** What a library has of the instruments that were made, with the values of their first points. */
+/** The instruments that a meter has, with the values of their first points. */
 async function collect(): Promise<Record<string, unknown>> {
   await provider.forceFlush()
   const [{ scopeMetrics = [] } = {}] = exporter.getMetrics()

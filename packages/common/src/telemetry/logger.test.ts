@@ -82,7 +82,7 @@ describe('createLogDestination', () => {
     expect(errors).toEqual([expect.stringContaining('ENOENT')])
   })
 
-  /** A process that logs `count` lines, says so on standard error, then runs the program. */
+  /** A process that logs `count` lines, reports it on standard error, then runs the program. */
   function startLogging(stdout: number, count: number, program: string) {
     const source = `import { createLogger } from ${JSON.stringify(import.meta.resolve('./logger.ts'))}
   const log = createLogger({ level: 'info' })
@@ -111,7 +111,7 @@ describe('createLogDestination', () => {
     return { writer, reader: openSync(file, 'r') }
   }
 
-  /** The code of the error that something throws; undefined: none. */
+  /** The code of the error that a function throws. Undefined: it throws none. */
   function codeOf(run: () => void): unknown {
     try {
       run()

@@ -6,7 +6,7 @@ import { createMetrics, type Metrics } from './metrics.ts'
 let metrics: Metrics
 let port: number
 let observed = 0
-/** What the gauge waits for. */
+/** The gauge waits for this. */
 let released = Promise.resolve()
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ describe('the metrics listener', () => {
     released = promise
     const asked = Promise.all(Array.from({ length: 20 }, ask))
     await expect.poll(() => observed).toBe(1)
-    // It is answered after they have been heard.
+    // It is answered after the server has read the earlier requests.
     expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
     resolve()
     const texts = await asked

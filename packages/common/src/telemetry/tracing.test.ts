@@ -74,7 +74,7 @@ it('sends one span for each request, by route pattern, with the parameters and t
   await app.inject('/nowhere/card-4111')
   await app.inject('/mapped/4712/secretive')
   await app.inject('/failing')
-  // A real connection: injected bodies never leave the span.
+  // A real connection: the body of an injected request does not leave the span.
   const address = await app.listen({ port: 0, host: '127.0.0.1' })
   await fetch(`${address}/token`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'x' })
   const client = connect(Number(new URL(address).port), '127.0.0.1')

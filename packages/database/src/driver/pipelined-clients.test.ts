@@ -10,7 +10,7 @@ const database = await createEmptyDatabase()
 let proxy: Server
 let clients: PipelinedClients
 let isSilent = false
-/** Connections that have asked something. */
+/** Connections that have sent a statement. */
 const asked = new Set<Socket>()
 const errors: Error[] = []
 

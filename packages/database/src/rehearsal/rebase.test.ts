@@ -41,7 +41,7 @@ const options: MigrateOptions = {
   functions: { files, release: '1.0.0', replacesOwnRelease: true },
 }
 
-/** What the chain before the baseline left: its tables, and the same objects, written in another way. */
+/** What the old chain has left: its tables, and the same objects, written in another way. */
 beforeEach(async () => {
   await client.query(`
     DROP SCHEMA IF EXISTS example CASCADE;

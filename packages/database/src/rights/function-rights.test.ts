@@ -63,7 +63,7 @@ describe('functions that run with the rights of their owner', () => {
     await database.drop()
   })
 
-  /** What a statement answers the role; its error's code where it is refused. */
+  /** The answer to a statement of the role, or the code of the error when it is refused. */
   const asRole = async (statement: string): Promise<unknown> => {
     await client.query(`SET ROLE ${role}`)
     try {

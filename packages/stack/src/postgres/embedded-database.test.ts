@@ -59,14 +59,14 @@ describe('startDatabase', () => {
     const second = await start()
     await query(second.url, 'INSERT INTO kept VALUES (2)')
     process.kill(second.pid, 'SIGKILL')
-    // It comes back by itself, once the backends of the killed one have gone.
+    // It is restarted as soon as the backends of the killed server have ended.
     await expect
       .poll(() => query(second.url, 'SELECT n FROM kept ORDER BY n').catch(() => undefined))
       .toEqual([{ n: 1 }, { n: 2 }])
     expect(said.at(-1)).toMatch(/^PostgreSQL has ended by itself and is restarted/)
     const running = findServerState(second.home.data)?.pid ?? 0
 
-    // As after kill -9 of the stack: nobody knows of the running server but its pid file.
+    // As after kill -9 of the stack: only its pid file knows of the running server.
     const settled = await prepareHome(folder, join(folder, 'state'))
     expect(settled).toEqual(second.home)
     expect(isAlive(running)).toBe(false)
@@ -105,7 +105,7 @@ describe('startDatabase', () => {
 })
 
 describe('chooseHome', () => {
-  /** A checkout with binaries that look right; as root the account is PostgreSQL's own, else whoever runs the test. */
+  /** A checkout with binaries that look complete. As root the account is that of PostgreSQL, otherwise the user of the test. */
   async function fakeCheckout() {
     const root = newFolder()
     const directory = join(root, 'native')
