@@ -33,7 +33,7 @@ export function requestsOf(job: string): Section {
       },
       {
         title: 'Answers by status',
-        description: '499 is a client that has left before its answer; a 5xx is a defect or a named outage.',
+        description: '499: the client left before its answer. A 5xx is a defect or a named outage.',
         unit: 'reqps',
         queries: [
           {
@@ -79,12 +79,12 @@ export function standbyOf(job: string): Section {
     panels: [
       {
         title: 'How far the standby is behind',
-        description: 'Beyond a limit that a setting names, lists are read from the primary.',
+        description: 'Beyond the limit of a setting, lists are read from the primary.',
         unit: 's',
         queries: [{ expr: `max by (instance) (db_standby_lag_seconds{job="${job}"})`, legend: '{{instance}}' }],
       },
       {
-        title: 'Reads that may lag, by who has served them',
+        title: 'Reads that may lag, by the server that answered',
         unit: 'ops',
         queries: [
           {
@@ -123,7 +123,7 @@ export function jobsOf(job: string): Section {
       },
       {
         title: 'Age of the oldest job that is due',
-        description: 'More than some seconds: workers are too few, hang, or are away.',
+        description: 'More than some seconds: there are too few workers, or they hang.',
         unit: 's',
         queries: [
           { expr: `max by (task) (jobs_oldest_due_seconds{job="${job}"})`, legend: '{{task}}' },

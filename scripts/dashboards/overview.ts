@@ -18,7 +18,7 @@ export const overview: Dashboard = {
         },
         {
           title: 'Not ready',
-          description: 'Processes that take no requests, by what is not in order.',
+          description: 'Processes that take no requests, by the check that fails.',
           unit: 'short',
           queries: [{ expr: 'sum by (job, check) (1 - service_ready)', legend: '{{job}} {{check}}' }],
         },

@@ -27,8 +27,8 @@ const money: readonly Section[] = [
         ],
       },
       {
-        title: 'What is left to be done with acquirers',
-        description: 'Unknown outcomes are asked about for a day; then `payments attempts` settles them.',
+        title: 'Open work with acquirers',
+        description: 'The service asks about unknown outcomes for a day. After that, use `payments attempts`.',
         unit: 'short',
         queries: [
           { expr: 'max(payments_attempts_unknown)', legend: 'outcome unknown' },
@@ -64,7 +64,7 @@ const money: readonly Section[] = [
       },
       {
         title: 'Payouts',
-        description: 'Turns of merchants: paid, or why not.',
+        description: 'Payout turns of merchants: paid, or why not.',
         unit: 'ops',
         queries: [{ expr: 'sum by (outcome) (rate(payments_payouts_total[$__rate_interval]))', legend: '{{outcome}}' }],
       },
@@ -74,7 +74,7 @@ const money: readonly Section[] = [
     title: 'Ledger and rates',
     panels: [
       {
-        title: 'Violations that the last ledger verify has found',
+        title: 'Violations in the last ledger verify',
         description: 'Must be 0.',
         unit: 'short',
         queries: [{ expr: 'max(payments_ledger_imbalance)', legend: 'violations' }],
@@ -119,20 +119,20 @@ const guards: readonly Section[] = [
     title: 'Access',
     panels: [
       {
-        title: 'Requests refused by rate',
+        title: 'Requests refused by a rate limit',
         unit: 'ops',
         queries: [
           { expr: 'sum by (scope) (rate(payments_rate_limited_total[$__rate_interval]))', legend: '{{scope}}' },
         ],
       },
       {
-        title: 'Requests without a good key',
+        title: 'Requests without a valid key',
         unit: 'ops',
         queries: [{ expr: 'sum(rate(payments_auth_failures_total[$__rate_interval]))', legend: 'requests' }],
       },
       {
         title: 'Card numbers opened',
-        description: 'By what they are opened for. A rise that authorisations do not explain is worth a look.',
+        description: 'By purpose. Look into a rise that authorisations do not explain.',
         unit: 'ops',
         queries: [
           { expr: 'sum by (purpose) (rate(payments_vault_opens_total[$__rate_interval]))', legend: '{{purpose}}' },

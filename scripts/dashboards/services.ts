@@ -39,7 +39,7 @@ export const auth: Dashboard = {
           ],
         },
         {
-          title: 'Spent refresh tokens that came again',
+          title: 'Spent refresh tokens that were used again',
           description:
             'Allowed: a client that had not read its answer. Revoked: taken for stolen, the session has ended.',
           unit: 'ops',
@@ -56,7 +56,7 @@ export const auth: Dashboard = {
       title: 'Messages',
       panels: [
         {
-          title: 'Mails handed to the server',
+          title: 'Mails sent to the server',
           unit: 'ops',
           queries: [
             {
@@ -66,7 +66,7 @@ export const auth: Dashboard = {
           ],
         },
         {
-          title: 'Mails that it did not take',
+          title: 'Mails that the server refused',
           description: 'They are tried again for a day.',
           unit: 'ops',
           queries: [
@@ -74,7 +74,7 @@ export const auth: Dashboard = {
           ],
         },
         {
-          title: 'Requests refused because too many mails have gone out',
+          title: 'Requests refused because too many mails were sent',
           unit: 'ops',
           queries: [
             { expr: 'sum by (path) (rate(auth_email_rate_limit_total[$__rate_interval]))', legend: '{{path}}' },
@@ -97,8 +97,8 @@ export const auth: Dashboard = {
           ],
         },
         {
-          title: 'Versions that run',
-          description: 'Two at a time only while they are exchanged.',
+          title: 'Running versions',
+          description: 'Two at a time only during an upgrade.',
           unit: 'short',
           queries: [{ expr: 'sum by (version) (auth_version_info)', legend: '{{version}}' }],
         },
@@ -122,7 +122,7 @@ export const inventory: Dashboard = {
           queries: [{ expr: 'sum by (type) (rate(inventory_movements_total[$__rate_interval]))', legend: '{{type}}' }],
         },
         {
-          title: 'Reservations by what they have become',
+          title: 'Reservations by status',
           unit: 'ops',
           queries: [
             { expr: 'sum by (status) (rate(inventory_reservations_total[$__rate_interval]))', legend: '{{status}}' },
