@@ -8,9 +8,9 @@ export interface KeyToAdd {
   readonly kid: string
 }
 
-/** Makes a key that is published, and signs once it is promoted. False when that kid has been used before. */
+/** Adds a key, which is published and signs once it is promoted. False when the kid has been used before. */
 export async function addSigningKey(deps: CommandDeps, { alg, kid }: KeyToAdd): Promise<boolean> {
-  // A token of JWT_SECRET under this name would be judged by the new key.
+  // A token that JWT_SECRET has signed under this kid would be verified with the new key.
   if (kid === deps.config.jwt.secretKeyId) return false
   const key = sealSigningKey(deps, await generateSigningKey(alg, kid))
   return lockSigningKeys(deps.db, (trx) => insertSigningKey(trx, key, 'next'))

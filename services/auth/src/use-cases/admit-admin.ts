@@ -6,11 +6,10 @@ import { type Admin, toAdmin } from '../sessions/admin.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 
 /**
- * The admin behind a bearer. Of an operator's token the role is enough; one that was issued with a session is good for
- * as long as that session is (reference: Admins), and as long as its user has an admin's role. Where the hook
- * CUSTOM_ACCESS_TOKEN decides on claims, the role may be its work: then the end of the session, which a change of role
- * brings, has to do. An admin who has a second factor must have shown it: through these endpoints every factor can be
- * taken away.
+ * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is valid while the session
+ * is live and the user has an admin's role (reference: Admins). Where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the
+ * role, so only the session counts, which a change of role ends. An admin who has a second factor must have shown it, since these
+ * endpoints can remove every factor.
  * @throws notAdmin, badJwt, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
 export async function admitAdmin(
@@ -22,16 +21,13 @@ export async function admitAdmin(
   if (sessionId === null) return admin
   const session = await requireLiveSession(deps, { sessionId, userId })
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN') && !deps.config.jwt.adminRoles.includes(session.role)) throw notAdmin()
-  // The token may be one from before the session was raised.
+  // The token may be older than the proof of the second factor.
   const hasShownFactor = session.hasShownFactor && claims.aal === 'aal2'
   if (session.userHasFactor && !hasShownFactor) throw adminNeedsSecondFactor()
   return admin
 }
 
-/**
- * Lets an admin change something. In a session they need a sign-in of a moment ago, where SESSIONS_FRESH_FOR says so for what
- * users change of their own. @throws signInTooOld
- */
+/** Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes. @throws signInTooOld */
 export async function admitChange(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   { sessionId }: Pick<Admin, 'sessionId'>,

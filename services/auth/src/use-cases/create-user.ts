@@ -21,14 +21,14 @@ import { mailInvitation } from './invite-user.ts'
 
 export interface CreateUser {
   readonly admin: Admin
-  /** The id that the request gives; undefined makes one. */
+  /** The id of the request; undefined makes one. */
   readonly id: string | undefined
   readonly wanted: AdminUser
   readonly context: RequestContext
 }
 
 /**
- * Makes a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
+ * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
  */
 export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Profile> {
@@ -44,7 +44,7 @@ export async function createUser(deps: AuthDeps, input: CreateUser): Promise<Pro
   }
 }
 
-/** Without a password the user gets one that nobody knows. */
+/** A user without a password gets the hash of a password that nobody knows. */
 async function hashWanted(deps: AuthDeps, { password, passwordHash }: AdminUser) {
   if (passwordHash !== undefined) {
     if (password) throw validationFailed({ message: 'Only a password or a password hash should be provided' })
@@ -90,12 +90,12 @@ async function create(
   })
   if (wanted.banMs !== undefined) await updateBan(trx, user.id, wanted.banMs)
   for (const [order, kind] of kinds.entries()) {
-    // One after the other: identities are listed by the time that they were made.
+    // Identities are listed by the time of their creation, so each gets a time of its own.
     await insertOwnIdentity(trx, user, { kind, wanted, at: new Date(at.getTime() + order) })
   }
   const traits = adminTraits(user)
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
-  // The mail limit counts only mails that users ask for.
+  // The mail limit counts only mails that users request.
   if (isInvited) await mailInvitation(trx, deps, { user, email, context })
   return getProfile(trx, user.id)
 }

@@ -4,7 +4,7 @@ import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
 const PAGE = 500
 
-/** Every user as a line that `users import` takes, by id. */
+/** Lists every user by id, as a line that `users import` takes. */
 export async function* exportUsers({ db }: CommandDeps): AsyncGenerator<string> {
   let after: string | undefined
   do {

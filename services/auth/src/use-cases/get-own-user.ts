@@ -11,8 +11,8 @@ export interface GetOwnUserInput {
 }
 
 /**
- * The caller's own record. A session that has ended stays good for this until its token expires, unless
- * SESSIONS_ENFORCE_ON_ACCESS_TOKEN is set (reference: Live sessions). A ban holds at once.
+ * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
+ * is set (reference: Live sessions). A ban takes effect at once.
  */
 export async function getOwnUser(
   { lanes, config }: Pick<AuthDeps, 'lanes' | 'config'>,
@@ -24,7 +24,7 @@ export async function getOwnUser(
   if (found.isBanned) throw userBanned()
   if (!found.isSessionLive) throw sessionNotFound()
   const wanted = callerAudience(caller, audience, config.jwt.audience)
-  // The second half refuses a token for another service that shares the secret.
+  // The second condition refuses a token for another service that shares the secret.
   if (!caller.audiences.includes(wanted) || found.user.aud !== wanted) throw audienceMismatch()
   return toUserView(found.user, found.identities, found.factors)
 }

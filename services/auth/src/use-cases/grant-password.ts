@@ -9,7 +9,7 @@ import {
   phoneNotConfirmed,
   validationFailed,
 } from '../errors.ts'
-import { normaliseEmail, normalisePhone, type UserIdentifier } from '../identifier.ts'
+import { normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
@@ -23,16 +23,15 @@ export interface PasswordGrant extends SessionOrigin {
   readonly phone: string | undefined
   readonly password: string | undefined
   readonly audience: string
-  /** The client's address, as far as limits may believe it. */
+  /** The client's address, for limits. */
   readonly address: string
 }
 
-/** A session, and what is wrong with the password though it was right. */
+/** A session. It says so when the password, although right, no longer meets the policy. */
 export interface PasswordSessionView extends SessionView {
   readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] }
 }
 
-/** What this use case works with. */
 export type PasswordGrantDeps = Pick<
   AuthDeps,
   | 'lanes'
@@ -57,27 +56,27 @@ const REFUSALS = {
 }
 
 /**
- * Signs in by password: one read, one comparison, one write; no connection is held while comparing. Unknown users,
- * users without a password, wrong passwords and too many attempts cost the same and look the same
+ * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
+ * user, a user without a password, a wrong password and too many attempts cost the same and look the same
  * (reference: Password grant).
  */
 export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGrant): Promise<PasswordSessionView> {
-  const identifier = identifierOf(deps, grant)
+  const identifier = requireIdentifier(deps, grant)
   const password = grant.password ?? ''
   const attempt = { identifier: identifier.value, address: grant.address }
   const login = await findLogin(deps.lanes, { ...identifier, audience: grant.audience })
   const verifiedHash = login?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
-  // Asked after the comparison: of many guesses that come at once, the later ones meet the failures of the first.
+  // Asked after the verification, so that of many guesses at once the later ones meet the failures of the first.
   const blocked = await isBlocked(deps, attempt)
-  const isTold = deps.config.signup.tellsUnconfirmed || login?.isConfirmed === true
-  const isRight = matches && !blocked && isTold
+  const mayBeTold = deps.config.signup.tellsUnconfirmed || login?.isConfirmed === true
+  const isRight = matches && !blocked && mayBeTold
   if (!isRight) await recordFailure(deps, attempt)
-  // Of somebody whom nobody knows there is nothing to tell: where this hook is on, the time of an answer may show that.
+  // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (login) await judgePasswordAttempt(deps, login.id, isRight)
   if (!isRight || login === undefined || verifiedHash === null) throw invalidCredentials()
   const newHash = isOutdated ? await deps.passwords.hash(password) : null
-  return finish(deps, grant, { login, verifiedHash, newHash, provider: identifier.kind })
+  return openSession(deps, grant, { login, verifiedHash, newHash, provider: identifier.kind })
 }
 
 interface VerifiedLogin {
@@ -87,7 +86,7 @@ interface VerifiedLogin {
   readonly provider: 'email' | 'phone'
 }
 
-async function finish(
+async function openSession(
   deps: PasswordGrantDeps,
   { userAgent, ip, password = '' }: PasswordGrant,
   { login, verifiedHash, newHash, provider }: VerifiedLogin,
@@ -110,7 +109,7 @@ async function finish(
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
-function identifierOf({ config }: PasswordGrantDeps, { email, phone }: PasswordGrant): UserIdentifier {
+function requireIdentifier({ config }: PasswordGrantDeps, { email, phone }: PasswordGrant): UserIdentifier {
   if (email && phone) {
     throw validationFailed({ message: 'Only an email address or phone number should be provided on login.' })
   }
@@ -120,7 +119,5 @@ function identifierOf({ config }: PasswordGrantDeps, { email, phone }: PasswordG
   }
   if (!phone) throw validationFailed({ message: 'missing email or phone' })
   if (!config.signup.phoneEnabled) throw phoneLoginsDisabled()
-  const digits = normalisePhone(phone)
-  if (digits === undefined) throw validationFailed({ message: 'Invalid phone number format (E.164 required)' })
-  return { kind: 'phone', value: digits }
+  return { kind: 'phone', value: requirePhone(phone) }
 }

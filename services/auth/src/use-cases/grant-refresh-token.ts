@@ -18,7 +18,6 @@ export interface RefreshTokenGrant extends SessionOrigin {
   readonly refreshToken: string | undefined
 }
 
-/** What this use case works with. */
 export type RefreshTokenDeps = Pick<
   AuthDeps,
   'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse'
@@ -36,7 +35,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
   busy: tooManyRefreshes,
 }
 
-/** Exchanges a refresh token for its child and a fresh access token (reference: Refresh tokens). */
+/** Exchanges a refresh token for its child and a new access token (reference: Refresh tokens). */
 export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
@@ -60,8 +59,8 @@ export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTo
 const METHOD = 'token_refresh'
 
 /**
- * Where there is that hook, it is asked before the token is used up: a hook that is away for longer than the reuse interval
- * would else turn honest clients, who come again with the same token, into thieves.
+ * Calls the hook, where it is on, before the token is used up. If the hook were called afterwards and could not be reached for
+ * longer than the reuse interval, a client that repeats its request would look like a thief.
  */
 async function prepareClaims(deps: RefreshTokenDeps, tokenHash: Buffer): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
@@ -69,7 +68,7 @@ async function prepareClaims(deps: RefreshTokenDeps, tokenHash: Buffer): Promise
   return session && makeClaims(deps, session, METHOD)
 }
 
-/** The same events that the function records in the database. */
+/** Logs the events that the SQL function records in the database. */
 function logEvents(deps: RefreshTokenDeps, result: RefreshResult, ip: string): void {
   if ('session' in result) auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
   if (result.verdict === 'rotated') auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })

@@ -11,11 +11,11 @@ import { readUserLine } from '../users/user-line.ts'
 
 export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
   readonly lines: AsyncIterable<Line>
-  /** `judge` says of every line what `store` would do with it, and changes nothing. */
+  /** `judge` reports what `store` would do with every line, and changes nothing. */
   readonly mode: 'store' | 'judge'
-  /** Told of each line that is refused. The reason quotes nothing of the line. */
+  /** Called for each refused line. The reason quotes nothing of the line. */
   readonly onRefused: (number: number, reason: string) => void
-  /** Told after every batch: so far, up to that line, everything is stored. */
+  /** Called after every batch, with the last line that is stored. */
   readonly onProgress: (summary: ImportSummary, number: number) => void
 }
 
@@ -23,7 +23,7 @@ export interface ImportSummary {
   readonly created: number
   readonly present: number
   readonly refused: number
-  /** Names of members that mean nothing here. */
+  /** Names of unknown members. */
   readonly ignored: readonly string[]
 }
 
@@ -36,8 +36,8 @@ const BATCH = 500
 const ATTEMPTS_MAX = 5
 
 /**
- * Stores the users of a file, a batch in a transaction. Who is there already is left as they are, so a run that was cut
- * short is simply started again.
+ * Stores the users of a file, with a transaction for each batch. A user who exists is left unchanged, so an interrupted run can be
+ * started again.
  */
 export async function importUsers(deps: CommandDeps, input: ImportUsersInput): Promise<ImportSummary> {
   const counts = { created: 0, present: 0, refused: 0 }
@@ -75,25 +75,25 @@ export async function importUsers(deps: CommandDeps, input: ImportUsersInput): P
   return summary()
 }
 
-/** What reads bodies speaks of them. */
+/** Rewords the messages of the parser, which speak of bodies. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message.replace('request body', 'the line') : String(error)
 }
 
-/** A file may begin with a byte order mark. */
+/** Removes the byte order mark, which a file may begin with. */
 function textOf({ bytes }: Line): string {
   if (bytes === null) throw new Error('is longer than a mebibyte')
   return decodeUtf8(bytes)
 }
 
-/** Tries again when somebody else adds one of the users meanwhile: the next judgement sees them. */
+/** Tries again when another transaction adds one of the users meanwhile: the next attempt sees them. */
 async function storeBatch(deps: CommandDeps, batch: readonly Candidate[]): Promise<readonly LineVerdict[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await deps.db.transaction().execute(async (trx) => {
         const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noHolders())
         const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
-        // In one order everywhere, so that two imports of the same people wait for each other one way only.
+        // Every import inserts in the same order, so that two imports of the same users do not deadlock.
         await insertImportedUsers(trx, fresh.sort(byEmail))
         return verdicts
       })

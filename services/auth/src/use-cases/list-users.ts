@@ -4,16 +4,14 @@ import type { Profile } from '../users/profile-repository.ts'
 import { countUsers, listUsers as findUsers } from '../users/user-list-repository.ts'
 import type { UserListRequest } from '../users/user-list-request.ts'
 
-/** A part of the list: with the total in the page form, with the next cursor, if there is more, in the cursor form. */
+/** A page of the list: with the total in the page form, or with the next cursor, if any, in the cursor form. */
 export interface ListedUsers {
   readonly users: readonly Profile[]
   readonly total: number | undefined
   readonly next: Cursor | undefined
 }
 
-/**
- * Lists users, newest first unless asked otherwise (reference: Lists of users). The depth of a cursor costs nothing.
- */
+/** Lists users, by default newest first (reference: Lists of users). A cursor costs the same at any depth. */
 export async function listUsers(
   { db }: Pick<AuthDeps, 'db'>,
   audience: string,

@@ -9,17 +9,17 @@ import type { CommandDeps } from '../deps.ts'
 import { verifySecondsOfRetired } from './retire-signing-key.ts'
 
 export type Promotion =
-  /** `retired` is the key that signed before; undefined when that was JWT_SECRET. */
+  /** `retired` is the key that signed before; undefined when JWT_SECRET did. */
   | { readonly verdict: 'promoted'; readonly retired: { readonly kid: string; readonly until: string } | undefined }
   | { readonly verdict: 'active-already' | 'unknown' | 'over' }
-  /** JWT_VALID_METHODS does not have its algorithm: the service would refuse its own tokens. */
+  /** JWT_VALID_METHODS lacks the algorithm of the key, so the service would refuse its own tokens. */
   | { readonly verdict: 'refused'; readonly alg: string }
   | { readonly verdict: 'too-young'; readonly waitSeconds: number }
 
 /**
- * Lets a key sign from now on. The one that signed before verifies until its last token has expired. A retired key may
- * come back while it still verifies.
- * @param ageSecondsMin how long a key must have been published: others must know it before they see its signatures
+ * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
+ * promoted again while it still verifies.
+ * @param ageSecondsMin how long the key must have been published, so that others know it before they see its signatures
  */
 export async function promoteSigningKey(
   { db, config }: CommandDeps,

@@ -25,31 +25,31 @@ import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-/** A message whose secret was right, on its way to be used up. */
+/** A message whose code or link token was right, and which is about to be used up. */
 export interface Redemption {
   readonly type: VerifyType
   readonly user: User
   readonly token: OneTimeToken
   readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer }
-  /** Undefined where the caller gives none; `not-asked` where none is ever wanted (GET /verify). */
+  /** Undefined where the request has none; `not-asked` where no password is ever taken (GET /verify). */
   readonly password: string | 'not-asked' | undefined
-  /** `pkce` ends in an auth code instead of a session. */
+  /** `pkce` gives an auth code instead of a session. */
   readonly flow: 'implicit' | 'pkce'
-  /** What the loser of two parallel requests is told. */
+  /** The error for the later of two requests with the same secret. */
   readonly expired: ErrorFactory
   readonly context: RequestContext
 }
 
-/** What a used message gives. `type` is that of the answer (reference: Session object). */
+/** The result of a used message. `type` is a member of the answer (reference: Session object). */
 export type Redeemed =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
   | { readonly verdict: 'auth-code'; readonly code: string }
-  /** One of the two addresses of a change of email has agreed; nobody is signed in. */
+  /** One of the two addresses of a change of email has confirmed. Nobody is signed in. */
   | { readonly verdict: 'other-address-left' }
 
 /**
- * Uses a message up: confirms the address that it went to and signs the user in. One use only, also when two requests
- * come at once: the row is deleted by one of them.
+ * Uses a message up: confirms the address that it went to, and signs the user in. Of two requests at once only one can delete the
+ * row, so a message is used once.
  */
 export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promise<Redeemed> {
   const hashed = await hashWantedPassword(deps, redemption)
@@ -60,29 +60,29 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
     if (isBanned(user, deps.now())) throw userBanned()
     if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
-    // Hashing takes its time: meanwhile somebody may have signed in, or added a second factor.
+    // While the password was hashed, somebody may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgePassword(locked, { type: redemption.type, user })) !== 'ignored'
     const passwordHash = isWanted ? hashed : undefined
     const isTakenOver = await confirmerOwns(locked, user)
-    if ((await use(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
+    if ((await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
       return { verdict: 'other-address-left' }
     }
     if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: redemption.context.ip })
-    return finish(trx, deps, user, redemption)
+    return signIn(trx, deps, user, redemption)
   })
 }
 
-/** A staged user becomes a user by this verification (reference: Staged users). */
+/** Asks the hook about a staged user, whom this verification makes a user (reference: Staged users). */
 async function askForStaged(deps: AuthDeps, { user, context }: Redemption): Promise<void> {
   const identities = await listIdentities(deps.db, user.id)
   await askBeforeUserCreated(deps, { user, identities }, context.ip)
 }
 
-/** What the message is for: a change that it confirms, or the address that it went to. */
-async function use(
+/** Confirms what the message is for: a change of address, or the address that it went to. */
+async function confirmByMessage(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   user: User,
@@ -100,7 +100,7 @@ async function use(
     await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip })
     return 'done'
   }
-  await confirm(trx, deps, user, {
+  await confirmAddress(trx, deps, user, {
     kind: addressKind(token),
     content: await takeContent(trx, user, token),
     passwordHash,
@@ -113,7 +113,7 @@ function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
   return kind === 'sms' ? 'phone' : 'email'
 }
 
-/** Hashed before any lock is taken; a password that is missing or weak leaves the message as it was. */
+/** Hashes the password before any lock is taken. A missing or weak password leaves the message unused. */
 async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Redemption): Promise<string | undefined> {
   if (password === 'not-asked') return undefined
   const verdict = await judgePassword(deps, { type, user })
@@ -125,9 +125,8 @@ async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Rede
 }
 
 /**
- * Whether a password that comes with a message counts (reference: Passwords at verification). An account that somebody
- * signs in to keeps its own, and one with a second factor gets none: both may be changed in a session that shows the
- * factor.
+ * Whether the password of the request is stored (reference: Passwords at verification). An account that somebody has signed in to
+ * keeps its password, and an account with a second factor gets none. Both can change it in a session that has shown the factor.
  */
 async function judgePassword(
   deps: Pick<AuthDeps, 'config' | 'db'>,
@@ -143,7 +142,7 @@ async function hasOtherWayIn({ db }: Pick<AuthDeps, 'db'>, { id }: User): Promis
   return identities.some(({ provider }) => provider !== 'email' && provider !== 'phone') || hasVerifiedFactor(db, id)
 }
 
-/** What the request of the message has brought, where it is the first that confirms an account which began with a signup. */
+/** Takes the content of the sign-up whose message is the first to confirm the account. */
 async function takeContent(
   trx: Transaction<AuthDatabase>,
   user: User,
@@ -160,7 +159,7 @@ interface Confirmation {
   readonly passwordHash: string | undefined
 }
 
-async function confirm(
+async function confirmAddress(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
   user: User,
@@ -193,7 +192,7 @@ async function audit(
   await recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: kind } })
 }
 
-/** A code or link of a change of address proves that the new address is theirs, not that they are who had the account before. */
+/** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
 async function toProof(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
@@ -209,7 +208,7 @@ async function toProof(
   return { method: 'otp', credentialSince: changedAt ?? null }
 }
 
-async function finish(
+async function signIn(
   trx: Transaction<AuthDatabase>,
   deps: AuthDeps,
   user: User,

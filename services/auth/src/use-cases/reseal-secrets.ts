@@ -2,21 +2,21 @@ import type { CommandDeps } from '../deps.ts'
 import { countOldSeals, lockOldSeals, type SealedPlace, sealedPlaces, updateSeal } from '../secrets/seal-repository.ts'
 import { openSecret, sealSecret } from '../secrets/sealed-secret.ts'
 
-/** What became of the secrets of a column. */
+/** The result for the secrets of a column. */
 export interface Resealed {
   readonly place: SealedPlace
-  /** How many were sealed anew. */
+  /** How many were sealed again. */
   readonly sealed: number
-  /** How many are still sealed with another key: somebody was changing them. */
+  /** How many are still sealed with another key, since another transaction was changing them. */
   readonly left: number
 }
 
 const NONCE_BYTES = 12
 
 /**
- * Seals every secret in the database with the present key, batch by batch: what is done stays done when it breaks off, and
- * several may run at once. Where none is left, the other keys can be taken out of the settings.
- * @throws Error for a secret whose key is not among them
+ * Seals every secret in the database with the current key, batch by batch. An interrupted run keeps the finished batches, and
+ * several runs may work at once. When no secret is left, the other keys can be removed from the settings.
+ * @throws Error for a secret whose key is unknown
  */
 export async function resealSecrets(deps: CommandDeps): Promise<readonly Resealed[]> {
   const { db, encryptionKeys } = deps
@@ -35,7 +35,7 @@ export async function resealSecrets(deps: CommandDeps): Promise<readonly Reseale
 
 interface Batch {
   readonly sealed: number
-  /** The last row; undefined where there were none. */
+  /** The last row; undefined when there was none. */
   readonly last: string | undefined
 }
 

@@ -3,26 +3,26 @@ import type { JwtConfig } from '../config/jwt.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * What becomes of the tokens that a key has signed: they hold until they expire, or, when the key is known to others,
- * are refused from now on: by this service within seconds, elsewhere when the key set is read again.
+ * What happens to the tokens that a key has signed. They stay valid until they expire or, when the key has leaked, are refused: by
+ * this service within seconds, elsewhere when the key set is read again.
  */
 export type TokensOfRetired = 'hold' | 'refused'
 
 export type Retirement =
-  /** `until` when it verifies; undefined when it does no more. `wasActive`: JWT_SECRET signs from now on. */
+  /** `until`: the end of verifying; undefined when it has ended. `wasActive`: JWT_SECRET signs instead. */
   | { readonly verdict: 'retired'; readonly until: string | undefined; readonly wasActive: boolean }
   | { readonly verdict: 'retired-already' }
   | { readonly verdict: 'unknown' }
 
-/** Other processes sign with the old key until they read the table again, and their requests take some time. */
+/** Other processes sign with the old key until they read the table again and finish their requests. */
 const LAG_SECONDS = 60
 
-/** How long a key that has signed must verify. */
+/** How long a key must verify after it has signed. */
 export function verifySecondsOfRetired({ lifetimeSeconds }: Pick<JwtConfig, 'lifetimeSeconds'>): number {
   return lifetimeSeconds + LAG_SECONDS
 }
 
-/** Keeps a key from signing ever again. */
+/** Retires a key, which never signs again. */
 export async function retireSigningKey(
   { db, config }: CommandDeps,
   kid: string,

@@ -14,7 +14,7 @@ export interface AnonymousSignIn {
   readonly context: RequestContext
 }
 
-/** Makes a user without identifier and signs them in (reference: Anonymous users). */
+/** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
 export async function signInAnonymously(deps: AuthDeps, { data, context }: AnonymousSignIn): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const fresh = {

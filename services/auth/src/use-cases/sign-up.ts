@@ -28,7 +28,7 @@ import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirme
 
 export interface SignUpInput {
   readonly identifier: UserIdentifier
-  /** Has passed the policy. */
+  /** Meets the policy. */
   readonly password: string
   readonly data: Readonly<Record<string, unknown>>
   readonly pkce: PkceChallenge | undefined
@@ -36,7 +36,7 @@ export interface SignUpInput {
   readonly context: RequestContext
 }
 
-/** A session where no confirmation is needed, else a user record that tells nothing about an older account. */
+/** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
 export type SignUpResult =
   | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
@@ -50,9 +50,8 @@ const ACTIONS = {
 } as const
 
 /**
- * Signs a user up by email or phone. Nothing shows whether the identifier is taken (reference: Duplicate sign-ups):
- * every path hashes the password, prepares the message and is one call of the database, and the answer is made without
- * it.
+ * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
+ * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
  */
 export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input
@@ -86,7 +85,7 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
       ip: context.ip,
       audit: deps.config.database.auditInPostgres,
     })
-    // For a taken address too: what follows the answer must not tell either.
+    // Also for a taken address, since the work after the answer must not reveal it either.
     if (!isConfirmed) deps.outbox.wake()
     const { verdict, actorId } = outcome
     auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
@@ -94,13 +93,13 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
     if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
     return { verdict: 'confirm', ...createUnconfirmedUser({ ...fresh, identifier }) }
   } catch (error) {
-    // A dropped duplicate keeps it: what is left for the next request would tell it from a fresh signup.
+    // A duplicate does not give it back: the next request could tell from the limit that nothing was sent.
     await allowance.giveBack()
     throw error
   }
 }
 
-/** Counts the message that the signup sends; under autoconfirm it sends none. */
+/** Counts the message of the sign-up. */
 function takeAllowance(
   deps: AuthDeps,
   { kind, value }: UserIdentifier,

@@ -24,12 +24,12 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 export interface UpdateUser extends ManagedUser {
   readonly admin: Admin
   readonly wanted: AdminUser
-  /** For the audit trail. */
+  /** The client's address, for the audit log. */
   readonly ip: string
 }
 
 /**
- * Changes a user, addresses at once and without a mail (reference: Users made and changed by admins).
+ * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
  * @throws userNotFound
  */
 export async function updateUserAsAdmin(deps: AuthDeps, input: UpdateUser): Promise<Profile> {
@@ -81,13 +81,13 @@ async function change(
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
   for (const kind of ['email', 'phone'] as const) current = await changeIdentifier(trx, current, { kind, wanted, at })
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
-  // Tokens of before say the former role, and refreshing must not wait for their end.
+  // Earlier access tokens have the former role. Their sessions end, so that the user must sign in again.
   if (!changesRole && passwordHash === undefined) return
   await deleteSessionsOfUser(trx, id)
   await deleteFinishedFlows(trx, id)
   await deletePendingChanges(trx, id)
   if (passwordHash === undefined) return
-  // Nor may a link that is on its way undo what the admin has done; only that of an invitation or a signup stays good.
+  // A link on its way must not undo what the admin has done. Only the link of an invitation or a sign-up stays valid.
   await deleteTokensOfKinds(trx, id, ['recovery', 'reauthentication'])
 }
 
@@ -97,7 +97,7 @@ interface IdentifierChange {
   readonly at: Date
 }
 
-/** Replaces an address, confirms it, or both. */
+/** Replaces an address, confirms an address, or both. */
 async function changeIdentifier(
   trx: Transaction<AuthDatabase>,
   user: User,
@@ -114,7 +114,7 @@ async function changeIdentifier(
   }
   const identifier = { kind, value }
   await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_ADMIN })
-  // What was sent to the old address must not confirm the new one.
+  // A message to the old address must not confirm the new one.
   await deleteTokensOfUser(trx, user.id)
   await deleteAddressChange(trx, user.id, kind)
   const changed = await updateUser(trx, user.id, {
@@ -122,7 +122,7 @@ async function changeIdentifier(
     [kind]: value,
     [`${kind}_change`]: null,
     ...(kind === 'email' ? { email_change_confirm_status: 0 } : {}),
-    // Whoever confirmed the old address has shown nothing about the new one.
+    // The confirmation of the old address proves nothing about the new one.
     [`${kind}_confirmed_at`]: isConfirmed ? at : null,
     ...permanent,
   })

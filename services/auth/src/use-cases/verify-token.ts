@@ -20,14 +20,14 @@ import { type Redeemed, redeemToken } from './redeem-token.ts'
 
 export interface VerifyCode {
   readonly type: VerifyType
-  /** Where the code went: for a change of email or phone that is not yet the user's own. */
+  /** The address that got the code. For a change of email or phone it is not the user's own yet. */
   readonly identifier: UserIdentifier
   readonly code: string
   readonly password: string | undefined
   readonly context: RequestContext
 }
 
-/** Verifies a typed code. An address that nobody has is answered, and worked for, like a wrong code. */
+/** Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. */
 export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Redeemed> {
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
@@ -48,7 +48,7 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
   if (!user) throw otpExpired()
   const secret = { codeHash: token.codeHash }
-  // Also refuses a banned user. To a wrong code that is not told: it would show that the account exists.
+  // Only a right code is refused because of a ban, since the refusal reveals that the account exists.
   try {
     const redeemed = await redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired })
     await forgetGuesses(deps.db, guess)
@@ -61,7 +61,7 @@ export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Red
 
 type Guessed = OneTimeToken & { readonly codeHash: Buffer }
 
-/** Compares with every candidate, or with nothing in particular, so that the same is computed for any address. */
+/** Compares the code with every candidate, or with a dummy, so that the work is the same for any address. */
 function matchCode(
   { serverKeys, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
   { type, identifier, code }: VerifyCode,
@@ -86,12 +86,12 @@ export interface VerifyLink {
   readonly type: VerifyType
   readonly token: string
   readonly password: string | undefined
-  /** `redirect`: GET /verify and its form, which never ask for a password and may end in an auth code. */
+  /** `redirect`: GET /verify and its form, which take no password and may give an auth code. */
   readonly via: 'body' | 'redirect'
   readonly context: RequestContext
 }
 
-/** Verifies the token of a link. It names its user by itself, in any audience: no mail could carry the header X-JWT-AUD. */
+/** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
 export async function verifyLink(deps: AuthDeps, input: VerifyLink): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
