@@ -56,7 +56,7 @@ const exceptions = async () =>
   (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
     ({ payload }) => payload,
   )
-/** An attempt whose answer was lost. */
+/** An attempt whose answer from the acquirer was lost. */
 async function unknownAttempt(): Promise<string> {
   north.answers.authorize = () => Promise.reject(new Error('reset'))
   expect((await charge()).statusCode).toBe(400)

@@ -8,7 +8,7 @@ import { createTestApp, startPayments, type TestApp, type TestPayments, testPepp
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 
 const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
-/** Rates of the tests are older than those that a live merchant may have. */
+/** The rates of tests are older than those that a live merchant may use. */
 const TERMS = { marginBasisPoints: 0, ageDaysMax: 100_000 }
 let north: StubAcquirer
 let payments: TestPayments

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** Every row of every table, the job queue's too, as text; bytes as they are and in hexadecimal digits. */
+/** All rows of all tables as text, with those of the job queue. Bytes are both as they are and in hexadecimal. */
 async function dump(): Promise<string> {
   const client = new pg.Client({ connectionString: payments.url })
   await client.connect()
@@ -79,7 +79,7 @@ it('nor does one that a customer paid with, nor what it was tokenised to, nor th
   }
   const everywhere = `${await dump()}${JSON.stringify(refused)}`
   expect(everywhere).toContain('PAYMENT_METHOD_ERROR')
-  // Three digits by themselves: not those in a time, an id or a digest.
+  // Three digits on their own, not inside a time, an id or a digest.
   expect(everywhere).not.toMatch(/(?<![\w.:+/-])739(?!\w)/)
   for (const secret of [NUMBER, Buffer.from(NUMBER).toString('hex'), number.token, code.token]) {
     expect(everywhere).not.toContain(secret)

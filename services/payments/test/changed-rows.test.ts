@@ -20,18 +20,18 @@ afterAll(() => payments.close())
 
 const { run, json } = commandRunner([merchantCommand, payoutCommand], () => operatorDeps(payments))
 
-/** A statement of whoever owns the database. */
+/** Runs a statement as the owner of the database. */
 const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
-/** A statement with the login of the service. */
+/** Runs a statement with the login of the service. */
 const asService = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
 
-/** What a call over the API is answered. */
+/** Calls the API, and answers status and body. */
 async function call(method: 'PUT' | 'POST', url: string, payload: object) {
   const response = await payments.app.inject({ method, url, payload, headers: app.headers })
   return { status: response.statusCode, body: response.body === '' ? undefined : response.json() }
 }
 
-/** A merchant with so much on its balance. */
+/** A merchant with a balance. */
 async function createWithBalance(amount = 5_000): Promise<LiveMerchant> {
   const merchant = await createLiveMerchant(payments, app, { north })
   await byHand(sql`SELECT * FROM ${sql.table('adjust')}(${merchant.id}, ${amount}, 'Goodwill')`)

@@ -3,7 +3,7 @@ import { seedRows } from '../src/seed/seed-transaction-repository.ts'
 import { sealSeed } from '../src/use-cases/seed.ts'
 import type { TestPayments } from './payments-app.ts'
 
-/** A payment that a customer has made: what server-made ones go back to. */
+/** A payment of a customer, from which charges can be made. */
 export interface CustomerPayment {
   readonly number?: string
   readonly expiry?: { readonly month: number; readonly year: number }
@@ -11,7 +11,7 @@ export interface CustomerPayment {
   readonly amount?: number
 }
 
-/** Makes one in full below a merchant, and answers its id. */
+/** Makes a payment below a merchant, authorized in full, and answers its id. */
 export async function customerPayment(
   { database, deps }: Pick<TestPayments, 'database' | 'deps'>,
   merchantId: string,
@@ -28,7 +28,7 @@ export async function customerPayment(
     WHERE m.id = ${merchantId}`.execute(database.db)
   const [{ id, ...place } = { id: '', instrumentId: '', test: true }] = rows
   const seeded = seedRows(sealSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))
-  // As the owner: the service can seed transactions of test merchants alone.
+  // As the owner, because the service can seed only transactions of test merchants.
   await sql`
     SELECT ${sql.table('add_transaction')}(${merchantId}, ${seeded.transaction}::jsonb, ${seeded.card}::jsonb)
   `.execute(database.db)

@@ -8,7 +8,7 @@ export interface Answer {
   readonly body: any
 }
 
-/** How a customer's browser reaches the service. */
+/** The browser of a customer. */
 export interface Browser {
   /** Sends JSON to the checkout. */
   send(path: string, payload: object, headers?: Readonly<Record<string, string>>): Promise<Answer>
@@ -16,7 +16,7 @@ export interface Browser {
   submit(url: string, fields: Readonly<Record<string, string>>): Promise<string>
 }
 
-/** A browser without a network. */
+/** A browser that needs no network. */
 export function browse({ app }: Pick<TestPayments, 'app'>): Browser {
   return {
     send: async (url, payload, headers = {}) => {
@@ -36,12 +36,12 @@ export function browse({ app }: Pick<TestPayments, 'app'>): Browser {
   }
 }
 
-/** A token of the vault. */
+/** Turns card data into a token of the vault. */
 export async function tokenize({ send }: Browser, type: 'pcn' | 'pcsc', value: string): Promise<string> {
   return (await send('/vault', { type, value })).body.token
 }
 
-/** What a customer wants: changes of an order of EUR 10 on a card with which all is fine. */
+/** Changes of an order of EUR 10 with a good card. */
 export interface Wish {
   readonly number?: string
   readonly code?: string
@@ -68,13 +68,13 @@ export async function makeOrder(
   }
 }
 
-/** How a customer meets the challenge: by a frame, away and back, or by the banking app; saying yes or no. */
+/** How a customer takes the challenge: in a frame, by a redirect or by polling; and whether they approve. */
 export interface Manner {
   readonly way?: 'iframe' | 'redirect' | 'poll'
   readonly decision?: 'approve' | 'decline'
-  /** Takes this step, and goes no further. */
+  /** The last step to take. */
   readonly until?: Step
-  /** Lets the time of a poll pass. */
+  /** Lets the time between polls pass. */
   readonly wait?: () => Promise<unknown>
 }
 
@@ -84,7 +84,7 @@ interface Offered {
   readonly path: string
 }
 
-/** How a payment went: the last answer, the hints until then, and the types of the challenges on the way. */
+/** The result of a payment: the last answer, the hints before it, and the types of the challenges. */
 export interface Walk extends Answer {
   readonly hints: readonly string[]
   readonly types: readonly string[]
@@ -92,7 +92,7 @@ export interface Walk extends Answer {
 
 const STEPS_MAX = 12
 
-/** Goes through every challenge of an order, as an honest client does. */
+/** Takes all challenges of an order, as an honest client does. */
 export async function walk(browser: Browser, order: object, manner: Manner = {}): Promise<Walk> {
   const hints: string[] = []
   const types: string[] = []
@@ -108,7 +108,7 @@ export async function walk(browser: Browser, order: object, manner: Manner = {})
   throw new Error('the challenges do not end')
 }
 
-/** The order is sent to the path of the challenge, and what it says is done. */
+/** Sends the order to the path of a challenge, and does what the answer says. */
 async function take(
   browser: Browser,
   order: object,
@@ -126,7 +126,7 @@ async function take(
   return body.hints
 }
 
-/** What a page tells the shop that shows it. A page that tells nothing is given up. */
+/** The hints that a page sends to the shop that frames it. Empty when it sends none. */
 export function hintsOf(page: string): readonly string[] {
   return JSON.parse((/data-hints="([^"]*)"/.exec(page)?.[1] ?? '[]').replaceAll('&quot;', '"'))
 }

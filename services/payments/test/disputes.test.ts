@@ -31,14 +31,14 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** A transaction with its disputes, as the models have it. */
+/** A transaction with its disputes in the models. */
 interface State {
   amounts: Amounts
   trailLength: number
   readonly disputes: Pick<Dispute, 'id' | 'amount' | 'status'>[]
 }
 
-/** Takes a step on both sides and compares what they say. */
+/** Takes a step in the database and in the model, and compares the results. */
 async function take(transactionId: string, state: State, next: Step): Promise<void> {
   const { lanes } = payments.database
   if (next.step === 'open') {

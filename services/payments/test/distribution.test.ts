@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tableClasses } from '../src/table-rules.ts'
 import { openTestDatabase } from './payments-app.ts'
 
-// What the runbook of scaling out says to Citus, as far as a plain PostgreSQL can tell whether Citus would take it.
+// The claims of the runbook about Citus, as far as plain PostgreSQL can check them.
 
 const runbook = readFileSync(join(import.meta.dirname, '../../../docs/runbooks/scaling-out.md'), 'utf8')
 const statement = /<<'SQL'\n(WITH RECURSIVE tables[\s\S]*?)\nSQL\n/.exec(runbook)?.[1] ?? ''

@@ -143,7 +143,7 @@ describe('snapshotAccounts', () => {
     ])
     await snapshotOf(id, 0)
     expect(await sums(id)).toEqual(first)
-    // Ids go on from tomorrow, so that what is booked now counts for that day.
+    // New ids begin tomorrow, so entries that are posted now count for that day.
     await sql`
       UPDATE ${sql.table('merchant_balances')} SET last_id = ${sql.table('first_id')}(
         ((now() AT TIME ZONE 'UTC')::date + 1) AT TIME ZONE 'UTC') || right(last_id, 8)

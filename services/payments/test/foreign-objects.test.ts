@@ -6,9 +6,9 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 let payments: TestPayments
 let owner: TestApp
 let stranger: TestApp
-/** A person, whose token is the address. */
+/** A person. The token is the address. */
 const person = { authorization: 'Bearer ada' }
-/** An object of the owner for each parameter that a path can have. */
+/** An object of the owner for each parameter of a path. */
 let ids: Record<string, string>
 beforeAll(async () => {
   payments = await startPayments({ verifyPerson: async (token) => `${token}@example.com` })
@@ -53,7 +53,7 @@ interface Documented {
   readonly security?: readonly object[]
 }
 
-/** Every call that names somebody's object, from the document: a new route is among them by itself. */
+/** All calls that name an object of somebody, from the API document. So a new route is included. */
 async function callsOnObjects(): Promise<{ method: 'GET'; url: string }[]> {
   const document = await payments.app.describeApi()
   const calls: { method: 'GET'; url: string }[] = []
@@ -71,7 +71,7 @@ async function callsOnObjects(): Promise<{ method: 'GET'; url: string }[]> {
 
 type Headers = TestApp['headers'] | typeof person
 
-/** Each call is refused, and changes nothing. */
+/** Expects that each call is refused and changes nothing. */
 async function expectShutOut(headers: Headers): Promise<void> {
   const rows = () =>
     Promise.all(
@@ -100,7 +100,7 @@ async function expectShutOut(headers: Headers): Promise<void> {
   expect(await rows()).toEqual(before)
 }
 
-/** What a member of the merchant may read, whoever it is. */
+/** What any member of the merchant may read. */
 async function readsOfMembers() {
   const calls = await callsOnObjects()
   return calls.filter(({ method, url }) => method === 'GET' && !url.startsWith('/identities'))

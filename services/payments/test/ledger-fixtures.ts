@@ -27,7 +27,10 @@ export async function readLinks(db: Db, merchantId: string): Promise<readonly Li
   return links.sort((a, b) => (a.row.id < b.row.id ? -1 : 1))
 }
 
-/** The hash of the last link, when each is the one that the links before it give. @throws Error naming one that is not */
+/**
+ * The hash of the last link, after checking each link against the links before it.
+ * @throws Error naming a link that does not follow
+ */
 export function recomputeChain(links: readonly Link[], start: Buffer): Buffer {
   return links.reduce((previous, link) => {
     const hash = hashOf(link, previous)

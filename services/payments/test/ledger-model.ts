@@ -7,16 +7,16 @@ import { operationFee } from '../src/transactions/fees.model.ts'
 import { type CapturedAmount, capturedValue } from '../src/transactions/reversal.model.ts'
 import type { OperationKind } from '../src/transactions/transaction.ts'
 
-/** What new merchants pay in the tests: 135 basis points and EUR 0.25. */
+/** The fees of new merchants in tests: 135 basis points and EUR 0.25. */
 const RATE_BASIS_POINTS = 135n
 const FLAT = { from: 'EUR', amount: 25n }
 
-/** A capture, with what names the rate at which it was exchanged. */
+/** A capture with its exchange rate. */
 export interface ModelCapture extends CapturedAmount {
   readonly rateKey: string
 }
 
-/** A transaction as the rules in TypeScript have it. */
+/** A transaction in the TypeScript model. */
 export interface ModelTransaction {
   readonly currency: string
   readonly merchantCurrency: string
@@ -25,7 +25,7 @@ export interface ModelTransaction {
   readonly trailLength: number
 }
 
-/** What an operation does: to the transaction, and to the merchant's balance. */
+/** The effect of an operation on the transaction and on the merchant's balance. */
 export type ModelOutcome =
   | {
       readonly outcome: 'done'
@@ -39,7 +39,7 @@ export function newTransaction(currency: string, merchantCurrency: string, amoun
   return { currency, merchantCurrency, amounts: authorized(amount), captures: [], trailLength: 0 }
 }
 
-/** Carries an operation out at the rates of a day (`2026-03-01`). */
+/** Runs an operation at the rates of a day (`2026-03-01`). */
 export function carryOut(
   transaction: ModelTransaction,
   { kind, amount }: { readonly kind: OperationKind; readonly amount: bigint },
@@ -62,7 +62,7 @@ export function carryOut(
   return { outcome: 'done', transaction: { ...moved, captures: grown }, ...worth }
 }
 
-/** Rates, and the day (`2026-03-01`) at which something happens. */
+/** Rates, and the day (`2026-03-01`) of the operation. */
 export interface Market {
   readonly rates: readonly Rate[]
   readonly day: string
@@ -70,7 +70,7 @@ export interface Market {
 
 interface FurtherCapture extends Pair {
   readonly amount: bigint
-  /** Those before it. */
+  /** The captures before it. */
   readonly captures: readonly ModelCapture[]
 }
 
@@ -80,8 +80,9 @@ interface Pair {
 }
 
 /**
- * What a capture brings a merchant that pays the usual fees: the difference that it makes to what all captures at its rate are
- * worth together, and to the fee by percentage of all captures. @see SQL function `run_operations`
+ * The worth of a capture for a merchant with the usual fees: the difference that it makes to the worth of all captures
+ * at its rate, and to the percentage fee of all captures.
+ * @see SQL function `run_operations`
  */
 export function captureWorth({ from, to, amount, captures }: FurtherCapture, market: Market) {
   const sameRate = captures.filter(({ rateKey }) => rateKey === rateKeyOf({ from, to }, market))
@@ -94,12 +95,12 @@ export function captureWorth({ from, to, amount, captures }: FurtherCapture, mar
   return { gross, fee, balance: gross - fee.flat - fee.rate }
 }
 
-/** The rate at which a day exchanges one currency into another. */
+/** The exchange rate of a day between two currencies. */
 export function rateKeyOf({ from, to }: Pair, { rates, day }: Market): string {
   return from === to ? '' : [from, to].map((currency) => rateOfDay(rates, currency, day)?.rate).join('/')
 }
 
-/** What a reversal of so much more takes. */
+/** The worth of reversing this much more. */
 export function reversalGross(
   { captures, amounts }: Pick<ModelTransaction, 'amounts'> & { readonly captures: readonly CapturedAmount[] },
   amount: bigint,
@@ -108,7 +109,7 @@ export function reversalGross(
   return capturedValue(captures, reversed + amount) - capturedValue(captures, reversed)
 }
 
-/** Exchanges an amount that the same currency needs no rate for. */
+/** Exchanges an amount. The same currency needs no rate. */
 export function convert(
   { from, to, amount }: { readonly from: string; readonly to: string; readonly amount: bigint },
   { rates, day }: Market,

@@ -19,10 +19,10 @@ interface TrailFigures {
   readonly balance: bigint
 }
 
-/** What new merchants pay for a dispute that is lost. */
+/** The fee of new merchants for a lost dispute. */
 const DISPUTE_FEE = { from: 'EUR', amount: 2_500n }
 
-/** Computes every entry of every trail again by the models, from the entries before it. Answers how many there were. */
+/** Recomputes each entry of all trails by the models, from the entries before it. Answers the number of entries. */
 export async function replay(db: Kysely<PaymentsTables>, rates: readonly Rate[]): Promise<number> {
   const { rows } = await sql<TrailFigures>`
     SELECT e.transaction_id, e.kind, t.currency, m.currency AS merchant_currency, e.amount, e.gross, e.fee_flat,

@@ -11,7 +11,7 @@ import type { StubAcquirer } from './stub-acquirer.ts'
 
 const logger = pino({ enabled: false })
 
-/** Changes the row of a merchant and records it, as an operator's command does, but tells nobody. */
+/** Changes the row of a merchant and records it, as a command of an operator does, but writes no event. */
 export async function settle(
   db: Kysely<PaymentsTables>,
   merchantId: string,
@@ -22,7 +22,7 @@ export async function settle(
     SELECT ${sql.table('record_states')}(${merchantId}, 'merchants', ARRAY[${merchantId}])`.execute(db)
 }
 
-/** A live merchant whose acquirer is a stub by the name `north`, and what its clients and its acquirer do. */
+/** A live merchant with the stub acquirer `north`, and the acts of its clients and its acquirer. */
 export async function createLiveMerchant(
   payments: TestPayments,
   app: TestApp,
@@ -38,7 +38,7 @@ export async function createLiveMerchant(
   }
   return {
     id: merchantId,
-    /** Charges a card again; answers the transaction's id. */
+    /** Charges a card, and answers the id of the transaction. */
     charge: async (amount: number, currency = 'EUR'): Promise<string> => {
       const source = await customerPayment(payments, merchantId, { number: '4242424242424242', currency })
       const payload = { transactionId: source, currency, amount }
@@ -46,13 +46,13 @@ export async function createLiveMerchant(
       expect(status).toBe(201)
       return body.transaction.id
     },
-    /** Books a capture, refund or void; answers the id of its trail entry. */
+    /** Runs a capture, refund or void, and answers the id of its trail entry. */
     book: async (kind: AcquirerTask['kind'], transactionId: string, amount: number): Promise<string> => {
       const { status, body } = await post(`/transactions/${transactionId}/${kind}s`, { amount })
       expect([status, body]).toEqual([201, expect.anything()])
       return body.transaction.trail.at(-1).id
     },
-    /** What the acquirer answers when the job hands an operation over. */
+    /** Lets the acquirer answer when the job hands an operation over. */
     answer: (id: string, outcome: TaskOutcome) => {
       north.answers.submit = async () => outcome
       return submitOperation({ ...payments.deps, db: payments.service.db, logger }, { merchantId, id })
@@ -75,10 +75,10 @@ export async function createLiveMerchant(
     violations: async (): Promise<object[]> => {
       const found: object[] = []
       for await (const verified of verifyLedger(db, { merchantId, kept: new Map() })) found.push(...verified.violations)
-      // The clock of a live merchant runs ahead in tests alone.
+      // Only in tests does the clock of a live merchant run ahead.
       return found.filter((violation) => Reflect.get(violation, 'invariant') !== 12)
     },
-    /** Lets so many days pass, by the merchant's clock. */
+    /** Moves the merchant's clock forward by days. */
     wait: async (days: number): Promise<void> => {
       const clock = { clock_offset: BigInt(days) * 86_400n }
       await db.updateTable('merchant_balances').set(clock).where('merchant_id', '=', merchantId).execute()

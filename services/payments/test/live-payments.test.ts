@@ -30,7 +30,7 @@ afterAll(() => payments.close())
 
 const change = (values: object) =>
   payments.database.db.updateTable('merchants').set(values).where('id', '=', merchant.id).execute()
-/** A browser behind a proxy that speaks TLS to it. */
+/** A browser behind a proxy with TLS. */
 function secure(address = '192.0.2.1'): Browser {
   const { send, submit } = browse(payments)
   const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-for': address }
@@ -211,7 +211,7 @@ it('429: cards that are tried all at once; one order sent as often is answered a
   const tester = secure('198.51.100.9')
   const orders = await Promise.all(Array.from({ length: 30 }, () => order()))
   const codes = (await Promise.all(orders.map((each) => walk(tester, each)))).map(({ body }) => body.code)
-  // At the limit of three, two more may have been under way when the third was refused.
+  // The limit is three, and two more payments may have been under way at the third refusal.
   const { length: asked } = north.asked.authorizations
   expect(asked).toBeGreaterThanOrEqual(3)
   expect(asked).toBeLessThanOrEqual(5)

@@ -16,7 +16,7 @@ let client: pg.Client
 let rates: Rate[]
 beforeAll(async () => {
   opened = await openTestDatabase()
-  // Everything arrives as PostgreSQL writes it: no figure passes through a JavaScript number.
+  // All values are text as PostgreSQL writes them, so no figure passes through a JavaScript number.
   client = new pg.Client({ connectionString: opened.url, types: { getTypeParser: () => String } })
   await client.connect()
   await client.query(`
@@ -31,7 +31,7 @@ afterAll(async () => {
   await opened.close()
 })
 
-/** The rows of a function that is called once for each input, in their order; `columns` names and types their members. */
+/** Calls a function once for each input, and answers the rows in that order. `columns` names and types the members. */
 async function callEach<Row>(call: string, columns: string, inputs: readonly object[]): Promise<Row[]> {
   const text = JSON.stringify(inputs, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
   const { rows } = await client.query<Row & pg.QueryResultRow>(
@@ -42,7 +42,7 @@ async function callEach<Row>(call: string, columns: string, inputs: readonly obj
   return rows
 }
 
-/** Drives a function and its model through the same inputs, a hundred in a call. */
+/** Calls a function and its model with the same inputs, a hundred in a call. */
 async function expectAgreement<Input extends object>(
   input: fc.Arbitrary<Input>,
   call: (inputs: readonly Input[]) => Promise<unknown[]>,

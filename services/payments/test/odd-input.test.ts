@@ -4,14 +4,14 @@ import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments, UNKNOWN_ID } from './payments-app.ts'
 
-// More of it: ODD_REQUESTS=20000 npx vitest run services/payments/test/odd-input.test.ts
+// Run more with ODD_REQUESTS=20000 npx vitest run services/payments/test/odd-input.test.ts
 const numRuns = Number(process.env.ODD_REQUESTS ?? 600)
 
 let payments: TestPayments
-/** Ids of the caller's own objects, of a stranger's, and what is none. */
+/** Ids of the caller's own objects, of a stranger's, and malformed ones. */
 let ids: string[]
 let keys: string[]
-/** Each path with what is asked of it. */
+/** Requests for each path. */
 let paths: [string, object][]
 beforeAll(async () => {
   payments = await startPayments()
@@ -158,7 +158,7 @@ const request = fc.record({
 })
 type OddRequest = typeof request extends fc.Arbitrary<infer Value> ? Value : never
 
-/** Brackets as forms and queries have them. */
+/** Values with brackets, as in forms and queries. */
 function pairs(prefix: string, member: unknown): string[] {
   if (typeof member !== 'object' || member === null) return [`${encode(prefix)}=${encode(String(member ?? ''))}`]
   return Object.entries(member).flatMap(([name, each]) => pairs(prefix === '' ? name : `${prefix}[${name}]`, each))
@@ -188,7 +188,10 @@ const isFieldErrors = (content: unknown) =>
   content.length > 0 &&
   content.every(({ field, message, code }) => field && message && CODES.test(code))
 
-/** Fields that are wrong, a processing error, or a code; the checkout always says a code, and may say more. */
+/**
+ * The bodies of errors: field errors, a processing error, or a code. Errors of the checkout always have a code, and may
+ * have more members.
+ */
 function isError(content: unknown, { status, path }: { readonly status: number; readonly path: string }): boolean {
   const { code, message, ...more } = Object(content)
   const isCode = typeof code === 'string' && typeof message === 'string'

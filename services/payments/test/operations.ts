@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { TestApp, TestPayments } from './payments-app.ts'
 
-/** Captures part of a transaction over the API, for a member of its merchant. */
+/** Captures an amount over the API, as a member of the merchant. */
 export async function capture(
   { app }: Pick<TestPayments, 'app'>,
   { headers }: Pick<TestApp, 'headers'>,

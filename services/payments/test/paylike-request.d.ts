@@ -5,7 +5,7 @@ declare module '@paylike/request' {
     readonly fetch: typeof fetch
     readonly clientId?: string
   }
-  /** The published client: a source of the lines that are answered. */
+  /** The published client. It answers a source of lines. */
   function request(endpoint: string, options: RequestOptions): { first(): Promise<unknown> }
   export = request
 }

@@ -24,11 +24,11 @@ interface Begin {
   readonly session: number | undefined
   readonly tokens: readonly number[]
   readonly key: number | undefined
-  /** Which of two bodies the key comes with. */
+  /** The body that comes with the key, of two. */
   readonly body: number
 }
 interface Finish {
-  /** Which of the attempts until now. */
+  /** The attempt, of those so far. */
   readonly attempt: number
   readonly outcome: (typeof OUTCOMES)[number]
 }
@@ -55,7 +55,7 @@ interface Claim {
   isOpen: boolean
 }
 
-/** What the functions of the database must do, said once more. */
+/** The model of the SQL functions. */
 class Model {
   readonly #sessions = new Map<number, PaymentEnd | 'running'>()
   readonly #keys = new Map<number, { readonly body: number; end: PaymentEnd | undefined }>()
@@ -89,7 +89,7 @@ class Model {
   }
 }
 
-/** A merchant with sessions, and the calls that the model is compared with. */
+/** A merchant with sessions, and the calls that are compared with the model. */
 async function openWorld() {
   const { lanes, db } = payments.database
   const merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })

@@ -32,7 +32,7 @@ afterAll(() => payments.close())
 
 const db = () => payments.database.db
 const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
-/** An order whose challenges are all done. */
+/** An order with all challenges taken. */
 async function ready(changes: object = {}) {
   const given = await order(changes)
   return { ...given, hints: (await walk(browser, given, { until: 'tds-challenge' })).hints }
@@ -54,7 +54,7 @@ const count = async (table: 'transactions' | 'attempts' | 'instruments' | 'spent
         .executeTakeFirst()
     )?.n,
   )
-/** A merchant with an acquirer of its own; its orders have a card of the real world, and no test object. */
+/** A merchant with an acquirer of its own. Its orders have a real card and no test object. */
 async function goLive(): Promise<object> {
   merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
   await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchant.id).execute()
@@ -171,7 +171,7 @@ describe('tokens', () => {
       const { status, body } = await browser.send('/payments/challenges/card-lookup', { ...own, card })
       expect([status, body.code, body.path]).toEqual([400, 'TOKEN_INVALID', path])
     }
-    // A code that is exchanged for another one on the way is found at the end.
+    // A code that was exchanged on the way is found at the end.
     const { hints } = await walk(browser, own, { until: 'tds-challenge' })
     const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: given.card.code } })
     expect([late.status, late.body.path]).toEqual([400, 'card.code'])

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Answer, type Browser, makeOrder, type Walk, walk } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
-/** How long the slow card takes. */
+/** The delay of the slow card. */
 const SLOW_MS = 3_000
 
 let payments: TestPayments
@@ -13,7 +13,7 @@ let app: TestApp
 let merchant: { id: string; key?: unknown }
 let browser: Browser
 beforeAll(async () => {
-  // The card that answers slowly need not be waited for.
+  // Tests need not wait for the slow card.
   payments = await startPayments({
     wait: (ms, signal) => setTimeout(ms === SLOW_MS ? 0 : ms, undefined, signal && { signal }),
   })
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** The published client over HTTP, with its hosts pointed at the service. What it throws is an answer too. */
+/** The published client over HTTP, with the service as its hosts. An error that it throws is an answer too. */
 function overPaylike(host: string): Browser {
   return {
     send: async (path, data, headers = {}): Promise<Answer> => {
@@ -59,7 +59,7 @@ const get = async (url: string) => (await payments.app.inject({ method: 'GET', u
 const eur = (value: number) => ({ currency: 'EUR', exponent: 2, value })
 const newest = async () => (await get(`/merchants/${merchant.id}/transactions?limit=1`))[0]
 
-/** A refusal says why, and leaves a transaction that says the same by number. */
+/** A refusal has a reason, and leaves a transaction with the same reason as a number. */
 async function expectRefusal({ status, headers, body }: Walk, statusCode: string, errorCode: number): Promise<void> {
   expect([status, body.code, headers['x-status-code']]).toEqual([400, statusCode, statusCode])
   expect(await newest()).toMatchObject({
@@ -116,7 +116,7 @@ describe('the test object', () => {
     [{ card: { balance: { currency: 'DKK', exponent: 2, value: 7_455 } } }, 'PAYMENT_INSUFFICIENT_FUNDS', 7],
     [{ tds: { status: 'rejected' } }, 'TDSECURE_FAILED', 31],
     [{ tds: { status: 'rejected', challenge: false } }, 'TDSECURE_FAILED', 31],
-    // First that applies: scheme, status, code, 3-D Secure, limit, balance.
+    // The first that applies: scheme, status, code, 3-D Secure, limit, balance.
     [{ card: { scheme: 'unknown', status: 'lost' } }, 'PAYMENT_CARD_SCHEME_UNKNOWN', 29],
     [{ card: { status: 'lost', code: 'invalid' } }, 'PAYMENT_CARD_LOST', 10],
     [{ card: { code: 'invalid' }, tds: { status: 'rejected' } }, 'PAYMENT_CARD_SECURITY_CODE_INVALID', 4],

@@ -44,21 +44,21 @@ export const UNLIMITED: RateLimitConfig = {
   invitationsPerHour: 0,
 }
 
-/** The secret of the digests of keys. */
+/** The secret of the MACs of keys. */
 export const testPepper = createSecretKey(Buffer.alloc(32, 7))
 
 export interface TestOptions {
-  /** How long a lock is waited for; by default not long. */
+  /** The lock timeout. Default: short. */
   readonly lockTimeoutMs?: number
   readonly rateLimits?: Partial<RateLimitConfig>
-  /** Where they are counted; by default in memory. */
+  /** The store of rate limits. Default: memory. */
   readonly limiterStore?: LimiterStore
-  /** The mail server; with it, or with `work`, background work is done. */
+  /** The mail server. Background work runs with it, or with `work`. */
   readonly smtp?: MailSink
   readonly work?: boolean
-  /** Checks tokens of persons; without it they cannot sign in. */
+  /** Checks tokens of persons. Undefined: persons cannot call. */
   readonly verifyPerson?: VerifyPersonToken
-  /** Hosts inside the own network that events may be sent to. */
+  /** Hosts of the operator's own network that may have webhooks. */
   readonly webhookHosts?: readonly string[]
   readonly authorizationExpiryDays?: number
   readonly requireTls?: boolean
@@ -66,33 +66,36 @@ export interface TestOptions {
   readonly registration?: PaymentsDeps['registration']
   readonly trustedProxies?: number
   readonly docsEnabled?: boolean
-  /** A host whose root is the page of payment links. */
+  /** The host whose root is the payment page. */
   readonly posHost?: string
-  /** The clock of the process; by default the real one. */
+  /** The clock of the process. Default: the real one. */
   readonly now?: () => Date
   /** Acquirers that live merchants may have. */
   readonly acquirers?: ReadonlyMap<string, Acquirer>
-  /** What waiting is; by default it takes its time. */
+  /** Replaces waiting. Default: it really waits. */
   readonly wait?: PaymentsDeps['wait']
-  /** Told every log line. */
+  /** Called with each log line. */
   readonly onLog?: (line: Record<string, unknown>) => void
 }
 
 export interface TestPayments {
   readonly app: Awaited<ReturnType<typeof buildApp>>
   readonly deps: PaymentsDeps
-  /** As the service's role sees it. */
+  /** The database with the role of the service. */
   readonly service: Database<PaymentsTables>
-  /** As an operator's commands see it. */
+  /** The database as commands of operators use it. */
   readonly owner: Database<PaymentsTables>
-  /** The same lanes; but `db` has the rights of the owner, so that a test may alter what the service cannot. */
+  /**
+   * The lanes of the service, with a `db` that has the rights of the owner, so that a test may alter what the service
+   * cannot.
+   */
   readonly database: Database<PaymentsTables>
-  /** With the rights of the owner. */
+  /** The URL with the login of the owner. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** A migrated database of its own. */
+/** Makes a migrated database. */
 export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
   const temporary = await createTemporaryDatabase({
     template: 'payments',
@@ -118,7 +121,10 @@ interface OpenOptions {
   readonly standby?: StandbyConfig | undefined
 }
 
-/** Connections are made when they are first used. @param role undefined: the owner */
+/**
+ * Connects on demand.
+ * @param role undefined: the owner
+ */
 function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenOptions): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url,
@@ -134,11 +140,11 @@ function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenO
   })
 }
 
-/** Where the card numbers of tests lie. */
+/** The vault of tests. */
 const TEST_VAULT_KEYS = [{ id: 1, key: Buffer.alloc(32, 1) }] as const
 const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 
-/** The service over a database of its own, without rate limits unless some are given. */
+/** The service with a database of its own, and without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
   const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = waitFor } = options
   const { service, owner, database, url, close } = await openTestDatabase(options)
@@ -238,7 +244,7 @@ function createTestQueue({ lanes }: Database<PaymentsTables>) {
   return createOperationQueue({ lanes, meter: createNoopMeter(), scope: 'any', terms })
 }
 
-/** The same service a second time, as another process of it has it: connections and queues of its own, perhaps a standby. */
+/** A second process of the same service, with connections and queues of its own, and perhaps a standby. */
 export async function secondProcess(first: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
   const { url } = first
   const service = openAs(ROLE, { url, lockTimeoutMs: 5_000, standby })
@@ -252,7 +258,7 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
   return { app, deps: own, service, owner: first.owner, database: { ...service, db: first.database.db }, url, close }
 }
 
-/** What the commands of an operator work with; they leave the database open. */
+/** The dependencies of operators' commands, which leave the database open. */
 export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner'>): OperatorDeps {
   return { ...deps, database: owner, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
 }
@@ -279,7 +285,7 @@ export async function createTestApp({ app }: Pick<TestPayments, 'app'>): Promise
   return { id, key, headers: basic(key) }
 }
 
-/** The least that makes a merchant. */
+/** The smallest body of a new merchant. */
 export const merchantBody = {
   currency: 'DKK',
   email: 'john@example.com',
@@ -288,7 +294,7 @@ export const merchantBody = {
   company: { country: 'DK' },
 }
 
-/** Makes a merchant over the API and answers it as it was answered. */
+/** Makes a merchant over the API, and answers its JSON. */
 export async function createTestMerchant(
   { app }: Pick<TestPayments, 'app'>,
   { headers }: TestApp,
@@ -306,5 +312,5 @@ export function createdOf(id: string): string {
   return new Date(ms).toISOString()
 }
 
-/** An id that names nothing. */
+/** An id of no object. */
 export const UNKNOWN_ID = 'f'.repeat(24)

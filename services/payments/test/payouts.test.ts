@@ -23,7 +23,7 @@ afterAll(() => payments.close())
 const DAY_SECONDS = 86_400
 const AMOUNT = 10_000
 
-/** What may happen to a merchant before it is paid out; transactions are named by their place. */
+/** Steps that may happen to a merchant before a payout. Transactions are named by their position. */
 type Step =
   | { readonly step: 'charge'; readonly currency: string }
   | { readonly step: 'capture'; readonly place: number; readonly amount: number }

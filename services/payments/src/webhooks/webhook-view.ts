@@ -7,7 +7,7 @@ export const WebhookView = z.object({
   id: z.string(),
   url: z.string(),
   events: z.array(z.enum(EVENT_TYPES)).describe('The types that are sent; empty: all'),
-  disabled: z.iso.datetime().optional().describe('When sending was given up'),
+  disabled: z.iso.datetime().optional().describe('When the webhook was disabled'),
   created: z.iso.datetime(),
 })
 
