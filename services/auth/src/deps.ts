@@ -40,7 +40,7 @@ import {
 import { deriveRefreshTokenKey } from './sessions/refresh-token.ts'
 import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.ts'
 
-/** Everything that the service works with. Built once in main.ts; a test builds its own, or replaces members. */
+/** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */
 export interface AuthDeps {
   readonly config: AuthConfig
   readonly db: Kysely<AuthDatabase>
@@ -52,7 +52,7 @@ export interface AuthDeps {
   readonly readiness: Readiness
   /** The only clock. */
   readonly now: () => Date
-  /** The only source of chance. */
+  /** The only source of randomness. */
   readonly randomBytes: (size: number) => Buffer
   readonly passwords: PasswordHasher
   readonly signingKeys: KeyRing
@@ -61,16 +61,16 @@ export interface AuthDeps {
   readonly refreshSession: RefreshSession
   readonly signInByPassword: SignInByPassword
   readonly insertSignUp: InsertSignUp
-  /** Key by which a refresh token's child is made from the token (reference: Refresh tokens). */
+  /** The key that derives a refresh token's child (reference: Refresh tokens). */
   readonly refreshTokenKey: KeyObject
-  /** Counts refresh tokens that came again. */
+  /** Counts refresh tokens that were used again. */
   readonly tokenReuse: Counter
   readonly rateLimits: RateLimits
   readonly jobs: Jobs
-  /** Moves the jobs that functions of the database have written on to the queue. */
+  /** Moves the jobs that SQL functions have written to the queue. */
   readonly outbox: Outbox
   readonly mailer: Mailer
-  /** Undefined where no gateway is set. */
+  /** Undefined where the settings name no gateway. */
   readonly sms: SmsGateway | undefined
   readonly outbound: Outbound
   /** Public keys of external providers. */
@@ -89,7 +89,7 @@ export interface OpenDeps {
 const STATEMENT_TIMEOUT_MS = 10_000
 const LOCK_TIMEOUT_MS = 5_000
 
-/** How a process is watched. */
+/** Logs, metrics and traces of a process. */
 export interface Telemetry {
   readonly logger: ServiceLogger['logger']
   readonly meter: Meter
@@ -97,7 +97,7 @@ export interface Telemetry {
 }
 
 /**
- * Makes the real dependencies. The jobs are not opened yet, nor the signing keys read: `serve` does both.
+ * Builds the real dependencies. `serve` then opens the jobs and reads the signing keys.
  * @param runTasks does password work off the event loop
  */
 export async function createDeps(
@@ -165,7 +165,7 @@ export async function createDeps(
   }
 }
 
-/** What a command needs that serves nobody: neither jobs nor limits nor mail. */
+/** The dependencies of a command, which needs no jobs, limits or mail. */
 export type CommandDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
 
 /** Runs a command with a database of its own. */
@@ -173,7 +173,7 @@ export async function withCommandDeps<Result>(
   config: AuthConfig,
   run: (deps: CommandDeps) => Promise<Result>,
 ): Promise<Result> {
-  // A lost connection fails the statement that uses it; there is nobody else to tell.
+  // A lost connection fails the statement that uses it, so it need not be logged.
   const database = openAuthDatabase(config, () => {})
   const { db, names } = database
   try {
@@ -201,7 +201,7 @@ function openAuthDatabase(
   })
 }
 
-/** The keys of secrets in the database. That of the JWT secret sealed them before there was a key of its own. */
+/** The keys of secrets in the database. A key derived from JWT_SECRET seals them where no key is set, so it stays valid. */
 function encryptionKeysOf({ security, jwt }: AuthConfig): EncryptionKeys {
   const derived = deriveEncryptionKey(jwt.secret)
   return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])

@@ -3,14 +3,14 @@ import { malformedId, validationFailed } from './errors.ts'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const NIL = '00000000-0000-0000-0000-000000000000'
 
-/** A UUID of a path, in any case. @param name how its error calls it, for example `user_id` @throws malformedId */
+/** Requires a UUID of a path, in upper or lower case. @param name its name in the error, such as `user_id` @throws malformedId */
 export function requireId(name: string, text: string): string {
   const id = parseId(text)
   if (id === undefined) throw malformedId({ message: `${name} must be an UUID` })
   return id
 }
 
-/** The id that a new user shall have: a bad one is a bad request, not a page that is missing. @throws validationFailed */
+/** Requires the id of a new user. A bad id is a bad request here, not a missing page. @throws validationFailed */
 export function requireNewId(text: string): string {
   const id = parseId(text)
   if (id === undefined) throw validationFailed({ message: 'user_id must be an UUID' })
@@ -18,7 +18,7 @@ export function requireNewId(text: string): string {
   return id
 }
 
-/** A UUID of a request, in lower case; undefined for anything else. */
+/** Parses a UUID to lower case; undefined for any other text. */
 export function parseId(text: string): string | undefined {
   const id = text.toLowerCase()
   return UUID.test(id) ? id : undefined

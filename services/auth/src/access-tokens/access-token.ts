@@ -1,6 +1,6 @@
 import type { SigningKey } from './signing-key.ts'
 
-/** One way in which the person behind a session has proven who they are. */
+/** One way in which the user of a session has proven who they are. */
 export interface AuthenticationMethod {
   readonly method: string
   /** Epoch seconds. */
@@ -32,10 +32,10 @@ export type VerifiedClaims = Readonly<Record<string, unknown>>
 
 export type Verification =
   | { readonly verdict: 'valid'; readonly claims: VerifiedClaims }
-  /** `reason` is for the client: it names no key. */
+  /** Clients see `reason`, so it names no key. */
   | { readonly verdict: 'invalid'; readonly reason: string }
 
-/** Which key may have signed a token, by the `kid` and `alg` of its header; undefined when none may. */
+/** Finds the key that may have signed a token with the `kid` and `alg` of its header. */
 export type FindKey = (kid: string | undefined, alg: string) => SigningKey | undefined
 
 /** Signs claims as a JWT (RFC 7519) in JWS compact form. */
@@ -44,7 +44,7 @@ export function signAccessToken(key: SigningKey, claims: object): string {
   return `${data}.${key.sign(data)}`
 }
 
-/** Checks form, signature and times, in this order. Who the token speaks for is the caller's question. */
+/** Verifies form, signature and times, in this order. The caller decides whom the token speaks for. */
 export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
   const [header, payload, signature, ...rest] = token.split('.')
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
@@ -54,10 +54,10 @@ export function verifyAccessToken(findKey: FindKey, token: string, now: Date): V
   if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
     return invalid('token is malformed: could not parse its header')
   }
-  // RFC 7515 section 4.1.11: what `crit` lists must be understood, and nothing is.
+  // RFC 7515, section 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood.
   if (crit !== undefined) return invalid('token is unverifiable: unknown extension')
   const key = findKey(kid, alg)
-  // The algorithm is the key's to say, never the token's: `none` and mixed-up algorithms end here.
+  // The key decides the algorithm, never the token. So `none` and mixed-up algorithms end here.
   if (key === undefined || key.alg !== alg) return invalid('token is unverifiable: unrecognized key or algorithm')
   const signatureBytes = decodePart(signature)
   if (signatureBytes === undefined || !key.verify(`${header}.${payload}`, signatureBytes)) {
@@ -69,7 +69,7 @@ export function verifyAccessToken(findKey: FindKey, token: string, now: Date): V
   return problem === undefined ? { verdict: 'valid', claims } : invalid(`token has invalid claims: ${problem}`)
 }
 
-/** Whether the times of verified claims still hold. */
+/** Whether verified claims are still within their times. */
 export function isCurrent(claims: VerifiedClaims, now: Date): boolean {
   return timeProblem(claims, now.getTime() / 1_000) === undefined
 }
@@ -80,7 +80,7 @@ function timeProblem({ exp, nbf }: VerifiedClaims, nowSeconds: number): string |
   return undefined
 }
 
-/** JSON can spell numbers that are none: 1e999 would be a token without end. */
+/** JSON can spell infinity: a token with `exp` of 1e999 would never expire. */
 function isTime(value: unknown): value is number {
   return Number.isFinite(value)
 }
@@ -89,7 +89,7 @@ function invalid(reason: string): Verification {
   return { verdict: 'invalid', reason }
 }
 
-/** The JSON object of one part of a token; undefined when it is none. */
+/** The JSON object of one part of a token; undefined when it is not one. */
 function parsePart(part: string): Readonly<Record<string, unknown>> | undefined {
   const bytes = decodePart(part)
   if (bytes === undefined) return undefined
@@ -106,8 +106,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * The bytes of one part of a token. Undefined for anything but their one spelling in base64url: Node decodes by guessing,
- * it skips foreign characters, takes those of plain base64 and ignores bits that are left over.
+ * Decodes one part of a token. Undefined for any other spelling than the canonical base64url: Node skips foreign characters, takes
+ * plain base64 and ignores bits that are left over.
  */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')

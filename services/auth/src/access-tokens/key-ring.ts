@@ -20,7 +20,7 @@ import {
   type StoredSigningKey,
 } from './signing-key-repository.ts'
 
-/** Signs and verifies the access tokens of a process. Knows JWT_SECRET alone until `load` has read the table. */
+/** Signs and verifies the access tokens of a process. Knows only JWT_SECRET until `load` has read the table. */
 export interface KeyRing {
   sign(claims: object): string
   verify(token: string, now: Date): Verification
@@ -54,7 +54,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     const stored = rows.map((row) => ({ key: openSigningKey(encryptionKeys, row), state: row.state }))
     return createKeySet({ secretKey, stored, validMethods: jwt.validMethods })
   }
-  // What has verified once need not be verified again until it expires or the keys change.
+  // A token that has verified is not verified again until it expires or the keys change.
   const verified = new LRUCache<string, VerifiedClaims>({
     max: VERIFIED_TOKENS_MAX,
     maxSize: VERIFIED_CHARACTERS_MAX,
@@ -99,7 +99,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 }
 
-/** Adds the keys of JWT_KEYS that the table lacks. The one that is to sign does so at once only where none does. */
+/** Adds the keys of JWT_KEYS that the table lacks. The signing key of the setting signs at once only where no key does. */
 async function seed({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
   if (jwt.seedKeys.length === 0) return
   await lockSigningKeys(db, async (trx) => {
@@ -110,7 +110,7 @@ async function seed({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
   })
 }
 
-/** A key that was exchanged under its old kid would leave this service and the verifiers of its tokens at odds. */
+/** Requires that no key was exchanged under its old kid, since verifiers that know the old key would refuse new tokens. */
 function expectSameKey(jwk: PrivateJwk, { find }: KeySet): void {
   const given = importSigningKey(jwk)
   const known = find(jwk.kid, given.alg)

@@ -2,7 +2,7 @@ import type { FindKey } from './access-token.ts'
 import type { PublicJwk, SigningKey } from './signing-key.ts'
 import type { SigningKeyState } from './signing-key-repository.ts'
 
-/** How long others may keep the key set that they have read. */
+/** How long others may cache the key set. */
 export const JWKS_MAX_AGE_SECONDS = 600
 
 /** The keys of access tokens at one moment. */
@@ -10,7 +10,7 @@ export interface KeySet {
   /** Signs new tokens. */
   readonly signer: SigningKey
   readonly find: FindKey
-  /** What others verify our tokens with: asymmetric keys alone. */
+  /** The keys with which others verify tokens: only asymmetric ones. */
   readonly publicJwks: readonly PublicJwk[]
 }
 

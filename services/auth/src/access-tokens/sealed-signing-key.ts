@@ -9,14 +9,14 @@ export interface Sealing {
 
 const NONCE_BYTES = 12
 
-/** A private key as its row holds it. @throws Error when it is no key that can sign */
+/** Seals a private key for its row. @throws Error when the key cannot sign */
 export function sealSigningKey({ encryptionKeys, randomBytes }: Sealing, jwk: PrivateJwk): NewSigningKey {
   const { alg, publicJwk } = importSigningKey(jwk)
   const text = JSON.stringify({ ...jwk, alg })
   return { kid: jwk.kid, alg, sealed: sealSecret(encryptionKeys, jwk.kid, text, randomBytes(NONCE_BYTES)), publicJwk }
 }
 
-/** The key of a row. @throws Error that names the setting which must be wrong */
+/** Opens the key of a row. @throws Error that names the setting that must be wrong */
 export function openSigningKey(
   encryptionKeys: EncryptionKeys,
   { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,

@@ -3,7 +3,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
 
-/** `next`: published, not signing. `active`: signs. `retired`: verifies until its time is over. */
+/** `next`: published, but does not sign. `active`: signs. `retired`: verifies for a limited time. */
 export type SigningKeyState = 'next' | 'active' | 'retired'
 
 export interface StoredSigningKey {
@@ -15,7 +15,7 @@ export interface StoredSigningKey {
 
 const stillVerifies = sql<boolean>`coalesce(retire_at > clock_timestamp(), true)`
 
-/** Every key that signs or verifies now, oldest first. */
+/** Lists the keys that sign or verify at present, oldest first. */
 export async function listSigningKeys(db: Kysely<AuthDatabase>): Promise<StoredSigningKey[]> {
   const rows = await db
     .selectFrom('signing_keys')
@@ -35,13 +35,13 @@ export interface SigningKeyStatus {
   readonly state: SigningKeyState
   readonly createdAt: string
   readonly ageSeconds: number
-  /** When a retired key stops to verify. */
+  /** When a retired key stops verifying. */
   readonly retireAt: string | null
   /** False for a retired key whose time is over. */
   readonly verifies: boolean
 }
 
-/** Every key there has been, newest first. */
+/** Lists every key that has ever existed, newest first. */
 export async function listSigningKeyStatus(db: Kysely<AuthDatabase>): Promise<SigningKeyStatus[]> {
   const rows = await selectStatus(db).orderBy('created_at', 'desc').orderBy('kid').limit(1_000).execute()
   return rows.map(toStatus)
@@ -55,7 +55,7 @@ export async function findSigningKeyStatus(
   return row && toStatus(row)
 }
 
-/** Makes changes to the keys one after the other, whichever processes want them. Readers are not kept waiting. */
+/** Runs a change of the keys. All processes make such changes one after the other. Readers do not wait. */
 export async function lockSigningKeys<Result>(
   db: Kysely<AuthDatabase>,
   change: (trx: Transaction<AuthDatabase>) => Promise<Result>,
@@ -73,7 +73,7 @@ export interface NewSigningKey {
   readonly publicJwk: PublicJwk | null
 }
 
-/** Adds a key. False when there is one of that kid, whatever its state: a kid never comes again. */
+/** Inserts a key. False when a key of any state has the kid, since a kid is never used twice. */
 export async function insertSigningKey(
   trx: Transaction<AuthDatabase>,
   { kid, alg, sealed, publicJwk }: NewSigningKey,
@@ -87,18 +87,18 @@ export async function insertSigningKey(
   return (numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** The kid of the key that signs; undefined when that is JWT_SECRET. */
+/** Finds the kid of the key that signs; undefined when JWT_SECRET signs. */
 export async function findActiveKid(trx: Transaction<AuthDatabase>): Promise<string | undefined> {
   const row = await trx.selectFrom('signing_keys').select('kid').where('state', '=', 'active').executeTakeFirst()
   return row?.kid
 }
 
-/** Lets a key sign. No other may be active. */
+/** Makes a key active. No other key may be active. */
 export async function updateKeyToActive(trx: Transaction<AuthDatabase>, kid: string): Promise<void> {
   await trx.updateTable('signing_keys').set({ state: 'active', retire_at: null }).where('kid', '=', kid).execute()
 }
 
-/** Keeps a key from signing, and lets it verify for some more seconds. Returns until when. */
+/** Retires a key, which verifies for so many seconds more. @returns until when */
 export async function updateKeyToRetired(
   trx: Transaction<AuthDatabase>,
   kid: string,

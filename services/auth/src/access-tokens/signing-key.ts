@@ -51,7 +51,7 @@ type AsymmetricAlgorithm = keyof typeof HASHES
 /** Bytes of each of the two integers of an ECDSA signature. */
 const INTEGER_BYTES = { ES256: 32, ES512: 66 } as const
 
-/** What RFC 7518 asks for at least (sections 3.2 and 3.3). */
+/** The least that RFC 7518 requires (sections 3.2 and 3.3). */
 const SECRET_BYTES_MIN = 32
 const MODULUS_BITS_MIN = 2_048
 
@@ -62,7 +62,7 @@ export function secretSigningKey(secret: string, kid: string | undefined): Signi
 
 /**
  * The key of a private JWK.
- * @throws Error when it is no private key, a weak one, or one whose algorithm is not supported
+ * @throws Error when it is not a private key, is weak or has an unsupported algorithm
  */
 export function importSigningKey(jwk: PrivateJwk): SigningKey {
   const alg = algorithmOf(jwk)
@@ -78,7 +78,7 @@ export function importSigningKey(jwk: PrivateJwk): SigningKey {
     publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] },
     ...signatures(alg, privateKey, publicKey),
   }
-  // The parts of a JWK need not belong together, and node:crypto does not ask.
+  // node:crypto does not check that the parts of a JWK belong together.
   if (!key.verify('', Buffer.from(key.sign(''), 'base64url'))) throw new Error(`key ${jwk.kid} does not fit together`)
   return key
 }

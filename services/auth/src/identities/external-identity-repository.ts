@@ -20,7 +20,7 @@ export async function findExternalIdentity(
   return row && toIdentity(row)
 }
 
-/** Gives a user the identity of an external account. Throws the unique violation of ACCOUNT_KEY when it has one. */
+/** Inserts the identity of an external account. @throws the unique violation of ACCOUNT_KEY when the account has an identity */
 export function insertExternalIdentity(
   trx: Transaction<AuthDatabase>,
   userId: string,
@@ -38,7 +38,7 @@ export function insertExternalIdentity(
   })
 }
 
-/** Notes what the provider says now. What it no longer says stays: some tell a name the first time alone. */
+/** Merges the provider's current claims. Earlier claims stay, since some providers send a name only the first time. */
 export async function refreshExternalIdentity(
   trx: Transaction<AuthDatabase>,
   id: string,

@@ -5,7 +5,7 @@ import { type Identity, toMetadata } from './identity.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** All identities of a user, oldest first. A user has a handful. */
+/** Lists the identities of a user, oldest first. A user has a handful. */
 export async function listIdentities(db: Database, userId: string): Promise<Identity[]> {
   const rows = await db
     .selectFrom('identities')
@@ -18,17 +18,17 @@ export async function listIdentities(db: Database, userId: string): Promise<Iden
   return rows.map(toIdentity)
 }
 
-/** The index that an account violates which another user has. */
+/** The unique index of external accounts. */
 export const ACCOUNT_KEY = 'identities_provider_id_provider_unique'
 
-/** Inserts an identity. Throws the unique violation of ACCOUNT_KEY when the subject is taken. */
+/** Inserts an identity. @throws the unique violation of ACCOUNT_KEY when the subject is taken */
 export async function insertIdentity(trx: Database, values: Insertable<IdentitiesTable>): Promise<Identity> {
   const moment = sql<string>`clock_timestamp()`
   const query = trx.insertInto('identities').values({ created_at: moment, updated_at: moment, ...values })
   return toIdentity(await query.returningAll().executeTakeFirstOrThrow())
 }
 
-/** Inserts an identity, or where its subject has one merges keys into the data of that. */
+/** Inserts an identity, or merges keys into the data of the identity that its subject has. */
 export async function upsertIdentity(
   trx: Database,
   values: Insertable<IdentitiesTable> & { readonly updated_at: Date },
@@ -61,7 +61,7 @@ export async function mergeIdentityData(
     .execute()
 }
 
-/** Maps a row to the domain's identity. */
+/** Maps a row to an identity. */
 export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   return {
     id: row.id,
@@ -76,7 +76,7 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   }
 }
 
-/** Removes an identity. */
+/** Deletes an identity. */
 export async function deleteIdentity(trx: Database, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }

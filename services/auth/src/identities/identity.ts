@@ -18,7 +18,7 @@ export interface Identity {
 }
 
 /**
- * Since when an identity is a way into an account; null when the account began with it: then there is no older way.
+ * Since when an identity can sign in to an account. Null when the account began with the identity.
  * @param owner as they were before the sign-in
  */
 export function identitySince(
@@ -30,8 +30,8 @@ export function identitySince(
 }
 
 /**
- * What a new email or phone identity holds (reference: Identity). Keys of `extra` never override these, and an address
- * of the other kind is left out of it: nobody may claim one by writing it into their metadata.
+ * The data of a new email or phone identity (reference: Identity). Keys of `extra` never override it, and an address of the other
+ * kind is left out, since nobody may claim an address by writing it into their metadata.
  */
 export function ownIdentityData(
   provider: 'email' | 'phone',

@@ -1,4 +1,4 @@
-/** What `POST /admin/generate_link` makes links for (reference: Generated links). */
+/** The types of links that `POST /admin/generate_link` makes (reference: Generated links). */
 export const LINK_TYPES = [
   'signup',
   'invite',

@@ -6,21 +6,21 @@ import type { TokenKind } from './one-time-token.ts'
 
 type Database = Kysely<AuthDatabase>
 
-/** A stored message: hashes of its two secrets, and what they belong to. */
+/** A stored message: the hashes of its two secrets, and their user and address. */
 export interface OneTimeToken {
   readonly id: string
   readonly userId: string
   readonly kind: TokenKind
   /** The normalised address that the message went to. */
   readonly relatesTo: string
-  /** Null once too many wrong codes were tried. */
+  /** Null after too many wrong codes. */
   readonly codeHash: Buffer | null
   readonly codeSalt: Buffer | null
   readonly flowStateId: string | null
   readonly expiresAt: Timestamp
 }
 
-/** The secrets of a new message, hashed. */
+/** The hashed secrets of a new message. */
 export interface MessageSecrets {
   readonly kind: TokenKind
   readonly relatesTo: string
@@ -36,7 +36,7 @@ export interface NewOneTimeToken extends MessageSecrets {
   readonly flowStateId: string | null
 }
 
-/** Stores the secrets of a new message in place of those of the last one of its kind. */
+/** Stores the secrets of a new message, in place of the last message of its kind. */
 export async function replaceToken(trx: Transaction<AuthDatabase>, token: NewOneTimeToken): Promise<void> {
   const values = {
     relates_to: token.relatesTo,
@@ -55,7 +55,7 @@ export async function replaceToken(trx: Transaction<AuthDatabase>, token: NewOne
     .execute()
 }
 
-/** Finds the message of a link. @param kinds those that the link may be used for */
+/** Finds the message of a link. @param kinds the kinds that the link may be of */
 export async function findTokenByLink(
   db: Database,
   linkHash: Buffer,
@@ -71,7 +71,7 @@ export async function findTokenByLink(
   return row && toToken(row)
 }
 
-/** A code that somebody types: the address that it went to, and the kinds of message that it may be from. */
+/** A guess at a code: the address that got the code, and the kinds of message that it may belong to. */
 export interface Guess {
   readonly audience: string
   readonly relatesTo: string
@@ -79,29 +79,29 @@ export interface Guess {
   /** Of `hashGuessKey`. */
   readonly keyHash: Buffer
   readonly now: Date
-  /** Of `hashGuessKey`, for the guesses of this network alone. */
+  /** Of `hashGuessKey`, for the guesses of one network. */
   readonly networkHash?: Buffer | undefined
-  /** Of who guesses, as a text of inet; undefined: nobody is known by it. */
+  /** The network of the client, as a text of inet; undefined where many may share it. */
   readonly network: string | undefined
 }
 
-/** Of an address: guesses at all its codes in a day, whatever new messages there are, that need not wait. */
+/** How many guesses at the codes of an address need not wait, in a day and over all its messages. */
 const GUESSES_A_DAY = 100
-/** Of the day so far, each of these adds a guess. Nobody is held off for the whole day, and a guesser wins next to nothing. */
+/** One further guess is allowed for each such part of the day: the owner is never locked out for the day, and a guesser gains little. */
 const SECONDS_A_FURTHER_GUESS = 900
-/** In a day, by which a network has its share of further guesses: whoever goes on would take each before the owner. */
+/** After so many guesses in a day a network gets no further guesses, or it would take each before the owner could. */
 const GUESSES_OF_A_NETWORK = 3
 const DAY_MS = 86_400_000
 
-/** Whether a code makes an address somebody's: whoever wants an address says nothing about those who have it. */
+/** Whether a code is for a change of address. A user who wants an address proves nothing about the user who has it. */
 function isOfChange(kind: TokenKind): boolean {
   return kind === 'email_change_new' || kind === 'email_change_current' || kind === 'phone_change'
 }
 
 /**
- * How the guesses at the codes of an address are counted: by a keyed hash, and apart from those of who wants the address, or
- * guesses with a session of its owner's.
- * @param network counts those of one network alone
+ * The key that counts the guesses at the codes of an address: a keyed hash. Guesses at a change of address, and guesses in a session,
+ * are counted apart.
+ * @param network counts the guesses of one network
  */
 export function hashGuessKey(
   hmacKey: Buffer,
@@ -115,12 +115,14 @@ export function hashGuessKey(
 }
 
 /**
- * Takes one of the guesses that each code has, and one of those that its address has in a day, and returns the codes to compare
- * with: those of one user, else a guess would be compared with a code of everybody who wants the address. That is who has
- * the address, else whose message is the newest. Each guess is counted before its comparison, so that parallel guesses cannot
- * have more than `attemptsMax` between them; with none nothing is taken. Guesses from where the user is signed in do not end with those of others. Where
- * nothing is counted the statement still makes the commit wait for the disk: its time would tell which addresses have a code,
- * and so which are known to POST /recover.
+ * Counts a guess, against the limit of each code and against the limit of the address in a day. Returns the codes to compare with.
+ * They belong to one user: the user who has the address, else the user with the newest message. Otherwise one guess would be
+ * compared with a code of everybody who wants the address.
+ *
+ * A guess is counted before its comparison, so that parallel guesses cannot exceed `attemptsMax`. With a limit of 0 nothing is
+ * counted. Guesses from a network where the user is signed in are not bound by the daily limit. Where nothing is counted, the
+ * statement still makes the commit wait for the disk. Otherwise its time would reveal which addresses have a code, and so which
+ * addresses POST /recover knows.
  */
 export async function claimGuess(
   db: Database,
@@ -129,7 +131,7 @@ export async function claimGuess(
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
   const yesterday = new Date(now.getTime() - DAY_MS)
-  // Whoever wants an address is signed in where they are: that says nothing.
+  // A user who wants an address is always signed in where they guess, so that proves nothing.
   const known = kinds.some(isOfChange) ? null : (network ?? null)
   const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
   const hasHadShare = sql`EXISTS (
@@ -168,12 +170,12 @@ export async function claimGuess(
 
 type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
 
-/** Forgets the guesses at the codes of an address whose owner has shown one. */
+/** Deletes the count of guesses at the codes of an address, after its owner has entered one. */
 export async function forgetGuesses(db: Database, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
   await db.deleteFrom('code_guesses').where('key_hash', 'in', [keyHash, networkHash]).execute()
 }
 
-/** Gives a guess back that was right but could not be used yet. */
+/** Gives back a right guess that could not be used yet. */
 export async function returnGuess(db: Database, tokenId: string): Promise<void> {
   await db
     .updateTable('one_time_tokens')
@@ -182,7 +184,7 @@ export async function returnGuess(db: Database, tokenId: string): Promise<void> 
     .execute()
 }
 
-/** Uses a message up. False when another request was first, or a newer message has taken its place. */
+/** Uses a message up. False when another request was first, or a newer message has replaced it. */
 export async function consumeToken(
   trx: Transaction<AuthDatabase>,
   token: Pick<OneTimeToken, 'id'>,
@@ -196,7 +198,7 @@ export async function consumeToken(
   return numDeletedRows > 0n
 }
 
-/** Whether a message that a user still has was sent after a point in time. */
+/** Whether a user has a message that was sent after a point in time. */
 export async function hasTokenSince(db: Database, userId: string, since: Date): Promise<boolean> {
   const row = await db
     .selectFrom('one_time_tokens')
@@ -207,7 +209,7 @@ export async function hasTokenSince(db: Database, userId: string, since: Date): 
   return row !== undefined
 }
 
-/** Ends messages of some kinds that a user still has. */
+/** Deletes the messages of some kinds that a user has. */
 export async function deleteTokensOfKinds(
   trx: Transaction<AuthDatabase>,
   userId: string,
@@ -216,7 +218,7 @@ export async function deleteTokensOfKinds(
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).where('kind', 'in', kinds).execute()
 }
 
-/** Ends every message that a user still has. */
+/** Deletes every message that a user has. */
 export async function deleteTokensOfUser(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
 }

@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
-/** What a message with a secret is for. The unique row of a user and a kind holds the latest message. */
+/** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
 export type TokenKind =
   | 'confirmation'
   | 'recovery'
@@ -28,20 +28,20 @@ export function isPkceToken(token: string): boolean {
   return token.startsWith(PKCE_PREFIX)
 }
 
-/** How a link token lies in its row. It has enough entropy to need no salt. */
+/** The hash of a link token, as its row has it. The token has enough entropy to need no salt. */
 export function hashLinkToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** A code to type: that many digits. From 128 bits, so that the bias towards any of 10^10 codes is below 2^-94. */
+/** Makes a code of so many digits. Made from 128 bits, so that the bias towards any of 10^10 codes is below 2^-94. */
 export function makeCode(randomBytes: RandomBytes, digits: number): string {
   const number = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
   return (number % 10n ** BigInt(digits)).toString().padStart(digits, '0')
 }
 
 /**
- * How a code lies in its row: keyed and salted, since it has few digits.
- * @param identifier the normalised address that it goes to: a code for one address is no code for another
+ * The hash of a code, as its row has it: keyed and salted, since a code has few digits.
+ * @param identifier the normalised address that gets the code, so that the code is wrong for any other address
  */
 export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()

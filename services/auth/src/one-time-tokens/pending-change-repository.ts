@@ -3,7 +3,7 @@ import type { AuthDatabase } from '../database.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import { deleteTokensOfKinds } from './one-time-token-repository.ts'
 
-/** Ends the changes of email and phone that wait to be confirmed: whoever has asked for them may be somebody else by now. */
+/** Ends the pending changes of email and phone, since a thief may have asked for them. */
 export async function deletePendingChanges(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
   await deleteTokensOfKinds(trx, userId, ['email_change_new', 'email_change_current', 'phone_change'])
   await trx
@@ -14,7 +14,7 @@ export async function deletePendingChanges(trx: Transaction<AuthDatabase>, userI
     .execute()
 }
 
-/** Finds when somebody who was signed in asked for the change of email or phone that waits. */
+/** Finds when the pending change of email or phone was requested in a session. */
 export async function findChangeAskedAt(
   db: Kysely<AuthDatabase>,
   userId: string,

@@ -12,13 +12,13 @@ export interface VerifyFields {
   readonly redirect_to?: string | undefined
 }
 
-/** What is to be verified: a typed code with the address it went to, or the token of a link. */
+/** A typed code with the address that got it, or the token of a link. */
 export type VerifyRequest =
   | { readonly kind: 'code'; readonly type: VerifyType; readonly code: string; readonly identifier: UserIdentifier }
   | { readonly kind: 'link'; readonly type: VerifyType; readonly token: string }
 
 /**
- * Reads the body of a verification (reference: POST /verify). The order decides which error a client sees.
+ * Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees.
  * @throws validationFailed, badEmailAtVerify
  */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
@@ -36,7 +36,7 @@ export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }
 }
 
-/** Reads a link. The only checks that are answered by JSON. @throws validationFailed */
+/** Parses a link. Only these checks are answered with JSON. @throws validationFailed */
 export function parseLink(fields: VerifyFields): { readonly type: string; readonly token: string } {
   const token = fields.token || fields.token_hash
   if (!fields.type) throw refuse('Verify requires a verification type')
@@ -44,7 +44,7 @@ export function parseLink(fields: VerifyFields): { readonly type: string; readon
   return { type: fields.type, token }
 }
 
-/** A link's type must be one of a mail. @throws validationFailed */
+/** Requires the type of a mail. @throws validationFailed */
 export function requireLinkType(type: string, token: string): { readonly type: VerifyType; readonly token: string } {
   if (!isVerifyType(type) || isPhoneType(type)) throw refuse('Invalid email verification type')
   return { type, token }

@@ -1,7 +1,7 @@
 import type { User } from '../users/user.ts'
 import type { TokenKind } from './one-time-token.ts'
 
-/** What POST /verify may be asked for. `email` is any code or link of an address. */
+/** The types of POST /verify. `email` is any code or link of an address. */
 export const VERIFY_TYPES = [
   'signup',
   'invite',
@@ -15,7 +15,7 @@ export const VERIFY_TYPES = [
 
 export type VerifyType = (typeof VERIFY_TYPES)[number]
 
-/** Kinds of message that a type accepts, before the user is known (reference: Verification types). */
+/** The kinds of message that a type accepts, before the user is known (reference: Verification types). */
 export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> = {
   signup: ['confirmation', 'recovery'],
   invite: ['confirmation'],
@@ -31,14 +31,14 @@ export function isVerifyType(type: string): type is VerifyType {
   return VERIFY_TYPES.some((known) => known === type)
 }
 
-/** Types whose message goes to a phone; they have no link. */
+/** Whether a type's message goes to a phone. Such a message has no link. */
 export function isPhoneType(type: VerifyType): boolean {
   return type === 'sms' || type === 'phone_change'
 }
 
 /**
  * Whether a message answers a type.
- * @param owner who has the address now: nobody yet for the new address of a change
+ * @param owner the user who has the address; undefined for the new address of a change
  */
 export function isAccepted(
   type: VerifyType,
@@ -51,7 +51,7 @@ export function isAccepted(
   return !(type === 'signup' && kind === 'recovery') || owner.stagedAt !== null
 }
 
-/** Where a message of a kind goes, as things stand now. One that went elsewhere was overtaken by a change of address. */
+/** The address that a message of a kind would go to at present. A message to another address is out of date. */
 export function addressFor(
   kind: TokenKind,
   user: Pick<User, 'email' | 'phone' | 'emailChange' | 'phoneChange'>,

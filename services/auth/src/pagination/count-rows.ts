@@ -2,12 +2,12 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 
 const EXACT_MAX = 100_000
-/** A table that is estimated to be that long is surely longer than `EXACT_MAX`, however old its statistics are. */
+/** A table of this estimated length is surely longer than `EXACT_MAX`, even by old statistics. */
 const SURELY_LONG = 5 * EXACT_MAX
 
 /**
- * How many rows `FROM … WHERE …` gives: exactly up to 100,000, beyond that as the planner estimates
- * (reference: Lists of users). What a search matches is estimated badly, so it is always counted first.
+ * Counts the rows of `FROM … WHERE …`: exactly up to 100,000, beyond that by the planner's estimate
+ * (reference: Lists of users). The estimate of a search is bad, so its rows are always counted first.
  */
 export async function countFound(db: Kysely<AuthDatabase>, rows: RawBuilder<unknown>): Promise<number> {
   const counted = await sql<{ count: bigint }>`
@@ -16,7 +16,7 @@ export async function countFound(db: Kysely<AuthDatabase>, rows: RawBuilder<unkn
   return count <= EXACT_MAX ? count : Math.max(count, await estimate(db, rows))
 }
 
-/** The same of a whole list, which is not counted at all where it is long. */
+/** Counts the rows of a whole list. A long list is only estimated. */
 export async function countAll(db: Kysely<AuthDatabase>, rows: RawBuilder<unknown>): Promise<number> {
   const estimated = await estimate(db, rows)
   return estimated >= SURELY_LONG ? estimated : countFound(db, rows)

@@ -3,14 +3,14 @@ import type { Page } from './page-query.ts'
 export interface LinkedPage extends Page {
   /** Path of the request. */
   readonly path: string
-  /** How many rows there are in all. */
+  /** The number of all rows. */
   readonly total: number
   /** Further parameters of the query, which every page shares. */
   readonly query: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients take it apart at every `,`, `;`
+ * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients split it at every `,`, `;`
  * and `=`, so `page` comes first and values are percent-encoded (reference: Lists of users).
  */
 export function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {

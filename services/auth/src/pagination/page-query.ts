@@ -1,13 +1,13 @@
 import { validationFailed } from '../errors.ts'
 import type { Timestamp } from '../timestamp.ts'
 
-/** A place in a list that is ordered by creation: right after this row. */
+/** A place in a list that is ordered by creation: after this row. */
 export interface Cursor {
   readonly createdAt: Timestamp
   readonly id: string
 }
 
-/** What a client asks of a list by pages. */
+/** The page that a client asks for. */
 export interface Page {
   /** From 1. */
   readonly page: number
@@ -41,12 +41,12 @@ function parseCount(name: string, text: string | undefined, { usual, max }: { us
   throw badPagination(`${name} must be an integer between 1 and ${max}`)
 }
 
-/** The cursor as clients carry it. */
+/** Formats a cursor for clients. */
 export function formatCursor({ createdAt, id }: Cursor): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }
 
-/** @throws validationFailed when the text is none that `formatCursor` made */
+/** @throws validationFailed when the text is not one that `formatCursor` makes */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) {
@@ -55,7 +55,7 @@ export function parseCursor(text: string): Cursor {
   return { createdAt, id }
 }
 
-/** Whether there is such a day and hour: PostgreSQL refuses a February 30, which `Date` takes for a day of March. */
+/** Whether a time exists. PostgreSQL refuses February 30, which `Date` takes for a day of March. */
 function isOfCalendar(timestamp: Timestamp): boolean {
   const ms = Date.parse(timestamp)
   return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, -1) === timestamp.slice(0, -'000+00:00'.length)

@@ -6,8 +6,8 @@ import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../e
 import { retryAfterSeconds, toWindow } from './windows.ts'
 
 /**
- * The request buckets, each with its own count (reference: Request limits): which setting it goes by, per how many
- * seconds, and how many may come at once.
+ * The request buckets, each with its own count (reference: Request limits): the setting that bounds it, the period of the setting in
+ * seconds, and how many requests may come at once.
  */
 const BUCKETS = {
   token: { setting: 'token', periodSeconds: 300, burst: 30 },
@@ -27,34 +27,34 @@ const BUCKETS = {
 } as const
 
 export type Bucket = keyof typeof BUCKETS
-/** A signup without an identifier is counted as an anonymous one, which shows when its body has been read. */
+/** A sign-up without an identifier is counted as anonymous, once its body has been read. */
 export type ReturnableBucket = 'signup'
 
-/** A message that was counted; `giveBack` when it is not sent after all. */
+/** A message that was counted. Call `giveBack` when it is not sent after all. */
 export interface Allowance {
   giveBack(): Promise<void>
 }
 
-/** Of what sends no message. */
+/** The allowance of a request that sends no message. */
 export const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
 
-/** Messages of one kind that may go out, all users together; a client has half of them at most. */
+/** A limit for messages of one kind, for all users together. A client may use half of it at most. */
 export interface MessageLimit {
-  /** Counts a message. @param client key of who asks; undefined: nobody's share @throws the 429 of its kind */
+  /** Counts a message. @param client the key of the client's limits; undefined: of no client @throws the 429 of its kind */
   take(client: string | undefined): Promise<Allowance>
-  /** Takes a message back that another part of the service has counted, and that is not sent after all. */
+  /** Gives a message back that another part of the service has counted, and that is not sent after all. */
   giveBack(): Promise<void>
 }
 
 export interface RateLimits {
-  /** Counts a request of a client; no key is no limit. @throws overRequestRateLimit */
+  /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */
   consume(bucket: Bucket, key: string | undefined): Promise<void>
-  /** Takes a request of a bucket back that is counted in another. */
+  /** Gives a request of a bucket back that is counted in another bucket. */
   giveBack(bucket: ReturnableBucket, key: string | undefined): Promise<void>
   readonly email: MessageLimit
   readonly sms: MessageLimit
   readonly failures: FailureLimit
-  /** The same by a keyed hash of a user alone, for codes so short that many addresses could guess them between them. */
+  /** The failures of a user from all addresses, for codes so short that many addresses together could guess them. */
   readonly factorFailures: FailureLimit
 }
 
@@ -66,10 +66,10 @@ export interface FailureLimit {
 
 const HOUR_SECONDS = 3_600
 const FAILURES_SECONDS = 900
-/** Addresses whose failures a user may have at once: 100 with the usual setting, as NIST SP 800-63B (5.2.2) has it. */
+/** How many addresses may use up their failures against one user. By default that is 100 failures, as in NIST SP 800-63B (5.2.2). */
 const FAILING_ADDRESSES_MAX = 5
 const ALL = 'all'
-/** Even of few messages: a change of email sends two. */
+/** Also of a small limit, since a change of email sends two messages. */
 const CLIENT_MESSAGES_MIN = 2
 const KEY_LENGTH_MAX = 128
 
@@ -95,7 +95,7 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   }
 }
 
-/** A client's key as a store takes it: the header that it comes from may hold 16 KiB, the column of PostgreSQL 255. */
+/** Shortens a client's key for the store. A header may hold 16 KiB, the column of PostgreSQL 255 characters. */
 function shorten(key: string): string {
   return key.length <= KEY_LENGTH_MAX ? key : hash('sha256', key, 'base64url')
 }
@@ -121,7 +121,7 @@ function createMessageLimit(
   const takeOf = async (limiter: Limiter, key: string) => {
     const waitMs = await limiter.consume(key)
     if (waitMs === undefined) return toAllowance(limiter, key)
-    // Stores count refused uses too: this message was not sent, so it must not hold up the next one.
+    // Stores count refused messages too. This message was not sent, so it must not delay the next one.
     await limiter.reward(key)
     throw refuse(retryAfter(waitMs))
   }
@@ -134,7 +134,7 @@ function createMessageLimit(
   }
 }
 
-/** Given back once, however often that is asked for. */
+/** Gives the message back once, also when called twice. */
 function toAllowance(limiter: Limiter, key: string): Allowance {
   let returned: Promise<void> | undefined
   return {

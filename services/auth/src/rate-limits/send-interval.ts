@@ -17,14 +17,14 @@ export interface IntervalOf {
   readonly kind: ThrottleKind
   readonly identifier: string
   /**
-   * That of the request: one that asks for a user of another audience, who gets no message, must not use the interval up.
-   * Undefined where the usual one is meant.
+   * The audience of the request. A request for a user of another audience sends no message, and must not use the interval up.
+   * Undefined is the default audience.
    */
   readonly audience: string | undefined
 }
 
 /**
- * Least time between two messages of a kind to one identifier, in milliseconds (reference: Intervals between messages).
+ * The least time between two messages of a kind to one identifier, in milliseconds (reference: Intervals between messages).
  */
 export function intervalMs({ mail, mfa, sms }: Pick<AuthConfig, 'mail' | 'mfa' | 'sms'>, kind: ThrottleKind): number {
   if (kind === 'sms') return sms.intervalMs
@@ -32,7 +32,7 @@ export function intervalMs({ mail, mfa, sms }: Pick<AuthConfig, 'mail' | 'mfa' |
   return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
 }
 
-/** Notes that a message goes out. @returns the milliseconds still to wait where none may, undefined where it may */
+/** Records that a message goes out. @returns undefined, or the milliseconds to wait where none may go out yet */
 export function touchInterval(
   trx: Kysely<AuthDatabase>,
   { config, now, serverKeys }: IntervalDeps,
@@ -42,14 +42,14 @@ export function touchInterval(
   return touchThrottle(trx, serverKeys.hmac, { ...key, intervalMs: intervalMs(config, kind), now: now() })
 }
 
-/** How the key of an interval names an audience: not at all where it is the usual one. */
+/** The audience in the key of an interval: undefined for the default audience. */
 export function throttledAudience({ jwt }: Pick<AuthConfig, 'jwt'>, audience: string | undefined): string | undefined {
   return audience === jwt.audience ? undefined : audience
 }
 
 /**
- * Notes that a message goes out, in the transaction of its cause. @throws overEmailRateLimit or overSmsRateLimit when the
- * last one was too short a time ago (reference: Intervals between messages)
+ * Records that a message goes out, in the transaction of its cause. @throws overEmailRateLimit or overSmsRateLimit when the
+ * interval since the last message is not over (reference: Intervals between messages)
  */
 export async function requireInterval(
   trx: Kysely<AuthDatabase>,

@@ -9,16 +9,16 @@ export interface Throttled {
   readonly kind: ThrottleKind
   /** Normalised email or phone. */
   readonly identifier: string
-  /** Undefined: the usual one. */
+  /** Undefined for the default audience. */
   readonly audience: string | undefined
   readonly intervalMs: number
   readonly now: Date
 }
 
 /**
- * Notes that a message is asked for, unless the last one was less than the interval ago. Known and unknown identifiers
- * alike, so that answers do not differ (reference: Intervals between messages).
- * @returns the milliseconds still to wait, undefined when a message may go
+ * Records that a message is requested, unless the interval since the last message is not over. Records unknown identifiers too, so
+ * that answers do not differ (reference: Intervals between messages).
+ * @returns undefined when a message may go out, else the milliseconds to wait
  */
 export async function touchThrottle(
   db: Kysely<AuthDatabase>,
@@ -48,7 +48,7 @@ export async function touchThrottle(
   return row ? Math.max(0, Date.parse(row.sent_at) - dueBefore.getTime()) : undefined
 }
 
-/** How an identifier lies in the table: a keyed hash, so that it lists nobody. */
+/** The key of an identifier in the table: a keyed hash, so that the table lists nobody. */
 export function hashThrottleKey(
   hmacKey: Buffer,
   { kind, identifier, audience }: Pick<Throttled, 'kind' | 'identifier' | 'audience'>,

@@ -1,9 +1,9 @@
 import type { Window } from '@trestle/service/limiter-store.ts'
 
 /**
- * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate gives as
- * many. Stores count in whole seconds: where that time is none, the points of a window follow the rate instead.
- * @param value points per `periodSeconds`; `off` is no window at all
+ * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate gives as many. Stores
+ * count in whole seconds. Where that time is less than a second, the points follow the rate instead.
+ * @param value points per `periodSeconds`; `off` is no window
  */
 export function toWindow(value: number | 'off', periodSeconds: number, burst: number): Window | undefined {
   if (value === 'off') return undefined

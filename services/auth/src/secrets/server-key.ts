@@ -3,13 +3,13 @@ import type { EncryptionKeys } from './sealed-secret.ts'
 
 const KEY_BYTES = 32
 
-/** Keys of the process that are made from the encryption keys of the database, one per use. */
+/** Keys of the process, one for each use, derived from the encryption keys of the database. */
 export interface ServerKeys {
   /** For HMACs of one-time codes and of the identifiers in limits (reference: Secrets at rest). */
   readonly hmac: Buffer
-  /** That key, and those before it: codes that were given out before the encryption key changed are compared with all. */
+  /** This key and the earlier ones, since a code may be older than the current encryption key. */
   readonly hmacs: readonly Buffer[]
-  /** For sealed payloads in the job queue: the first seals, all of them open. */
+  /** For sealed payloads in the job queue. The first key seals, every key opens. */
   readonly jobs: readonly [Buffer, ...Buffer[]]
 }
 

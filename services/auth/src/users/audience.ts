@@ -2,7 +2,7 @@ import { validationFailed } from '../errors.ts'
 
 const LENGTH_MAX = 255
 
-/** An audience that a user may have: the list of users is ordered by it, in an index whose entries are bounded. @throws validationFailed */
+/** Requires an audience that fits into the index of the list of users. @throws validationFailed */
 export function requireAudience(audience: string): string {
   if (audience.length <= LENGTH_MAX) return audience
   throw validationFailed({ message: `An audience may not be longer than ${LENGTH_MAX} characters` })

@@ -1,6 +1,6 @@
 import { type ImportedUser, identityKey } from './imported-user.ts'
 
-/** Who has what of the things that no two users share. Each map leads to the user's id. */
+/** The holders of everything that no two users share. Each map leads to the id of the user. */
 export interface Holders {
   readonly ids: Set<string>
   readonly emails: Map<string, string>
@@ -9,10 +9,10 @@ export interface Holders {
   readonly identities: Map<string, string>
 }
 
-/** What becomes of one line. */
+/** The verdict on a line. */
 export type LineVerdict =
   | { readonly verdict: 'new' }
-  /** The user is there already: a run that was cut short, or the same line again. */
+  /** The user exists: an earlier run was interrupted, or the line occurs twice. */
   | { readonly verdict: 'present' }
   | { readonly verdict: 'refused'; readonly reason: string }
 
@@ -20,7 +20,7 @@ export function noHolders(): Holders {
   return { ids: new Set(), emails: new Map(), phones: new Map(), identities: new Map() }
 }
 
-/** Judges a user against those that are there; one that is new counts as there for the next. */
+/** Judges a user against the holders. A new user becomes a holder for the next lines. */
 export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
   const { row, identities, hasOwnId } = user
   if (holders.ids.has(row.id)) return { verdict: 'present' }
@@ -28,7 +28,7 @@ export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
   const byEmail = row.email === null || row.is_sso_user ? undefined : holders.emails.get(row.email)
   const byPhone = row.phone === null ? undefined : holders.phones.get(row.phone)
   const found = byEmail ?? byPhone
-  // A line without an id is known by its identifiers; all of them must lead to the same user.
+  // A line without an id is matched by its identifiers, which must all lead to the same user.
   if (!hasOwnId && found !== undefined && (byEmail ?? found) === (byPhone ?? found)) return { verdict: 'present' }
   if (byEmail !== undefined) return { verdict: 'refused', reason: 'the email belongs to another user' }
   if (byPhone !== undefined) return { verdict: 'refused', reason: 'the phone belongs to another user' }

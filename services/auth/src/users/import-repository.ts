@@ -5,7 +5,7 @@ import type { Holders } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'
 
-/** Adds to `holders` who has the ids, emails, phones and identities of these users. Staged rows are no users. */
+/** Adds to `holders` the users who have the ids, emails, phones or identities of these users. Staged users do not count. */
 export async function findHolders(
   db: Kysely<AuthDatabase>,
   users: readonly ImportedUser[],
@@ -32,14 +32,14 @@ export async function findHolders(
   for (const identity of taken) holders.identities.set(identityKey(identity), identity.user_id)
 }
 
-/** Inserts users with their identities. Rows that only wait for a one-time code make room. */
+/** Inserts users with their identities. Deletes staged users who have the same identifiers. */
 export async function insertImportedUsers(
   trx: Transaction<AuthDatabase>,
   users: readonly ImportedUser[],
 ): Promise<void> {
   if (users.length === 0) return
   await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
-  // One parameter each: a thousand users would have more than a statement may carry.
+  // One parameter for all rows, since a parameter for each value would exceed the limit of a statement.
   await sql`
     INSERT INTO ${sql.table('users')} (${sql.raw(USER_COLUMNS)}, keep_unconfirmed, ${sql.raw(Object.keys(BLANK).join())})
     SELECT ${sql.raw(USER_COLUMNS)}, true, ${sql.join(Object.values(BLANK).map((value) => sql.lit(value)))} FROM jsonb_populate_recordset(

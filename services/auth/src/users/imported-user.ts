@@ -6,7 +6,7 @@ import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { requireMetadata } from './metadata.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 
-/** A user as the import stores one. Columns that are not named are those of a new user. */
+/** A user as the import stores it. Other columns have the values of a new user. */
 export interface ImportedUser {
   readonly row: Insertable<UsersTable> & {
     readonly id: string
@@ -14,7 +14,7 @@ export interface ImportedUser {
     readonly phone: string | null
   }
   readonly identities: readonly ImportedIdentity[]
-  /** Whether the line brought the id: another user under its email is then another person. */
+  /** Whether the line has the id. Then a user with the same email and another id is somebody else. */
   readonly hasOwnId: boolean
 }
 
@@ -23,19 +23,19 @@ export type ImportedIdentity = Omit<Insertable<IdentitiesTable>, 'user_id'>
 export interface ImportDefaults {
   readonly audience: string
   readonly role: string
-  /** Of Firebase hashes that do not carry their own. */
+  /** For Firebase hashes that do not carry their own. */
   readonly firebase: FirebaseParameters | undefined
   readonly now: Date
-  /** The id of a user whose line has none. */
+  /** Makes the id of a user whose line has none. */
   readonly newId: () => string
 }
 
-/** What no two identities share. */
+/** The key that no two identities share. */
 export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'provider' | 'provider_id'>): string {
   return JSON.stringify([provider, provider_id])
 }
 
-/** Turns a line into what is stored. @throws Error with what is wrong */
+/** Turns a line into rows. @throws Error with the reason why the line is refused */
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const row = toRow(line, defaults)
   if (row.email === null && row.phone === null && line.id === undefined) {
@@ -51,7 +51,7 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   return { row: { ...row, raw_app_meta_data: appMetadata, claimed_at }, identities, hasOwnId: line.id !== undefined }
 }
 
-/** Whom a provider made without an address is nobody else: who confirms an address later adds it to what is theirs. */
+/** A user whom a provider has made without an address has claimed the account: a later address is only added to it. */
 function isClaimed({ email, phone, is_anonymous }: Row, identities: readonly ImportedIdentity[]): boolean {
   const hasAddress = email !== null || phone !== null || identities.some(({ identity_data }) => identity_data.email)
   return !hasAddress && !is_anonymous
@@ -116,7 +116,7 @@ function toFirebaseHash(hash: string, firebase: FirebaseParameters | undefined):
   }
 }
 
-/** What a user who is made here has: one identity for each identifier. */
+/** The identities of a user whose line has none: one for each identifier, as for a new user. */
 function ownIdentities(row: Row): readonly ImportedIdentity[] {
   const times = { last_sign_in_at: row.last_sign_in_at, created_at: row.created_at, updated_at: row.updated_at }
   return (['email', 'phone'] as const)
@@ -134,7 +134,7 @@ function ownIdentities(row: Row): readonly ImportedIdentity[] {
     }))
 }
 
-/** An identity of a line: as the API shows it, with the subject as `id`, or as a row, with the subject as `provider_id`. */
+/** Parses an identity of a line. The subject is `id`, as in the API, or `provider_id`, as in a row. */
 function toIdentity(row: Row, line: IdentityLine): ImportedIdentity {
   const isOwn = line.provider === 'email' || line.provider === 'phone'
   const subject = isOwn ? row.id : (line.provider_id ?? line.id)

@@ -3,7 +3,7 @@ import { validationFailed } from '../errors.ts'
 type Metadata = Readonly<Record<string, unknown>>
 
 const BYTES_MAX = 65_536
-/** Of a body that brings metadata: escapes may spell it four times as long. */
+/** The limit of a body with metadata. Escapes may make the metadata four times as long. */
 export const METADATA_BODY_BYTES = 4 * BYTES_MAX
 
 /** Metadata enters the access token, so its size is bounded. @throws validationFailed above 64 KiB of JSON */
@@ -16,7 +16,7 @@ export function requireMetadata(data: Metadata | undefined): Metadata {
 }
 
 /**
- * Metadata after an update, merged key by key; null deletes the key (reference: Metadata).
+ * Merges changes into metadata, key by key. Null deletes a key (reference: Metadata).
  * @throws validationFailed when the result is above 64 KiB of JSON
  */
 export function mergeMetadata(stored: Metadata, changes: Metadata | undefined): Record<string, unknown> {

@@ -10,7 +10,7 @@ import { toIdentity } from '../identities/identity-repository.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
-/** Everything that a user record shows. Its password hash stays in the database. */
+/** Everything that a user record shows. It lacks the password hash, which stays in the database. */
 export interface Profile {
   readonly user: User
   /** Oldest first. */
@@ -20,7 +20,7 @@ export interface Profile {
 }
 
 type UserRow = Omit<Selectable<UsersTable>, 'encrypted_password'>
-/** A profile as PostgreSQL writes it: rows, with timestamps in the form of its JSON functions. */
+/** A profile as PostgreSQL's JSON functions write it. */
 export interface ProfileJson {
   readonly user: { -readonly [Column in keyof UserRow]: UserRow[Column] }
   readonly identities: readonly Selectable<IdentitiesTable>[] | null
@@ -76,7 +76,7 @@ const TIME_COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]
 
-/** A profile as a row: the user's columns, and what belongs to them as JSON. */
+/** A profile as a row: the columns of the user, and identities and factors as JSON. */
 export type ProfileRow = UserRow & Pick<ProfileJson, 'identities' | 'factors'>
 
 /** The columns of a profile, for a query of the table `users` under the alias `u`. */
@@ -107,7 +107,7 @@ export function toProfileOfJson({ user, identities, factors }: ProfileJson): Pro
   return toProfile({ ...user, identities, factors })
 }
 
-/** Timestamps inside JSON have PostgreSQL's own form. */
+/** Converts the timestamps, which have PostgreSQL's own form inside JSON. */
 function toIdentityOfJson(row: Selectable<IdentitiesTable>): Identity {
   return toIdentity({
     ...row,

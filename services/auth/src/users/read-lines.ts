@@ -1,14 +1,14 @@
-/** A line of a file, by its number from 1. Null instead of bytes: longer than a line may be. */
+/** A line of a file, and its number from 1. The bytes are null where the line is too long. */
 export interface Line {
   readonly number: number
   readonly bytes: Buffer | null
 }
 
 const NEWLINE = 0x0a
-/** That of a request's body. */
+/** The limit of a request's body. */
 const BYTES_MAX = 1_048_576
 
-/** Cuts a stream of bytes into lines, never holding more than one. Empty lines are counted and left out. */
+/** Splits a stream of bytes into lines, and holds one line at most. Counts empty lines, and leaves them out. */
 export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let number = 0
   let size = 0

@@ -9,21 +9,21 @@ export interface UnconfirmedUserInput {
   readonly data: Readonly<Record<string, unknown>>
   readonly aud: string
   readonly role: string
-  /** Random UUIDs v4, stored or not. */
+  /** Random UUIDs (version 4), stored or not. */
   readonly userId: string
   readonly identityId: string
   readonly now: Date
 }
 
-/** A user who has just signed up, or who seems to have, and their one identity. */
+/** A user who has just signed up, or seems to have, and their only identity. */
 export interface UnconfirmedUser {
   readonly user: User
   readonly identities: readonly Identity[]
 }
 
 /**
- * What a signup that waits for its confirmation answers. One for a taken identifier is answered by the same function, with
- * ids that nobody has, so nothing tells it from a fresh one (reference: Duplicate sign-ups).
+ * Makes the answer of a sign-up that waits for its confirmation. A sign-up with a taken identifier gets the answer of the same
+ * function, with ids that nobody has, so it looks like a fresh sign-up (reference: Duplicate sign-ups).
  */
 export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
   const { identifier, now, userId } = input
@@ -58,7 +58,7 @@ export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedU
   return { user, identities: [identity] }
 }
 
-/** A user without identifier, as it is about to be made. */
+/** Makes a user without an identifier, before the row is written. */
 export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifier' | 'identityId'>): UnconfirmedUser {
   const at = toTimestamp(input.now)
   const user: User = {

@@ -14,7 +14,7 @@ const uuid = z
 const NO_TIME = 'must be an RFC 3339 time with an offset'
 const time = z.iso
   .datetime({ offset: true, error: NO_TIME })
-  // PostgreSQL has no year 0, and no offset of 16 hours.
+  // PostgreSQL knows no year 0, and no offset of 16 hours.
   .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: NO_TIME })
 const name = z.string().trim().min(1).max(255)
 const object = z.record(z.string(), z.unknown())
@@ -59,21 +59,21 @@ const userLineSchema = z.object({
 export type UserLine = z.output<typeof userLineSchema>
 export type IdentityLine = z.output<typeof identity>
 
-/** Names under which a row of GoTrue's own table has the same. */
+/** The columns of GoTrue's table that hold the same values. */
 const OTHER_NAMES: Readonly<Record<string, keyof UserLine>> = {
   encrypted_password: 'password_hash',
   raw_app_meta_data: 'app_metadata',
   raw_user_meta_data: 'user_metadata',
 }
 
-/** A line that can be read, with the names of its members that mean nothing here. */
+/** A valid line, and the names of its unknown members. */
 export interface ReadUserLine {
   readonly line: UserLine
   readonly ignored: readonly string[]
 }
 
 /**
- * Reads one line. Members that are null or empty count as absent.
+ * Parses a line. A member that is null or empty counts as absent.
  * @throws Error with the reason
  */
 export function readUserLine(text: string): ReadUserLine {
@@ -86,7 +86,7 @@ export function readUserLine(text: string): ReadUserLine {
   return { line: data, ignored }
 }
 
-/** Writes one line. What has not happened is left out. */
+/** Formats a user as a line, without the times of events that have not happened. */
 export function writeUserLine({ user, claimedAt, identities }: UserWithIdentities): string {
   const line: { readonly [Name in keyof UserLine]: unknown } = {
     id: user.id,
@@ -125,7 +125,7 @@ function toIdentityLine(identity: Identity): object {
   })
 }
 
-/** Nulls inside of metadata stay: they are the user's. */
+/** Nulls inside metadata stay, since they are the user's own. */
 function withoutNulls(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null))
 }

@@ -10,20 +10,20 @@ export interface UserListFields {
   readonly sort?: string | undefined
 }
 
-/** A part of the list by its number, with a total, or by a cursor, without one. */
+/** A page of the list: by its number and with a total, or by a cursor and without a total. */
 export type UserListRequest = {
   readonly filter: string | undefined
   readonly direction: 'asc' | 'desc'
   readonly perPage: number
 } & (
   | ({ readonly form: 'page' } & Page)
-  /** No cursor is the beginning of the list. */
+  /** Undefined at the beginning of the list. */
   | { readonly form: 'cursor'; readonly after: Cursor | undefined }
 )
 
 /**
- * Reads the query of a list of users (reference: Lists of users).
- * @param hasCursor whether the parameter is there; an empty one asks for the cursor form too
+ * Parses the query of a list of users (reference: Lists of users).
+ * @param hasCursor whether the query has the parameter; an empty one asks for the cursor form too
  * @throws validationFailed
  */
 export function parseUserList(fields: UserListFields, hasCursor: boolean): UserListRequest {

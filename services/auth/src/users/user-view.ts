@@ -4,7 +4,7 @@ import type { Identity } from '../identities/identity.ts'
 import type { User } from './user.ts'
 
 const timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
-/** Any UUID: whoever imports users or makes them by the admin API brings ids of no certain version. */
+/** A UUID of any version, since imports and the admin API bring ids of their own. */
 const id = z.guid()
 const metadata = z.record(z.string(), z.unknown())
 
@@ -34,8 +34,8 @@ export const factorViewSchema = z.object({
 })
 
 /**
- * A user record (reference: User record). Clients see the members in this order. Times are absent where nothing has
- * happened.
+ * A user record (reference: User record). Clients see the members in this order. A time is absent where its event
+ * has not happened.
  */
 export const userViewSchema = z.object({
   id,
@@ -70,7 +70,7 @@ export type IdentityView = z.output<typeof identityViewSchema>
 export type FactorView = z.output<typeof factorViewSchema>
 export type UserView = z.output<typeof userViewSchema>
 
-/** The record of a user. A member that is absent has the value undefined, which JSON drops. */
+/** The record of a user. An absent member is undefined, which JSON leaves out. */
 export function toUserView(user: User, identities: readonly Identity[], factors: readonly Factor[]): UserView {
   const hasEmailChange = user.emailChange !== null
   const hasPhoneChange = user.phoneChange !== null

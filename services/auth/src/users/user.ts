@@ -1,13 +1,13 @@
 import type { Timestamp } from '../timestamp.ts'
 
-/** A user, as the rules see one. Times are null where the event has not happened. */
+/** A user. A time is null where its event has not happened. */
 export interface User {
   readonly id: string
   readonly aud: string
   readonly role: string
   /** Lower-case, null when none. */
   readonly email: string | null
-  /** As the row has it: supabase/auth, or SQL of others, may have written capitals. Clients are shown this. */
+  /** As in the row, where supabase/auth or foreign SQL may have written capitals. Clients see this form. */
   readonly emailAsWritten: string | null
   /** E.164 digits without `+`, null when none. */
   readonly phone: string | null
@@ -23,7 +23,7 @@ export interface User {
   /** The address of a pending change, null when none is pending. */
   readonly emailChange: string | null
   readonly emailChangeSentAt: Timestamp | null
-  /** 0: none of the two addresses has confirmed the change; 1: one has. */
+  /** 0: neither address has confirmed the change; 1: one has. */
   readonly emailChangeConfirmStatus: number
   readonly phoneChange: string | null
   readonly phoneChangeSentAt: Timestamp | null
@@ -35,23 +35,23 @@ export interface User {
   readonly deletedAt: Timestamp | null
   readonly isAnonymous: boolean
   readonly isSsoUser: boolean
-  /** Set while the row only waits for a one-time code: it is no user yet (reference: Staged users). */
+  /** Set while the row only waits for its first code, and is not a user yet (reference: Staged users). */
   readonly stagedAt: Timestamp | null
   readonly createdAt: Timestamp
   readonly updatedAt: Timestamp
 }
 
-/** True while a ban holds. */
+/** Whether a user is banned. */
 export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
   return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
 }
 
-/** True for a row that waits for its first one-time code. It counts as no user in listings and duplicate checks. */
+/** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */
 export function isStaged(user: Pick<User, 'stagedAt'>): boolean {
   return user.stagedAt !== null
 }
 
-/** What a user is called in the audit trail: the phone number, else the email, else nothing. */
+/** The name of a user in the audit log: the phone number, else the email, else empty. */
 export function auditName(user: Pick<User, 'email' | 'phone'>): string {
   return user.phone ?? user.email ?? ''
 }
