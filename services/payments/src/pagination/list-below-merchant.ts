@@ -121,9 +121,9 @@ export function findBelowMerchant<Columns extends BelowColumns>(
 export async function readBelow<Input extends BelowListInput, Columns extends BelowColumns>(
   lanes: Lanes,
   list: BelowList<Input, Columns>,
-  { order, ...input }: Input & Pick<PageBounds, 'order'>,
+  input: Input & Pick<PageBounds, 'order'>,
 ): Promise<AccessResult & Piece<Columns>> {
-  const read = (lane: Lane, limit = input.limit) => lane.all(list[order], { ...input, limit } as unknown as Input)
+  const read = (lane: Lane, limit = input.limit) => lane.all(list[input.order], { ...input, limit })
   if (lanes.lagging === lanes.read) return toPiece(await read(lanes.read))
   // The rows may come from a standby that lags behind. Access may not: there a key that was revoked a moment ago would
   // still be good.
@@ -135,8 +135,8 @@ export async function readBelow<Input extends BelowListInput, Columns extends Be
 
 function toPiece<Columns extends BelowColumns>(rows: readonly AccessRow<Columns>[]) {
   const { verdict = 'unauthorized', identity_id = null, found } = rows[0] ?? {}
-  const shown = rows.filter(isFound)
-  return { verdict, identityId: identity_id, rows: shown, isCut: shown.length < (found ?? 0) }
+  const piece = rows.filter(isFound)
+  return { verdict, identityId: identity_id, rows: piece, isCut: piece.length < (found ?? 0) }
 }
 
 function isFound<Columns extends BelowColumns>(row: AccessRow<Columns>): row is AccessRow<Columns> & Columns {

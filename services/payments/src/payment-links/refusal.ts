@@ -44,6 +44,6 @@ export function refusalTable(
   say: Say,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {
   const codes = [...statusCodes.codes.map(({ code }) => code), ...BY_CODE.keys()]
-  const told = codes.map((code) => [code, refusalOf(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)
-  return Object.fromEntries([...told, ['', NEUTRAL] as const].map(([code, r]) => [code, { ...r, text: say(r.text) }]))
+  const texts = codes.map((code) => [code, refusalOf(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)
+  return Object.fromEntries([...texts, ['', NEUTRAL] as const].map(([code, r]) => [code, { ...r, text: say(r.text) }]))
 }

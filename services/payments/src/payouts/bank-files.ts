@@ -35,7 +35,7 @@ export function toBankFiles({ id, created, debtor, transfers }: BatchMessage): r
 
 /** SHA-256 of all that the files of a batch say, whatever their format. */
 export function digestBatch({ id, created, debtor, transfers }: BatchMessage): Buffer {
-  const told = transfers.map(({ payoutId, merchantId, merchantName, iban, amount, currency }) => [
+  const rows = transfers.map(({ payoutId, merchantId, merchantName, iban, amount, currency }) => [
     payoutId,
     merchantId,
     merchantName,
@@ -45,7 +45,7 @@ export function digestBatch({ id, created, debtor, transfers }: BatchMessage): B
   ])
   const { name, iban, bic = null } = debtor
   return createHash('sha256')
-    .update(JSON.stringify([id, created, name, iban, bic, told]))
+    .update(JSON.stringify([id, created, name, iban, bic, rows]))
     .digest()
 }
 

@@ -39,10 +39,10 @@ export async function exportPayouts(
     const [batch] = rows
     if (!batch) throw new Error('the batch has no id')
     const message = { ...batch, debtor, transfers }
-    const told = { debtor: JSON.stringify(debtor), payouts: JSON.stringify(payouts), digest: digestBatch(message) }
+    const columns = { debtor: JSON.stringify(debtor), payouts: JSON.stringify(payouts), digest: digestBatch(message) }
     await trx
       .insertInto('payout_batches')
-      .values({ ...batch, ...told })
+      .values({ ...batch, ...columns })
       .execute()
     const payload = { batch: batch.id, payouts: payouts.map(({ id }) => id) }
     await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
