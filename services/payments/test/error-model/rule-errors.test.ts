@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import * as catalogue from '../../src/errors.ts'
 import { createStubAcquirer } from '../stub-acquirer.ts'
@@ -31,6 +33,17 @@ const RAISED_ELSEWHERE = [
 it('has a case for every error of the catalogue, and no other', () => {
   const names = Object.entries(catalogue).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
   expect([...RAISED_ELSEWHERE, ...Object.keys(ruleCases)].sort()).toEqual(names.sort())
+})
+
+const reference = readFileSync(new URL('../../../../docs/reference/payments.md', import.meta.url), 'utf8')
+const declared = Object.entries(catalogue).flatMap(([name, error]) =>
+  'status' in Object(error) ? [[name, error]] : [],
+)
+
+it.each(declared as [string, ErrorFactory][])('%s stands in the reference', (_name, { status, code, message }) => {
+  const rows = reference.split('\n').filter((line) => line.startsWith(`| ${status} | \`${code}\` |`))
+  // The messages of REQUEST_INVALID say what is wrong; the reference says how they are made.
+  expect(rows.filter((row) => code === 'REQUEST_INVALID' || row.includes(message))).toHaveLength(1)
 })
 
 describe.each(Object.entries(ruleCases))('%s', (_name, cases) => {
