@@ -12,6 +12,7 @@ import { type StandbyConfig, type StandbyState, watchStandby } from './standby.t
 import { TablePrefixPlugin } from './table-prefix.ts'
 import { typeParsers } from './timestamps.ts'
 
+/** How to reach a database. Times are in milliseconds. */
 export interface DatabaseConfig {
   /** `postgres://…` */
   readonly url: string

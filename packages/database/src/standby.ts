@@ -11,6 +11,7 @@ export interface StandbyConfig {
   readonly onChange: (isUsed: boolean, lagMs: number | undefined) => void
 }
 
+/** How far a standby is behind, and what it has served. */
 export interface StandbyState {
   /** How far the standby is behind; undefined: not known yet. */
   readonly lagMs: number | undefined

@@ -16,6 +16,7 @@ export interface JobsConfig extends QueueConfig {
   readonly silentMs?: number
 }
 
+/** When a job is due; by default at once. */
 export interface SendOptions {
   readonly startAfterSeconds?: number
 }
@@ -90,6 +91,7 @@ const WORK_OPTIONS = {
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
 
+/** Makes the background work of a service. Its queue is reached by `open`. */
 export function createJobs(config: JobsConfig): Jobs {
   const outcomes = config.meter.createCounter('jobs_total', { description: 'Attempts of background jobs by outcome' })
   let opening: Promise<Queue> | undefined

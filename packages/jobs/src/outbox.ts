@@ -47,6 +47,7 @@ export type TakeRows = (
 const POLL_MS = 1_000
 const BATCH = 100
 
+/** Makes the mover of a service's outbox. It moves nothing before `start`. */
 export function createOutbox(options: OutboxOptions): Outbox {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined

@@ -27,6 +27,7 @@ export function loadLibraries() {
   return Promise.all([import('pg-boss'), import('jose')])
 }
 
+/** The open queue, and what lets it use a transaction of Kysely. */
 export interface Queue {
   readonly boss: PgBoss
   readonly fromKysely: typeof import('pg-boss').fromKysely
@@ -61,6 +62,7 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
   return { boss, fromKysely }
 }
 
+/** Puts the jobs of a task that have failed for good back into its queue. @returns their number */
 export async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
   let total = 0
   for (;;) {

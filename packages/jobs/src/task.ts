@@ -28,6 +28,7 @@ export function deadQueue(task: AnyTask): string {
 /** 60 attempts over more than a day, after 5 s, 10 s, … up to half an hour, for work that must survive an outage. */
 export const RETRY_FOR_A_DAY = { retryLimit: 60, firstDelaySeconds: 5, longestDelaySeconds: 1_800 } as const
 
+/** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. */
 export function defineTask<Payload extends object>(name: string, options: TaskOptions): Task<Payload> {
   return { name, ...options }
 }

@@ -5,6 +5,7 @@ export interface FakeClock {
   advance(ms: number): void
 }
 
+/** Makes a clock that stands still at a time. */
 export function createFakeClock(start: string | Date = '2026-01-02T03:04:05.678Z'): FakeClock {
   let time = new Date(start).getTime()
   return {

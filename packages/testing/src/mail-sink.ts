@@ -24,6 +24,7 @@ export interface MailSinkOptions {
   readonly offersTls?: boolean
 }
 
+/** Starts an SMTP server for tests on a free loopback port. */
 export async function startMailSink({ offersTls = false }: MailSinkOptions = {}): Promise<MailSink> {
   const mails: Email[] = []
   const untaken: Email[] = []

@@ -8,6 +8,7 @@ import { prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import pg from 'pg'
 
+/** The PostgreSQL of a run of tests. */
 export interface TestPostgres {
   readonly url: string
   readonly stop: () => Promise<void>

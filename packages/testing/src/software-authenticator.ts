@@ -157,6 +157,7 @@ function text(value: string): Buffer {
   return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
 }
 
+/** A CBOR map of encoded keys and values. */
 export function map(entries: readonly (readonly [Buffer, Buffer])[]): Buffer {
   return Buffer.concat([head(5, entries.length), ...entries.flat()])
 }

@@ -10,6 +10,7 @@ export interface StubRequest {
   readonly body: string
 }
 
+/** What a stub peer answers. */
 export interface StubAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>

@@ -14,6 +14,7 @@ declare module 'vitest' {
 /** Whether the way to the server carries named statements: the setting `…_DB_PREPARED`. */
 export const prepared = inject('poolerUrl') === undefined
 
+/** A database for one test file. */
 export interface TemporaryDatabase {
   /** `postgres://…/<name>`: a database for one test file, through the pooler if there is one. */
   readonly url: string
@@ -22,6 +23,7 @@ export interface TemporaryDatabase {
   readonly drop: () => Promise<void>
 }
 
+/** How a migrated database is made. */
 export interface TemporaryDatabaseOptions {
   /** Identifies a template: the service, and what its migrations depend on. */
   readonly template: string

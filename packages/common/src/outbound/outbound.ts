@@ -3,6 +3,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Dispatcher } from 'undici'
 import { createAddressRules, type OwnHost } from './address-rules.ts'
 
+/** A call to another server. Times are in milliseconds, `bytesMax` counts the body of the answer. */
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST'
   readonly url: string
@@ -16,6 +17,7 @@ export interface OutboundRequest {
   readonly origin: 'operator' | 'data'
 }
 
+/** The answer of another server. `body` is decoded as UTF-8. */
 export interface OutboundAnswer {
   readonly status: number
   readonly body: string
@@ -41,6 +43,7 @@ export type Resolve = (
   callback: (error: NodeJS.ErrnoException | null, addresses: readonly ResolvedAddress[]) => void,
 ) => void
 
+/** An address of a name. `family` is 4 or 6. */
 export interface ResolvedAddress {
   readonly address: string
   readonly family: number

@@ -31,6 +31,7 @@ export interface ConnectionBounds {
 export const CUT_REASONS = ['stalled', 'crowded', 'pipelined'] as const
 export type CutReason = (typeof CUT_REASONS)[number]
 
+/** The bounds of every service. Tests use others. */
 export const CONNECTION_BOUNDS: ConnectionBounds = {
   stallMs: 30_000,
   sweepMs: 1_000,

@@ -15,6 +15,7 @@ import type { ConnectionBounds } from './connection-bounds.ts'
 import { handlerDeadline } from './handler-deadline.ts'
 import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
+/** Options of a server. Times are in milliseconds, sizes in bytes. */
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
   readonly vocabulary: ErrorVocabulary

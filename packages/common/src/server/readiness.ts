@@ -22,6 +22,7 @@ const CHECK_MS = 2_000
 /** How long the outcome of a check is kept. Anybody may ask, as often as they like. */
 const OUTCOME_MS = 1_000
 
+/** Makes the readiness of a process, which is not ready before `markReady`. */
 export function createReadiness(checks: ReadinessChecks): Readiness {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
   const asked = Object.entries(checks).map(([name, check]) => [name, shared(() => answers(check))] as const)

@@ -5,6 +5,7 @@ import { type ByteWriter, createByteWriter, writeNow } from './byte-writer.ts'
 import { type ByteSink, createLineBuffer } from './line-buffer.ts'
 import { CENSOR, REDACTED_PATHS } from './redaction.ts'
 
+/** From the most to the least severe. `panic` writes what `fatal` writes. */
 export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
@@ -21,6 +22,7 @@ export interface LoggerConfig {
   readonly base?: Readonly<Record<string, unknown>>
 }
 
+/** The logger of a process, with its destinations. */
 export interface ServiceLogger {
   readonly logger: Logger
   /** Opens the file again, after it was moved. */

@@ -21,11 +21,13 @@ const metrics: Readonly<
   grpc: () => import('@opentelemetry/exporter-metrics-otlp-grpc'),
 }
 
+/** Makes the exporter of spans for a protocol. Its address is in OTEL_EXPORTER_OTLP_ENDPOINT. */
 export async function createSpanExporter(protocol: OtlpProtocol = 'http/protobuf'): Promise<SpanExporter> {
   const { OTLPTraceExporter } = await spans[protocol]()
   return new OTLPTraceExporter()
 }
 
+/** Makes the exporter of metrics for a protocol. Its address is in OTEL_EXPORTER_OTLP_ENDPOINT. */
 export async function createMetricExporter(protocol: OtlpProtocol = 'http/protobuf'): Promise<PushMetricExporter> {
   const { OTLPMetricExporter } = await metrics[protocol]()
   return new OTLPMetricExporter()

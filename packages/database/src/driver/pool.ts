@@ -30,6 +30,7 @@ export function openPool({ silenceMs, onConnectionError, ...config }: PoolOption
   return pool
 }
 
+/** The connections of a pool by state. */
 export function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
   return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }
 }

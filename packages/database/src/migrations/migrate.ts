@@ -17,6 +17,7 @@ import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { compareMigrations, inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
 import { refuseOldChain } from './old-chain.ts'
 
+/** What a run of migrations needs. */
 export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
@@ -38,6 +39,7 @@ export interface MigrateResult {
   readonly keptRelease: string | undefined
 }
 
+/** A migration of this release or of a later one. */
 export interface MigrationStatus {
   readonly name: string
   /** Undefined while the migration is pending. */

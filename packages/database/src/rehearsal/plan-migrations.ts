@@ -29,12 +29,14 @@ export interface PlannedLock {
   readonly size: string
 }
 
+/** A statement that a migration would run. */
 export interface PlannedStatement {
   readonly sql: string
   /** Locks that earlier statements of the migration have not taken. */
   readonly locks: readonly PlannedLock[]
 }
 
+/** A pending migration with its statements, in order. */
 export interface PlannedMigration {
   readonly name: string
   readonly statements: readonly PlannedStatement[]
@@ -148,6 +150,7 @@ const BLOCKED: ReadonlyMap<string, Blocked> = new Map([
   ['AccessExclusiveLock', 'reads and writes'],
 ])
 
+/** Which requests of others wait for a lock of this mode. */
 export function blockedBy({ mode }: Pick<TableLock, 'mode'>): Blocked {
   return BLOCKED.get(mode) ?? 'nothing'
 }
