@@ -1,18 +1,17 @@
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { apiDocuments } from '@trestle/common/server/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { readyRoute } from '@trestle/common/server/readiness.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
-import { serviceUnavailable } from './errors.ts'
+import { oauthServerDisabled, samlDisabled, serviceUnavailable } from './errors.ts'
+import { requireAdmin } from './plugins/authenticate.ts'
 import { captcha } from './plugins/captcha.ts'
-import { clientAddress } from './plugins/client-address.ts'
+import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
 import { jsonBody, SMALL_BODY_BYTES } from './plugins/json-body.ts'
-import { notBuilt, notBuiltForAdmins } from './plugins/not-built.ts'
-import { rateLimit } from './plugins/rate-limit.ts'
-import { requireAdmin } from './plugins/require-admin.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
@@ -160,5 +159,34 @@ function limitBodies(app: FastifyInstance): void {
 declare module 'fastify' {
   interface FastifyInstance {
     readonly deps: AuthDeps
+  }
+}
+
+/**
+ * The paths of features that this service does not have, for all methods, with all paths below them (reference: Endpoints that
+ * are not served).
+ */
+const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
+  '/sso': samlDisabled,
+  '/oauth': oauthServerDisabled,
+  '/user/oauth': oauthServerDisabled,
+}
+const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
+  '/admin/sso': samlDisabled,
+  '/admin/oauth': oauthServerDisabled,
+}
+
+/** Answers that a feature is off, which tells a client more than an unknown path. */
+const notBuilt: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_BUILT)
+
+/** The same for paths of admins. */
+const notBuiltForAdmins: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_BUILT_FOR_ADMINS)
+
+async function refuseFeatures(app: FastifyInstance, features: Readonly<Record<string, ErrorFactory>>): Promise<void> {
+  for (const [path, error] of Object.entries(features)) {
+    for (const url of [path, `${path}/*`]) {
+      // Refuse before the body is read: its errors would mislead.
+      app.all(url, { schema: { hide: true }, onRequest: (_request, _reply, done) => done(error()) }, async () => {})
+    }
   }
 }

@@ -1,28 +1,17 @@
 import type { ColumnType, Generated } from 'kysely'
+import type {
+  Computed,
+  Filled,
+  FilledTimestamp,
+  GeneratedTimestamp,
+  JsonObject,
+  Metadata,
+  Timestamp,
+} from './column-types.ts'
 import type * as factors from './factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
-
-/** A jsonb column whose top level is an object. */
-type JsonObject = Record<string, unknown>
-
-/** A column that PostgreSQL computes. */
-type Computed<T> = ColumnType<T, never, never>
-
-/** A timestamptz: RFC 3339 text with microseconds when read (see users/timestamp.ts), a Date or such text when written. */
-type Timestamp = ColumnType<string, string | Date, string | Date>
-
-/** A timestamptz that may hold NULL, but is never set to it. */
-type FilledTimestamp = ColumnType<string | null, string | Date | undefined, string | Date>
-
-/** A jsonb column that may hold NULL, or JSON that is no object. */
-type Metadata = ColumnType<unknown, JsonObject | undefined, JsonObject>
-
-/** A timestamptz that has a default. */
-type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string | Date>
-
-/** A column that may hold NULL, but is never set to it. */
-type Filled<T> = ColumnType<T | null, T, T>
+import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './session-tables.ts'
 
 /**
  * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. The columns are those of
@@ -169,51 +158,6 @@ export interface FlowStateTable {
   created_at: GeneratedTimestamp
 }
 
-/** A sign-in. Deleting the row ends it. */
-export interface SessionsTable {
-  id: string
-  user_id: string
-  /** NULL counts as aal1. */
-  aal: ColumnType<string | null, string | undefined, string>
-  factor_id: string | null
-  not_after: Timestamp | null
-  /** In UTC, without a time zone. Only SQL reads it. */
-  refreshed_at: ColumnType<Date | null, string | null | undefined, string | null>
-  user_agent: string | null
-  ip: string | null
-  last_ip: string | null
-  label: string | null
-  tag: string | null
-  oauth_client_id: string | null
-  scopes: string | null
-  created_at: FilledTimestamp
-  updated_at: FilledTimestamp
-}
-
-/** A refresh token by its hash; `counter` numbers those of a session. */
-export interface RefreshTokensTable {
-  id: Generated<bigint>
-  session_id: string
-  user_id: string
-  token_hash: Buffer
-  counter: bigint
-  parent_id: bigint | null
-  revoked: Generated<boolean>
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
-}
-
-/** A way in which the person behind a session has proven who they are. */
-export interface AmrClaimsTable {
-  id: string
-  session_id: string
-  authentication_method: string
-  /** Since when the credential of the proof belongs to the account; null: since the account was made. */
-  credential_since: Timestamp | null
-  created_at: Timestamp
-  updated_at: Timestamp
-}
-
 /** What the last request has brought for an account that waits for its confirmation, by the kind of its message. */
 export interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', string> {
   data: JsonObject
@@ -225,18 +169,6 @@ export interface AddressChangesTable {
   user_id: string
   kind: string
   changed_at: Timestamp
-}
-
-/** A key of access tokens. `state` is next, active or retired. */
-export interface SigningKeysTable {
-  kid: string
-  alg: string
-  state: string
-  private_sealed: SealedSecret
-  /** Null for a symmetric key. */
-  public_jwk: JsonObject | null
-  created_at: GeneratedTimestamp
-  retire_at: Timestamp | null
 }
 
 /** A provider that an admin has added. */

@@ -1,11 +1,8 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { GeneratedTimestamp, Timestamp } from './column-types.ts'
 import type { Factor, FactorType } from './factors/factor.ts'
 import type { StoredCredential } from './passkeys/credential.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
-
-// Second factors and passkeys. The types of times are those of database.ts.
-type Timestamp = ColumnType<string, string | Date, string | Date>
-type GeneratedTimestamp = ColumnType<string, string | Date | undefined, string | Date>
 
 /** A second factor. */
 export interface MfaFactorsTable {

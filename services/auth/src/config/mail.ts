@@ -6,8 +6,7 @@ import { z } from 'zod'
 import { emailProblem } from '../identifier.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
-import type { ProfileValues } from './profile.ts'
-import { codeLength, lifetimeSeconds, templateText, urlReference } from './rules.ts'
+import { codeLength, lifetimeSeconds, type ProfileValues, templateText, urlReference } from './rules.ts'
 
 /** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
 export const NOTIFICATIONS = [

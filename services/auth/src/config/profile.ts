@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { PROVIDERS, type ProviderName } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { NOTIFICATIONS } from './mail.ts'
-import { addressList, lifetimeSeconds, limit } from './rules.ts'
+import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 
@@ -17,9 +17,6 @@ export const profileSettings = group('Profile', {
       '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults; the README of auth says what else it changes.',
     ),
 })
-
-/** What a profile decides without a setting. */
-export type ProfileValues = SettingValues<typeof profileSettings>
 
 const MINUTE_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS

@@ -3,6 +3,11 @@ import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
 
+/** The profile, which decides what further settings mean. */
+export interface ProfileValues {
+  readonly PROFILE: 'compatible' | 'strict'
+}
+
 /** How many messages may be sent: `points` in each window of `windowMs`. With 0 points, none. */
 export interface Rate {
   readonly points: number

@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 import { type BreachRules, loadCommonPasswords } from '../passwords/breached-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
-import type { ProfileValues } from './profile.ts'
+import type { ProfileValues } from './rules.ts'
 
 /** Settings of sessions and their tokens. */
 export const sessionSettings = group('Sessions', {

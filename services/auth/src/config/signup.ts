@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import type { ProfileValues } from './profile.ts'
+import type { ProfileValues } from './rules.ts'
 import type { serverSettings } from './server.ts'
 
 /** Settings of who may sign up, and how. */

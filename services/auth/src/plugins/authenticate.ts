@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthDeps } from '../deps.ts'
+import type { Admin } from '../sessions/admin.ts'
 import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
+import { admitAdmin, admitChange } from '../use-cases/admit-admin.ts'
 
 /** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */
 export const authenticate = fp(
@@ -30,5 +32,27 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The user of the access token. Set in contexts that `authenticate` guards. */
     caller: Caller
+  }
+}
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** Guards a context: every request needs the bearer of an admin. */
+export const requireAdmin = fp(
+  async (app: FastifyInstance) => {
+    app.decorateRequest('admin')
+    app.addHook('onRequest', async (request) => {
+      const { deps } = request.server
+      request.admin = await admitAdmin(deps, readBearer(deps, request.headers.authorization))
+      if (!READS.has(request.method)) await admitChange(deps, request.admin)
+    })
+  },
+  { name: 'require-admin' },
+)
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The admin of the bearer. Set in contexts that `requireAdmin` guards. */
+    admin: Admin
   }
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { AttributeMapping, CustomProviderSettings } from './custom-provider.ts'
-import type { IdTokenClaims } from './id-token.ts'
-import type { ExternalProfile, OAuth2Provider, ProviderApi } from './provider.ts'
+import type { ExternalProfile, IdTokenClaims, OAuth2Provider, ProviderApi } from './provider.ts'
 
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
 type Claims = Readonly<Record<string, unknown>>

@@ -1,19 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { KeySets, KeySource } from './key-sets.ts'
-import type { ExternalProfile } from './provider.ts'
-
-/** Claims of an id_token whose signature, issuer, audience and times are valid. */
-export type IdTokenClaims = Readonly<Record<string, unknown>>
-
-/** How the id_tokens of a provider are verified. */
-export interface IdTokenRules {
-  /** Where the keys of an issuer are; undefined for an issuer that is not the provider's. */
-  keysOf(issuer: string): KeySource | undefined
-  /** Whether the nonce is compared in the id_token grant. */
-  readonly nonce: 'checked' | 'not-checked'
-  /** The profile in a token. @throws Error when a claim has the wrong form */
-  readProfile(claims: IdTokenClaims): ExternalProfile
-}
+import type { KeySets } from './key-sets.ts'
+import type { IdTokenClaims, IdTokenRules } from './provider.ts'
 
 export interface VerifiedIdToken {
   readonly claims: IdTokenClaims

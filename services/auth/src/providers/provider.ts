@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { IdTokenClaims, IdTokenRules } from './id-token.ts'
+import type { KeySource } from './key-sets.ts'
 
 /** The service's account at a provider, from the settings or from the row of a custom provider. */
 export interface ClientAccount {
@@ -41,6 +41,19 @@ export interface ExternalProfile {
 }
 
 type Text = string | null | undefined
+
+/** Claims of an id_token whose signature, issuer, audience and times are valid. */
+export type IdTokenClaims = Readonly<Record<string, unknown>>
+
+/** How the id_tokens of a provider are verified. */
+export interface IdTokenRules {
+  /** Where the keys of an issuer are; undefined for an issuer that is not the provider's. */
+  keysOf(issuer: string): KeySource | undefined
+  /** Whether the nonce is compared in the id_token grant. */
+  readonly nonce: 'checked' | 'not-checked'
+  /** The profile in a token. @throws Error when a claim has the wrong form */
+  readProfile(claims: IdTokenClaims): ExternalProfile
+}
 
 /** The result of the exchange of a code. */
 export interface Grant {

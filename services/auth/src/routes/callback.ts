@@ -4,8 +4,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
-import { callbackFailureRedirect, externalSessionRedirect, unknownFlowRedirect } from '../flows/callback-redirect.ts'
-import { codeRedirect } from '../flows/verify-redirect.ts'
+import {
+  callbackFailureRedirect,
+  codeRedirect,
+  externalSessionRedirect,
+  unknownFlowRedirect,
+} from '../flows/flow-redirect.ts'
 import { readClient } from '../plugins/request-context.ts'
 import { signNewSession } from '../sessions/session-view.ts'
 import { type FinishAuthorization, finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'

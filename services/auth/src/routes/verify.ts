@@ -6,9 +6,8 @@ import type { AuthDeps } from '../deps.ts'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
 import { linkFetchedAhead, pkceRequired } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
-import { isPrefetch } from '../flows/prefetch.ts'
+import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import { redirectQuery } from '../flows/redirect-allow-list.ts'
-import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/verify-redirect.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
@@ -147,4 +146,17 @@ async function followLink(
   } catch (thrown) {
     return go(failureRedirect(context.redirectTo, noteThrown(errorVocabulary, thrown, request), flow))
   }
+}
+
+/** Headers by which browsers and previews say that the user has not opened the page yet. */
+const MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
+  ['sec-purpose', /\bprefetch\b/i],
+  ['purpose', /\b(prefetch|preview)\b/i],
+  ['x-purpose', /\b(prefetch|preview)\b/i],
+  ['x-moz', /\bprefetch\b/i],
+]
+
+/** Whether a request only prefetches a page that a user may open later. */
+function isPrefetch(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
+  return MARKS.some(([name, mark]) => mark.test(String(headers[name] ?? '')))
 }

@@ -12,14 +12,12 @@ import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '.
 import { findProvider } from '../providers/find-provider.ts'
 import {
   ForeignAudience,
-  type IdTokenClaims,
-  type IdTokenRules,
   KeysUnavailable,
   matchesAccessToken,
   matchesNonce,
   verifyIdToken,
 } from '../providers/id-token.ts'
-import type { OAuth2Provider } from '../providers/provider.ts'
+import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../providers/provider.ts'
 import type { RequestContext } from '../request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'

@@ -15,6 +15,18 @@ import {
 
 const params = z.object({ identifier: z.string() })
 
+const listSchema = {
+  summary: 'List the custom providers',
+  querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
+  response: { 200: z.object({ providers: z.array(customProviderView) }), ...errorAnswers(401, 403, 404) },
+}
+
+const addSchema = {
+  summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
+  body: newCustomProvider,
+  response: { 201: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+}
+
 /** `/admin/custom-providers`: providers that admins add while the service runs. */
 export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
@@ -22,35 +34,14 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     done(deps.config.external.custom.enabled ? undefined : customProvidersDisabled())
   })
 
-  app.get(
-    '/admin/custom-providers',
-    {
-      schema: {
-        summary: 'List the custom providers',
-        querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
-        response: { 200: z.object({ providers: z.array(customProviderView) }), ...errorAnswers(401, 403, 404) },
-      },
-    },
-    async ({ query }) => ({
-      providers: (await listCustomProviders(deps.db, query.type)).map(toCustomProviderView),
-    }),
-  )
+  app.get('/admin/custom-providers', { schema: listSchema }, async ({ query }) => ({
+    providers: (await listCustomProviders(deps.db, query.type)).map(toCustomProviderView),
+  }))
 
-  app.post(
-    '/admin/custom-providers',
-    {
-      schema: {
-        summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
-        body: newCustomProvider,
-        response: { 201: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
-      },
-      attachValidation: true,
-    },
-    async (request, reply) => {
-      requireValid(request)
-      return reply.code(201).send(toCustomProviderView(await createCustomProvider(deps, request.body)))
-    },
-  )
+  app.post('/admin/custom-providers', { schema: addSchema, attachValidation: true }, async (request, reply) => {
+    requireValid(request)
+    return reply.code(201).send(toCustomProviderView(await createCustomProvider(deps, request.body)))
+  })
 
   app.get(
     '/admin/custom-providers/:identifier',

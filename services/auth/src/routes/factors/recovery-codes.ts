@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { recoveryCodesSchema, toRecoveryCodesView } from '../../factors/recovery-codes-view.ts'
+import { recoveryCodesSchema, toRecoveryCodesView } from '../../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { recoveryCodesSchema, toRecoveryCodesView } from '../../../factors/recovery-codes-view.ts'
+import { recoveryCodesSchema, toRecoveryCodesView } from '../../../factors/enrolled-factor-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { codeRedirect, failureRedirect, sessionRedirect } from './verify-redirect.ts'
+import { codeRedirect, failureRedirect, sessionRedirect } from './flow-redirect.ts'
 
 const session = { access_token: 'a.b.c', token_type: 'bearer', expires_in: 3600, expires_at: 7, refresh_token: 'r_-' }
 const failure = { status: 403, code: 'otp_expired', message: 'Email link is invalid or has expired' }
