@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { codeRedirect, failureRedirect, sessionRedirect } from './flow-redirect.ts'
+import {
+  codeRedirect,
+  failureRedirect,
+  sessionRedirect,
+  withFormFragment,
+  withFragment,
+  withQuery,
+} from './flow-redirect.ts'
 
 const session = { access_token: 'a.b.c', token_type: 'bearer', expires_in: 3600, expires_at: 7, refresh_token: 'r_-' }
 const failure = { status: 403, code: 'otp_expired', message: 'Email link is invalid or has expired' }
@@ -33,5 +40,44 @@ describe('failureRedirect', () => {
     expect(failureRedirect('http://h/?error=old&x=1', failure, 'pkce')).toBe(
       `http://h/?x=1&error=access_denied&${fragment}#error=access_denied&${fragment}&sb=`,
     )
+  })
+})
+
+describe('withFragment', () => {
+  // ASVS 1.2.2
+  it.each([
+    ['http://h', 'http://h/#a=1&b=x%20y%26'],
+    ['http://h/p?q=1', 'http://h/p?q=1#a=1&b=x%20y%26'],
+    ['http://h/p#old', 'http://h/p#old#a=1&b=x%20y%26'],
+    ['myapp://callback', 'myapp://callback/#a=1&b=x%20y%26'],
+  ])('%s', (redirect, expected) => {
+    expect(withFragment(redirect, { a: '1', b: 'x y&' })).toBe(expected)
+  })
+})
+
+describe('withFormFragment', () => {
+  it('writes a space as +', () => {
+    expect(withFormFragment('http://h', { error: 'access_denied', d: 'a b', sb: '' })).toBe(
+      'http://h/#error=access_denied&d=a+b&sb=',
+    )
+  })
+
+  it.each([
+    ['http://h/cb#frag', 'http://h/cb#error=x'],
+    ['http://h/cb?q=1#a=b#c', 'http://h/cb?q=1#error=x'],
+    ['myapp://callback#frag', 'myapp://callback/#error=x'],
+  ])('replaces the fragment of %s', (redirect, expected) => {
+    expect(withFormFragment(redirect, { error: 'x' })).toBe(expected)
+  })
+})
+
+describe('withQuery', () => {
+  it.each([
+    ['http://h', 'http://h/?code=c'],
+    ['http://h/p?x=%20y&code=old&z', 'http://h/p?x=%20y&z&code=c'],
+    ['http://h/p?c%6fde=old#f', 'http://h/p?code=c#f'],
+    ['http://h/p?toString=1&constructor=2', 'http://h/p?toString=1&constructor=2&code=c'],
+  ])('%s', (redirect, expected) => {
+    expect(withQuery(redirect, { code: 'c' })).toBe(expected)
   })
 })
