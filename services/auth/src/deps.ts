@@ -123,11 +123,7 @@ export async function createDeps(
     lanes: database.lanes,
     names,
     ...telemetry,
-    readiness: createReadiness({
-      database: () => database.ping(),
-      migrations: () => expectMigrations(database),
-      worker: () => jobs.check(),
-    }),
+    readiness: createReadiness(readinessChecks(database, jobs)),
     now: () => new Date(),
     randomBytes,
     passwords: createPasswordHasher({
@@ -162,6 +158,14 @@ export async function createDeps(
       limiters.close()
       await database.close()
     },
+  }
+}
+
+function readinessChecks(database: Database<AuthDatabase>, jobs: Jobs): Parameters<typeof createReadiness>[0] {
+  return {
+    database: () => database.ping(),
+    migrations: () => expectMigrations(database),
+    worker: () => jobs.check(),
   }
 }
 

@@ -30,6 +30,21 @@ import {
 } from '../users/user-repository.ts'
 import { findOrMakeInvited } from './invite-user.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'serverKeys'
+  | 'rateLimits'
+  | 'jobs'
+  | 'outbound'
+  | 'hooks'
+>
+
 export interface GenerateLink extends WantedLink {
   readonly admin: Admin
   readonly context: RequestContext
@@ -75,7 +90,7 @@ const LINKS = {
 const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 
 /** Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated links). */
-export async function generateLink(deps: AuthDeps, input: GenerateLink): Promise<GeneratedLink> {
+export async function generateLink(deps: Deps, input: GenerateLink): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   return deps.db.transaction().execute(async (trx) => {
@@ -85,14 +100,14 @@ export async function generateLink(deps: AuthDeps, input: GenerateLink): Promise
 }
 
 /** Hashes a password. `findOrSignUp` checks the policy, because that applies to new users only. */
-async function hashPassword(deps: AuthDeps, password: string): Promise<string> {
+async function hashPassword(deps: Deps, password: string): Promise<string> {
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)
 }
 
 async function issue(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLink,
 ): Promise<GeneratedLink> {
@@ -114,7 +129,7 @@ async function issue(
 
 async function record(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   user: User,
   { action, admin, ip }: { readonly action: AuditAction; readonly admin: Admin; readonly ip: string },
 ): Promise<void> {
@@ -150,7 +165,7 @@ interface Search extends WantedLink {
  * Finds or makes the user of a link (reference: Generated links).
  * @throws emailExists, emailUnknown, secureChangeOff, validationFailed, weakPassword
  */
-async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: AuthDeps, search: Search): Promise<LinkOwner> {
+async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: Deps, search: Search): Promise<LinkOwner> {
   const { type, email: address } = search
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
@@ -189,7 +204,7 @@ const KEPT = { keep_unconfirmed: true }
 /** Adds the data to an unconfirmed user, or makes one. A magic link for an unknown address needs no password. */
 async function findOrSignUp(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   user: User | undefined,
   { type, email, context, password, data, passwordHash }: Search,
 ): Promise<User | undefined> {
@@ -211,7 +226,7 @@ async function findOrSignUp(
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
 async function prepareChange(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   user: User,
   { type, email, newEmail }: Search,
 ): Promise<string> {

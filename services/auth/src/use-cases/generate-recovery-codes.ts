@@ -21,6 +21,8 @@ import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 
+type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
+
 export interface RecoveryCodesRequest {
   readonly caller: Caller
   /** The client's address, for the audit log. */
@@ -39,7 +41,7 @@ export interface RecoveryCodes {
  *   recoveryCodesExist, factorNameTaken, signInTooOld
  */
 export async function generateRecoveryCodes(
-  deps: AuthDeps,
+  deps: Deps,
   { caller, friendlyName, ip }: RecoveryCodesRequest & { readonly friendlyName: string },
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)
@@ -67,7 +69,7 @@ export async function generateRecoveryCodes(
  * Replaces the recovery codes of a user. @throws what `generateRecoveryCodes` throws, and factorNotFound where there are none
  */
 export async function regenerateRecoveryCodes(
-  deps: AuthDeps,
+  deps: Deps,
   { caller, ip }: RecoveryCodesRequest,
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)

@@ -26,6 +26,23 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'names'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'signingKeys'
+  | 'encryptionKeys'
+  | 'serverKeys'
+  | 'rateLimits'
+  | 'jobs'
+  | 'keySets'
+  | 'hooks'
+>
+
 /** The members of the request. Empty members count as absent. */
 export interface IdTokenGrant {
   readonly idToken: string | undefined
@@ -41,7 +58,7 @@ export interface IdTokenGrant {
 }
 
 /** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
-export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise<SessionView> {
+export async function grantIdToken(deps: Deps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!grant.idToken) throw refuse('id_token required')
@@ -68,14 +85,14 @@ export async function grantIdToken(deps: AuthDeps, grant: IdTokenGrant): Promise
   return signNewSession(deps, outcome.session)
 }
 
-async function findTarget(deps: AuthDeps, caller: Caller): Promise<LinkingTarget> {
+async function findTarget(deps: Deps, caller: Caller): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
   return { userId: active.user.id, sessionId: active.session?.id ?? null, aal: active.session?.aal ?? 'aal1' }
 }
 
 async function readAccount(
-  deps: AuthDeps,
+  deps: Deps,
   idToken: string,
   { configured, rules, audiences, nonce, accessToken }: IdTokenProvider & Pick<IdTokenGrant, 'nonce' | 'accessToken'>,
 ): Promise<ExternalAccount> {
@@ -133,7 +150,7 @@ interface IdTokenProvider {
  * token that was made for any application would be accepted.
  * @throws validationFailed, providerDisabled
  */
-async function findIdTokenProvider(deps: AuthDeps, source: IdTokenSource): Promise<IdTokenProvider> {
+async function findIdTokenProvider(deps: Deps, source: IdTokenSource): Promise<IdTokenProvider> {
   const { provider, issuer, clientId } = source
   if (provider) {
     const configured = await findProvider(deps, provider)

@@ -26,6 +26,8 @@ import { describeFailure } from '../providers/describe-failure.ts'
 import { discoverMetadata } from '../providers/discovery.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
+type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
+
 const NONCE_BYTES = 12
 const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 'userinfo_url'] as const
 const FOR_OIDC = ['issuer', 'discovery_url'] as const
@@ -38,7 +40,7 @@ type Wanted = z.output<typeof customProviderChanges>
  * @throws validationFailed, customProviderExists, tooManyCustomProviders
  */
 export async function createCustomProvider(
-  deps: AuthDeps,
+  deps: Deps,
   { identifier, client_secret: secret, ...wanted }: z.output<typeof newCustomProvider>,
 ): Promise<CustomProvider> {
   const settings = await complete(deps, wanted)
@@ -60,7 +62,7 @@ export async function createCustomProvider(
  * @throws validationFailed, customProviderNotFound, customProviderChanged
  */
 export async function changeCustomProvider(
-  deps: AuthDeps,
+  deps: Deps,
   identifier: string,
   { client_secret: secret, ...wanted }: Wanted,
 ): Promise<CustomProvider> {
@@ -90,7 +92,7 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
 
 /** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validationFailed */
 async function complete(
-  deps: AuthDeps,
+  deps: Deps,
   wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },
 ): Promise<CustomProviderSettings> {
   const { provider_type: type } = wanted
@@ -107,7 +109,7 @@ async function complete(
   throw refuse(`${issue?.path.join('.')}: ${issue?.message}`)
 }
 
-async function withMetadata(deps: AuthDeps, wanted: Wanted): Promise<object> {
+async function withMetadata(deps: Deps, wanted: Wanted): Promise<object> {
   const { issuer, discovery_url: discoveryUrl } = wanted
   if (issuer === undefined) throw refuse('issuer is required for providers of the type oidc')
   try {

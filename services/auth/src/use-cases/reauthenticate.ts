@@ -18,6 +18,11 @@ import { findNonceAddress } from '../sessions/nonce.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
+>
+
 export interface Reauthentication {
   readonly caller: Caller
   /** The client's address, for the audit log. */
@@ -27,7 +32,7 @@ export interface Reauthentication {
 }
 
 /** Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate). */
-export async function reauthenticate(deps: AuthDeps, { caller, ip, limitKey }: Reauthentication): Promise<void> {
+export async function reauthenticate(deps: Deps, { caller, ip, limitKey }: Reauthentication): Promise<void> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)
   const allowance = await (kind === 'phone'
@@ -73,7 +78,7 @@ async function requireAddress(
 /** Mails a code without a link, because the user types it into the page that asked for it. */
 async function sendByMail(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   { id, userMetadata }: User,
   email: string,
 ): Promise<void> {
@@ -89,7 +94,7 @@ async function sendByMail(
   })
 }
 
-async function sendBySms(trx: Transaction<AuthDatabase>, deps: AuthDeps, user: User, phone: string): Promise<void> {
+async function sendBySms(trx: Transaction<AuthDatabase>, deps: Deps, user: User, phone: string): Promise<void> {
   const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId: randomUUID() } as const
   const sms = await issueSmsCode(trx, deps, message)
   if (sms) await queueSms(trx, deps, sms)

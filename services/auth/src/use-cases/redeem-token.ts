@@ -25,6 +25,11 @@ import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'jobs' | 'outbound' | 'hooks'
+>
+
 /** A message whose code or link token was right, and which is about to be used up. */
 export interface Redemption {
   readonly type: VerifyType
@@ -51,7 +56,7 @@ export type Redeemed =
  * Uses a message up: confirms the address that it went to, and signs the user in. Of two requests at once only one can delete the
  * row, so a message is used once.
  */
-export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promise<Redeemed> {
+export async function redeemToken(deps: Deps, redemption: Redemption): Promise<Redeemed> {
   const hashed = await hashWantedPassword(deps, redemption)
   if (isStaged(redemption.user)) await askForStaged(deps, redemption)
   return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
@@ -76,7 +81,7 @@ export async function redeemToken(deps: AuthDeps, redemption: Redemption): Promi
 }
 
 /** Asks the hook about a staged user, whom this verification makes a user (reference: Staged users). */
-async function askForStaged(deps: AuthDeps, { user, context }: Redemption): Promise<void> {
+async function askForStaged(deps: Deps, { user, context }: Redemption): Promise<void> {
   const identities = await listIdentities(deps.db, user.id)
   await askBeforeUserCreated(deps, { user, identities }, context.ip)
 }
@@ -84,7 +89,7 @@ async function askForStaged(deps: AuthDeps, { user, context }: Redemption): Prom
 /** Confirms what the message is for: a change of address, or the address that it went to. */
 async function confirmByMessage(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   user: User,
   redemption: Redemption & { readonly passwordHash: string | undefined },
 ): Promise<'done' | 'other-address-left'> {
@@ -114,7 +119,7 @@ function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
 }
 
 /** Hashes the password before any lock is taken. A missing or weak password leaves the message unused. */
-async function hashWantedPassword(deps: AuthDeps, { type, user, password }: Redemption): Promise<string | undefined> {
+async function hashWantedPassword(deps: Deps, { type, user, password }: Redemption): Promise<string | undefined> {
   if (password === 'not-asked') return undefined
   const verdict = await judgePassword(deps, { type, user })
   if (!password && verdict === 'needed') throw validationFailed({ message: 'Password is required' })
@@ -182,7 +187,7 @@ async function confirmAddress(
 
 async function audit(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   user: User,
   { token, context }: Redemption,
 ): Promise<void> {
@@ -210,7 +215,7 @@ async function toProof(
 
 async function signIn(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   user: User,
   { type, token, flow, expired, context }: Redemption,
 ): Promise<Redeemed> {

@@ -16,6 +16,11 @@ import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
+>
+
 export interface OneTimeCodeWish {
   readonly identifier: UserIdentifier
   /** Whether an unknown identifier may become a user, once its code is entered. */
@@ -27,7 +32,7 @@ export interface OneTimeCodeWish {
 
 /** Requests a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
 export async function requestMagicLink(
-  deps: AuthDeps,
+  deps: Deps,
   { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
 ): Promise<void> {
   const { identifier, context } = wish
@@ -39,7 +44,7 @@ export async function requestMagicLink(
  * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
  */
 export async function sendPhoneCode(
-  deps: AuthDeps,
+  deps: Deps,
   { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
 ): Promise<void> {
   const stage = await judgeUnknown(deps, wish)
@@ -60,7 +65,7 @@ type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
  * has an account anyway.
  */
 async function judgeUnknown(
-  { config, db }: AuthDeps,
+  { config, db }: Deps,
   { identifier, createUser, data, context }: OneTimeCodeWish,
 ): Promise<Stage> {
   if (createUser && !config.signup.disabled) return { data }
@@ -75,7 +80,7 @@ interface PhoneCode extends OneTimeCodeWish {
 }
 
 /** @returns the SMS; undefined for a test phone, and where there is no recipient */
-function storeCode(deps: AuthDeps, { identifier, stage, channel, context }: PhoneCode): Promise<HeldSms | undefined> {
+function storeCode(deps: Deps, { identifier, stage, channel, context }: PhoneCode): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
   return deps.db.transaction().execute(async (trx) => {
     await requireInterval(trx, deps, { kind: 'sms', identifier: phone, audience: context.audience })

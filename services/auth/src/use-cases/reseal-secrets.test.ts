@@ -47,7 +47,7 @@ const factorIds = Array.from({ length: 250 }, () => randomUUID())
 
 describe('auth keys reseal', () => {
   // ASVS 11.2.2
-  it('seals every secret anew, batch by batch, and leaves none that the old key must open', async () => {
+  it('seals every secret with the current key, batch by batch, and leaves none for the old key', async () => {
     const { user } = await createSignedUp(test.deps)
     await db
       .insertInto('signing_keys')
@@ -101,7 +101,7 @@ describe('auth keys reseal', () => {
     expect(await openAll()).toEqual([...others, ...Array(250).fill('totp')].sort())
   })
 
-  it('stops at a secret whose key nobody gave', async () => {
+  it('stops at a secret whose key is unknown', async () => {
     await expect(reseal(createEncryptionKeys(oldKey, []))).rejects.toThrow(`no encryption key ${alone.current.id}`)
   })
 })

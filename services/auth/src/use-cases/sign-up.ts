@@ -26,6 +26,23 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'serverKeys'
+  | 'insertSignUp'
+  | 'rateLimits'
+  | 'jobs'
+  | 'outbox'
+  | 'sms'
+  | 'hooks'
+>
+
 export interface SignUpInput {
   readonly identifier: UserIdentifier
   /** Meets the policy. */
@@ -53,7 +70,7 @@ const ACTIONS = {
  * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
  */
-export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUpResult> {
+export async function signUp(deps: Deps, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input
   const isConfirmed = isAutoconfirmed(deps, identifier)
   const fresh = {
@@ -100,15 +117,11 @@ export async function signUp(deps: AuthDeps, input: SignUpInput): Promise<SignUp
 }
 
 /** Counts the message of the sign-up. */
-function takeAllowance(
-  deps: AuthDeps,
-  { kind, value }: UserIdentifier,
-  client: string | undefined,
-): Promise<Allowance> {
+function takeAllowance(deps: Deps, { kind, value }: UserIdentifier, client: string | undefined): Promise<Allowance> {
   return kind === 'email' ? deps.rateLimits.email.take(client) : takeSms(deps, value, client)
 }
 
-async function prepareConfirmation(deps: AuthDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
+async function prepareConfirmation(deps: Deps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
   const { identifier, pkce, context, channel } = input
   const interval = {
     kind: identifier.kind === 'email' ? 'confirmation' : 'sms',
@@ -132,7 +145,7 @@ interface PreparedMessage {
   readonly message: OutboxEntry | undefined
 }
 
-async function prepareMessage(deps: AuthDeps, input: SignUpInput, userId: string): Promise<PreparedMessage> {
+async function prepareMessage(deps: Deps, input: SignUpInput, userId: string): Promise<PreparedMessage> {
   const { identifier, channel, data, pkce, context } = input
   if (identifier.kind === 'phone') {
     const { secrets, sms } = prepareSmsCode(deps, {

@@ -10,6 +10,8 @@ import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 
+type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
+
 export interface UnenrollFactor {
   readonly caller: Caller
   /** `recovery-codes`: the factor of the recovery codes. */
@@ -22,7 +24,7 @@ export interface UnenrollFactor {
  * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor (reference: Unenrolment).
  * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld
  */
-export async function unenrollFactor(deps: AuthDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {
+export async function unenrollFactor(deps: Deps, { caller, which, ip }: UnenrollFactor): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)
     const { user, session } = requireFactorOwner(active)

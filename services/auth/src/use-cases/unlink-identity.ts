@@ -15,6 +15,8 @@ import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
 
+type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
+
 export interface UnlinkIdentity {
   readonly caller: Caller
   readonly identityId: string
@@ -30,10 +32,7 @@ const CONFLICT = { email: emailConflict, phone: emailConflict }
  * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
  * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound, emailConflict
  */
-export async function unlinkIdentity(
-  deps: AuthDeps,
-  { caller, identityId, audience, ip }: UnlinkIdentity,
-): Promise<void> {
+export async function unlinkIdentity(deps: Deps, { caller, identityId, audience, ip }: UnlinkIdentity): Promise<void> {
   const { security, jwt } = deps.config
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!caller.audiences.includes(callerAudience(caller, audience, jwt.audience))) throw foreignAudience()
@@ -60,7 +59,7 @@ export async function unlinkIdentity(
   })
 }
 
-async function removePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, user: User): Promise<User> {
+async function removePhone(trx: Transaction<AuthDatabase>, { now }: Deps, user: User): Promise<User> {
   await deleteTokensOfUser(trx, user.id)
   return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: '', updated_at: now() })
 }
@@ -74,7 +73,7 @@ async function removePhone(trx: Transaction<AuthDatabase>, { now }: AuthDeps, us
  */
 async function replaceEmail(
   trx: Transaction<AuthDatabase>,
-  { config, now }: AuthDeps,
+  { config, now }: Deps,
   user: User,
   left: readonly Identity[],
 ): Promise<User> {

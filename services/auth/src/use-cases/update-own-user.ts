@@ -34,6 +34,23 @@ import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'names'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'serverKeys'
+  | 'rateLimits'
+  | 'jobs'
+  | 'sms'
+  | 'outbound'
+  | 'hooks'
+>
+
 /** The changes that a user makes to their own account. Undefined members stay as they are. */
 export interface OwnChanges extends OwnAddresses {
   readonly password: string | undefined
@@ -54,7 +71,7 @@ export interface UpdateOwnUser {
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
  */
-export async function updateOwnUser(deps: AuthDeps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
+export async function updateOwnUser(deps: Deps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
   if (changes.appMetadata && !isStillAdmin(deps, caller, found)) throw appMetadataForAdmins()
@@ -98,7 +115,7 @@ interface Change {
 
 async function makeChanges(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   active: ActiveCaller,
   { changes, context, prepared }: Change,
 ): Promise<void> {
@@ -120,7 +137,7 @@ async function makeChanges(
  */
 async function changePassword(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   { user, session }: ActiveCaller,
   { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },
 ): Promise<void> {

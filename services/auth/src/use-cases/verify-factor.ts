@@ -51,6 +51,22 @@ import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'lanes'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'signingKeys'
+  | 'encryptionKeys'
+  | 'serverKeys'
+  | 'rateLimits'
+  | 'jobs'
+  | 'hooks'
+>
+
 /** A client's answer to a challenge. */
 export type FactorAnswer =
   | { readonly kind: 'code'; readonly code: string }
@@ -78,7 +94,7 @@ interface Asked {
  * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without a
  * lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
  */
-export async function verifyFactor(deps: AuthDeps, input: VerifyFactor): Promise<SessionView> {
+export async function verifyFactor(deps: Deps, input: VerifyFactor): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
@@ -135,7 +151,7 @@ async function findAsked(
 /** @returns undefined for a proof that was used before */
 async function accept(
   trx: Transaction<AuthDatabase>,
-  deps: AuthDeps,
+  deps: Deps,
   { caller, userAgent, ip }: VerifyFactor,
   { factor, challenge, proof }: Asked & { readonly proof: FactorProof },
 ): Promise<IssuedSession | undefined> {

@@ -29,6 +29,11 @@ import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { Timestamp } from '../timestamp.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'serverKeys' | 'rateLimits' | 'hooks'
+>
+
 export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller
   /** As typed. */
@@ -41,7 +46,7 @@ export interface VerifyRecoveryCode extends SessionOrigin {
  * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
  * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
  */
-export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCode): Promise<SessionView> {
+export async function verifyRecoveryCode(deps: Deps, input: VerifyRecoveryCode): Promise<SessionView> {
   const { db, config, now, serverKeys } = deps
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -68,7 +73,7 @@ export async function verifyRecoveryCode(deps: AuthDeps, input: VerifyRecoveryCo
 
 /** @returns undefined for a wrong code, and for a used one */
 async function promote(
-  deps: AuthDeps,
+  deps: Deps,
   { caller, userAgent, ip }: VerifyRecoveryCode,
   { factorId, hashes, credentialSince }: CodeOfFactor & { readonly credentialSince: Timestamp },
 ): Promise<IssuedSession | undefined> {

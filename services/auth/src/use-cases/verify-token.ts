@@ -18,6 +18,22 @@ import { isBanned, type User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 import { type Redeemed, redeemToken } from './redeem-token.ts'
 
+type Deps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'names'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'serverKeys'
+  | 'rateLimits'
+  | 'jobs'
+  | 'outbound'
+  | 'hooks'
+>
+
 export interface VerifyCode {
   readonly type: VerifyType
   /** The address that got the code. For a change of email or phone it is not the user's own yet. */
@@ -28,7 +44,7 @@ export interface VerifyCode {
 }
 
 /** Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. */
-export async function verifyCode(deps: AuthDeps, input: VerifyCode): Promise<Redeemed> {
+export async function verifyCode(deps: Deps, input: VerifyCode): Promise<Redeemed> {
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
@@ -92,7 +108,7 @@ export interface VerifyLink {
 }
 
 /** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
-export async function verifyLink(deps: AuthDeps, input: VerifyLink): Promise<Redeemed> {
+export async function verifyLink(deps: Deps, input: VerifyLink): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
