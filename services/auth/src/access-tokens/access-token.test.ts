@@ -48,7 +48,7 @@ describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
   const shown = (key.publicJwk ?? members) as JWK
   const theirs = () => importJWK(members as JWK, alg)
 
-  it('is the default of its key unless that is of the longer hash', () => {
+  it('is the default of its key, unless the key names the longer hash', () => {
     const { alg: _alg, ...nameless } = privateJwk
     expect(importSigningKey(nameless).alg).toBe(alg === 'RS512' ? 'RS256' : alg)
   })
@@ -77,7 +77,7 @@ describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
     )
   })
 
-  it('shows nothing private', () => {
+  it('contains no private member', () => {
     const members = Object.keys(key.publicJwk ?? {})
     expect(members.filter((name) => ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'].includes(name))).toEqual([])
     if (alg === 'HS256') expect(key.publicJwk).toBeNull()
@@ -86,7 +86,7 @@ describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
 })
 
 describe('signAccessToken', () => {
-  it('writes the claims in the documented order, and no kid where there is none', () => {
+  it('writes the claims in the documented order, and a kid only where the key has one', () => {
     const [header, payload] = signAccessToken(secret, claims).split('.')
     expect(Buffer.from(header ?? '', 'base64url').toString()).toBe('{"alg":"HS256","typ":"JWT"}')
     expect(Buffer.from(payload ?? '', 'base64url').toString()).toBe(JSON.stringify(claims))
@@ -142,7 +142,7 @@ describe('verifyAccessToken', () => {
     expect(verify(secret, text)).toEqual({ verdict: 'invalid', reason })
   })
 
-  it('takes tokens without exp: those of services', () => {
+  it('accepts tokens of services, which have no exp', () => {
     expect(verify(secret, signed({ role: 'service_role' }))).toEqual({
       verdict: 'valid',
       claims: { role: 'service_role' },
@@ -176,7 +176,7 @@ describe('importSigningKey', () => {
     expect(() => importSigningKey(key)).toThrow()
   })
 
-  it('shows the public key of the private one, whatever else the JWK says', () => {
+  it('shows only the public part of a private key, whatever other members the JWK has', () => {
     expect(importSigningKey({ ...jwks.EdDSA, kid: 'k', x: otherX }).publicJwk).toMatchObject({ x: jwks.EdDSA?.x })
   })
 })

@@ -78,7 +78,7 @@ const setState = (kid: string, state: string, retire_at: Date | null = null) =>
   database.db.updateTable('signing_keys').set({ state, retire_at }).where('kid', '=', kid).execute()
 
 describe('without keys', () => {
-  it('signs with JWT_SECRET, under JWT_KEY_ID where it is set, and shows nobody anything', async () => {
+  it('signs with JWT_SECRET, under JWT_KEY_ID where it is set, and publishes no key', async () => {
     const plain = createRing()
     await plain.load()
     expect(headerOf(plain.sign(claims))).toEqual({ alg: 'HS256', typ: 'JWT' })
@@ -90,7 +90,7 @@ describe('without keys', () => {
 })
 
 describe('JWT_KEYS', () => {
-  it('fills the table once: the key that signs is active, the others wait', async () => {
+  it('fills the table once, with the signing key active and the others next', async () => {
     const ring = createRing({ keys: [second, first] })
     await Promise.all([ring.load(), createRing({ keys: [second, first] }).load()])
     expect(await states()).toEqual(['first ES256 active', 'second ES256 next'])
@@ -110,7 +110,7 @@ describe('JWT_KEYS', () => {
     expect(ring.publicJwks()).toEqual(expect.arrayContaining([shown(first), shown(second)]))
   })
 
-  it('leaves what is there: a later signer waits', async () => {
+  it('changes no stored key: a later signing key is next', async () => {
     await createRing({ keys: [first] }).load()
     await createRing({ keys: [{ ...second, key_ops: ['sign'] }] }).load()
     expect(await states()).toEqual(['first ES256 active', 'second ES256 next'])
@@ -169,7 +169,7 @@ describe('JWT_KEYS', () => {
 })
 
 describe('rotation', () => {
-  it('reaches a running process: the next key signs, the retired one verifies until its time is over', async () => {
+  it('takes a promotion over in a running process: the next key signs, the retired key verifies for its time', async () => {
     const ring = createRing({ keys: [first, second] })
     await ring.load()
     const old = ring.sign(claims)

@@ -12,7 +12,7 @@ describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
   const dsaEncoding = 'ieee-p1363'
 
-  it('verify as JWS has them, when OpenSSL has made them', () => {
+  it('verify in the form of JWS when OpenSSL has made them', () => {
     for (let round = 0; round < 300; round++) {
       const data = Buffer.from(String(round))
       const joined = fromDer(sign(hash, data, privateKey), size)
@@ -21,7 +21,7 @@ describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
     }
   })
 
-  it('verify as OpenSSL has them, when they come as JWS has them', () => {
+  it('verify in the form of OpenSSL when they come in the form of JWS', () => {
     for (let round = 0; round < 300; round++) {
       const data = Buffer.from(String(round))
       const der = toDer(sign(hash, data, { key: privateKey, dsaEncoding }), size)
@@ -39,7 +39,7 @@ describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
     )
   })
 
-  it.each([0, 1, 2 * size - 1, 2 * size + 1])('are none of %i bytes', (length) => {
+  it.each([0, 1, 2 * size - 1, 2 * size + 1])('refuses %i bytes', (length) => {
     expect(toDer(Buffer.alloc(length), size)).toBeUndefined()
   })
 })

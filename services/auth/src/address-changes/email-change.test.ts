@@ -17,7 +17,7 @@ describe('judgeEmailChange', () => {
     expect(judgeEmailChange(who, used, secure)).toBe(verdict)
   })
 
-  it('lets no change through whose new address has not confirmed, nor a secure one without the current address', () => {
+  it('applies no change without the new address, and no secure change without the current address', () => {
     const step = fc.oneof(
       fc.constantFrom<EmailChangeToken>('email_change_new', 'email_change_current'),
       fc.constant('send' as const),

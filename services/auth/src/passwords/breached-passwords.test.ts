@@ -46,7 +46,7 @@ const signUp = async (password: string, on = test) => {
 
 describe('AUTH_PASSWORD_HIBP_ENABLED', () => {
   // ASVS 6.2.12
-  it('422: a password that is known from breaches, at a signup and as a new one', async () => {
+  it('422: refuses a password known from breaches, at a sign-up and as a new password', async () => {
     const refused = {
       code: 422,
       error_code: 'weak_password',
@@ -59,7 +59,7 @@ describe('AUTH_PASSWORD_HIBP_ENABLED', () => {
     expect([change.statusCode, change.json()]).toEqual([422, refused])
   })
 
-  it('200: another one; five digits of its hash are told, and nothing else of it', async () => {
+  it('200: accepts another password, and sends only five digits of its hash', async () => {
     expect((await signUp('nobody has this one')).status).toBe(200)
     const hash = createHash('sha1').update('nobody has this one').digest('hex').toUpperCase()
     expect(asked).toEqual([
@@ -73,7 +73,7 @@ describe('AUTH_PASSWORD_HIBP_ENABLED', () => {
     ])
   })
 
-  it('200: what pads an answer counts for nothing', async () => {
+  it('200: ignores the padding of the list', async () => {
     answer = { status: 200, body: `${digest.slice(5)}:0\r\n` }
     expect((await signUp(BREACHED)).status).toBe(200)
   })

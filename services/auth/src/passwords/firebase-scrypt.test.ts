@@ -14,7 +14,7 @@ const parameters = {
 const OWN = `v=1,n=14,r=8,p=1,ss=Bw==,sk=${SIGNER_KEY}`
 
 describe('toStoredFirebaseHash', () => {
-  it('keeps neither the signer key nor a hash that it could be computed from together with a password', () => {
+  it('stores neither the signer key, nor a hash from which a password would reveal the signer key', () => {
     const stored = toStoredFirebaseHash(`$fbscrypt$${SALT}$${HASH}`, parameters)
     expect(stored).toMatch(/^\$firebase-scrypt\$ln=14,r=8,p=1\$[\w-]{15}\$[\w-]{86}$/)
     expect(stored).not.toContain(SIGNER_KEY.slice(0, 20))
@@ -28,7 +28,7 @@ describe('toStoredFirebaseHash', () => {
     expect(toStoredFirebaseHash(`$fbscrypt$${OWN}$${SALT}$${HASH}`, undefined)).toBe(stored)
   })
 
-  it('takes the alphabet of URLs, in which the Admin SDK writes hashes', () => {
+  it('accepts base64url, in which the Admin SDK writes hashes', () => {
     const inUrl = (text: string) => text.replaceAll('+', '-').replaceAll('/', '_')
     expect(toStoredFirebaseHash(`$fbscrypt$${inUrl(SALT)}$${inUrl(HASH)}`, parameters)).toBe(
       toStoredFirebaseHash(`$fbscrypt$${SALT}$${HASH}`, parameters),

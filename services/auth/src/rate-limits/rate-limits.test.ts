@@ -48,7 +48,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await outcome(limits.consume('verify', undefined))).toBe('passed')
   })
 
-  it('takes keys of any length for what they are', async () => {
+  it('distinguishes keys of any length', async () => {
     const key = randomUUID().repeat(100)
     for (let i = 0; i < 2; i += 1) await limits.consume('anonymous', `${key}1`)
     expect(await outcome(limits.consume('anonymous', `${key}1`))).toBe('over_request_rate_limit')
@@ -87,7 +87,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await outcome(limits.sms.take(undefined))).toBe('over_sms_send_rate_limit')
   })
 
-  it('leaves others half of the messages, whoever asks for them', async () => {
+  it('leaves half of the messages to other clients', async () => {
     const { email } = createRateLimits({ ...config, email: { points: 6, windowMs: 3_600_000 } }, (name, window) =>
       store(`half:${name}`, window),
     )
@@ -114,7 +114,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
   })
 
   // ASVS 6.3.1
-  it('blocks a user after five times as many, wherever they come from', async () => {
+  it('blocks a user after five times as many failures from any addresses', async () => {
     const key = randomUUID()
     for (let failure = 0; failure < 10; failure += 1) {
       expect(await limits.factorFailures.isBlocked(key)).toBe(false)

@@ -38,7 +38,7 @@ describe('touchThrottle', () => {
     expect(await touch('d@b.c', 1, 'recovery', 'mobile')).toBe(59_999)
   })
 
-  it('lets one of many at once through', async () => {
+  it('lets one of many parallel messages through', async () => {
     const waits = await Promise.all(Array.from({ length: 10 }, () => touch('f@b.c', 0)))
     expect(waits.filter((wait) => wait === undefined)).toHaveLength(1)
   })

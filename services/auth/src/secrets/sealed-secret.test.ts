@@ -24,7 +24,7 @@ describe('sealSecret and openSecret', () => {
     expect(openSecret(keys, 'row-1', sealed)).toBe('a secret é')
   })
 
-  it('give it back under an older key, and seal with the current one', () => {
+  it('open with an older key, and seal with the current key', () => {
     const rotated = createEncryptionKeys(second, [first])
     expect(openSecret(rotated, 'row-1', sealed)).toBe('a secret é')
     expect(sealSecret(rotated, 'row-1', 'x', nonce).key_id).not.toBe(sealed.key_id)
@@ -43,7 +43,7 @@ describe('sealSecret and openSecret', () => {
 })
 
 describe('deriveEncryptionKey', () => {
-  it('gives 32 bytes that depend on the secret alone', () => {
+  it('derives 32 bytes that depend only on the secret', () => {
     expect(deriveEncryptionKey('a')).toHaveLength(32)
     expect(deriveEncryptionKey('a')).toEqual(deriveEncryptionKey('a'))
     expect(deriveEncryptionKey('a')).not.toEqual(deriveEncryptionKey('b'))

@@ -36,7 +36,7 @@ describe('readBearer', () => {
     },
   )
 
-  it('403: says why a token is bad', () => {
+  it('403: names the reason why a token is invalid', () => {
     expect(() => readBearer(deps, 'Bearer forged')).toThrow(
       expect.objectContaining({
         status: 403,
@@ -87,7 +87,7 @@ describe('toCaller', () => {
 })
 
 describe('toCaller and the issuer', () => {
-  it('takes its own, and none; any where a hook writes claims', () => {
+  it('accepts its own issuer and no issuer, and any issuer where a hook writes claims', () => {
     for (const [iss, issuer] of [
       ['us', 'us'],
       [undefined, 'us'],

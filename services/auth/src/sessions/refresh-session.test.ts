@@ -109,26 +109,29 @@ describe('batchRefreshes', () => {
     expect((await refresh(childOf(key, child))).verdict).toBe('stolen')
   })
 
-  it.each(['users', 'sessions'] as const)('makes nobody wait for a row of %s that a stranger holds', async (table) => {
-    const [held, ...others] = await signInMany(4)
-    if (!held) throw new Error('nobody')
-    const id = table === 'users' ? held.userId : held.sessionId
-    batches.length = 0
-    const { waiting } = await database.db.transaction().execute(async (trx) => {
-      await sql`SELECT FROM ${sql.table(table)} WHERE id = ${id} FOR UPDATE`.execute(trx)
-      let isDone = false
-      const late = refresh(held.token).then((result) => {
-        isDone = true
-        return result
+  it.each(['users', 'sessions'] as const)(
+    'makes no other token wait for a row of %s that another transaction holds',
+    async (table) => {
+      const [held, ...others] = await signInMany(4)
+      if (!held) throw new Error('nobody')
+      const id = table === 'users' ? held.userId : held.sessionId
+      batches.length = 0
+      const { waiting } = await database.db.transaction().execute(async (trx) => {
+        await sql`SELECT FROM ${sql.table(table)} WHERE id = ${id} FOR UPDATE`.execute(trx)
+        let isDone = false
+        const late = refresh(held.token).then((result) => {
+          isDone = true
+          return result
+        })
+        expect(verdicts(await Promise.all(others.map(({ token }) => refresh(token))))).toEqual(Array(3).fill('rotated'))
+        expect(verdicts(await Promise.all(others.map(({ token }) => refresh(token))))).toEqual(Array(3).fill('reused'))
+        expect(isDone).toBe(false)
+        return { waiting: late }
       })
-      expect(verdicts(await Promise.all(others.map(({ token }) => refresh(token))))).toEqual(Array(3).fill('rotated'))
-      expect(verdicts(await Promise.all(others.map(({ token }) => refresh(token))))).toEqual(Array(3).fill('reused'))
-      expect(isDone).toBe(false)
-      return { waiting: late }
-    })
-    expect((await waiting).verdict).toBe('rotated')
-    expect(batches).toEqual([4, 'alone', 3])
-  })
+      expect((await waiting).verdict).toBe('rotated')
+      expect(batches).toEqual([4, 'alone', 3])
+    },
+  )
 
   it('answers busy for all, without a second attempt, when the lock of a table is not had in time', async () => {
     const people = await signInMany(2)

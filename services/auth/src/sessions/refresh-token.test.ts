@@ -16,7 +16,7 @@ const token = fc
 
 describe('firstRefreshToken', () => {
   // ASVS 7.2.3
-  it('is another for every other of its 192 bits', () => {
+  it('differs for each of its 192 bits', () => {
     expect(FIRST_TOKEN_BYTES * 8).toBe(192)
     const zeros = Buffer.alloc(FIRST_TOKEN_BYTES)
     const flipped = Array.from({ length: 192 }, (_, bit) => {
@@ -30,7 +30,7 @@ describe('firstRefreshToken', () => {
 
 describe('childOf', () => {
   // ASVS 7.2.3
-  it('is 32 characters of base64url, the same for the same parent, another for another', () => {
+  it('is 32 characters of base64url, the same for one parent and different for another', () => {
     fc.assert(
       fc.property(token, token, (parent, other) => {
         const child = childOf(key, parent)
@@ -52,7 +52,7 @@ describe('childOf', () => {
     expect(chain.size).toBe(1_000)
   })
 
-  it('stays what it was: tokens in the field must keep their children over releases', () => {
+  it('never changes, since issued tokens must keep their children over releases', () => {
     expect(childOf(key, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBe('UZ-w0xp62WEpMuyDS27qdu-FqdZTcDPK')
   })
 })

@@ -317,7 +317,7 @@ describe('updateSession', () => {
     expect((await refresh(child, rules)).verdict).toBe('rotated')
   })
 
-  it('takes the lock of the user before that of the session, and gives up after 5 s without a trace', async () => {
+  it('locks the user before the session, and gives up after 5 s without writing anything', async () => {
     const user = await createUser()
     const session = await open(user)
     const outcome = await database.db.transaction().execute(async (trx) => {
@@ -405,7 +405,7 @@ describe('insertPasswordSession', () => {
     expect(await auditOf(user)).toEqual([])
   })
 
-  it('phone-not-confirmed: by phone, though the email is confirmed', async () => {
+  it('phone-not-confirmed: refuses a sign-in by phone where only the email is confirmed', async () => {
     expect(await signIn(await createUser({ encrypted_password: 'hash' }), { provider: 'phone' })).toEqual({
       verdict: 'phone-not-confirmed',
     })

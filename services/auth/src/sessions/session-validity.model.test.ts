@@ -84,7 +84,7 @@ describe('judgeSession', () => {
     expect(judgeSession(given, { ...around, ...changes }, { ...noLimits, ...limits })).toBe(verdict)
   })
 
-  it('is what refresh_session decides', async () => {
+  it('decides as refresh_session does', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(session, { minLength: 1, maxLength: 3 }),
@@ -133,7 +133,7 @@ describe('judgeSession', () => {
 })
 
 describe('refresh_session beside other requests', () => {
-  it('lets exactly one of two sessions win where a user may have one', async () => {
+  it('refreshes exactly one of two sessions where a user may have one', async () => {
     const limits = { ...noLimits, singlePerUser: true }
     for (let round = 0; round < 10; round += 1) {
       const user = await createUser()
@@ -158,7 +158,7 @@ describe('refresh_session beside other requests', () => {
     expect(await tokens.where('revoked', '=', false).execute()).toHaveLength(1)
   })
 
-  it('either refreshes or finds nothing when the user logs out at the same moment', async () => {
+  it('either refreshes or finds nothing when the user signs out at the same moment', async () => {
     for (let round = 0; round < 20; round += 1) {
       const user = await createUser()
       const { sessionId, refreshToken } = await user.open()

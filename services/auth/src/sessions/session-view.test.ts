@@ -83,7 +83,7 @@ const factor = {
 const ENFORCED = { AUTH_SESSIONS_TIMEBOX: '5m', AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' }
 
 describe('signSessionView', () => {
-  it('has the documented members in their order, and signs the documented claims in theirs', async () => {
+  it('has the documented members and claims in the documented order', async () => {
     const { body, claims } = await view(session, { AUTH_JWT_ISSUER: 'https://issuer', AUTH_JWT_EXP: '60' })
     const expected = {
       access_token: 'token 1',

@@ -35,7 +35,7 @@ const step = fc.oneof(
 )
 
 describe('refresh_session and its model', () => {
-  it('decide the same, whatever clients do', async () => {
+  it('decides as refresh_session does, whatever clients do', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 12 }).map((steps) => [NEWEST, NEWEST, ...steps]),

@@ -226,7 +226,7 @@ describe('insertSignUp', () => {
     expect(await tasksFor(person)).toEqual(['first'])
   })
 
-  it('decides as its model does', async () => {
+  it('decides as the model does', async () => {
     const who = fc.constantFrom(0, 1, 2)
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ do: fc.constant('sign-up' as const), who, autoconfirm: fc.boolean() }) },

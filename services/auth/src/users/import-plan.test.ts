@@ -49,7 +49,7 @@ describe('judgeLine', () => {
     expect(judgeLine(someHolders(), user(line))).toEqual(expected)
   })
 
-  it('counts those who are new for the next line', () => {
+  it('makes a new user a holder for the next line', () => {
     const holders = noHolders()
     const verdicts = [{ email: 'a@x.y' }, { email: 'a@x.y' }, { id: 'x', email: 'a@x.y' }, { id: 'x', phone: '11' }]
     expect(verdicts.map((line) => judgeLine(holders, user(line)).verdict)).toEqual(['new', 'present', 'refused', 'new'])

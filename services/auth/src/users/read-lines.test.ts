@@ -52,7 +52,7 @@ describe('readLines', () => {
     expect(await read(...chunks)).toEqual(expected)
   })
 
-  it('cuts no character in two, wherever the chunks end', async () => {
+  it('splits no character, wherever the chunks end', async () => {
     const text = Buffer.from('{"a":"é😀"}\n{"b":"日本"}\n')
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 8 }), async (cuts) => {

@@ -54,7 +54,7 @@ describe('a line of users import', () => {
     })
   })
 
-  it('is somebody\u2019s account already where no address of it can be confirmed by somebody else', () => {
+  it('claims an account without an address, which nobody else could confirm', () => {
     const github = { provider: 'github', id: '42' }
     const told = { ...github, identity_data: { email: 'ada@example.com' } }
     expect(read({ id: ID, identities: [github] }).row.claimed_at).toBe(now)
@@ -62,7 +62,7 @@ describe('a line of users import', () => {
     expect(read({ id: ID, is_anonymous: true }).row.claimed_at).toBeNull()
   })
 
-  it('takes what it says, and for identifiers that are confirmed without a time that of the account', () => {
+  it('takes the given times, and the time of the account for a confirmation without a time', () => {
     const time = '2020-01-01T00:00:00.123456+00:00'
     const user = read({
       id: ID.toUpperCase(),
@@ -97,7 +97,7 @@ describe('a line of users import', () => {
     expect(user.hasOwnId).toBe(true)
   })
 
-  it('takes a row of GoTrue, and says what means nothing here', () => {
+  it('takes a row of GoTrue, and names its unknown members', () => {
     const row = {
       instance_id: '00000000-0000-0000-0000-000000000000',
       id: ID,
@@ -176,7 +176,7 @@ describe('a line of users import', () => {
     expect(() => read(line)).toThrow(reason)
   })
 
-  it('says nothing of the secret that it refuses', () => {
+  it('quotes nothing of a secret that it refuses', () => {
     expect(() => read({ email: 'a@b.c', password_hash: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
   })
 })

@@ -60,7 +60,7 @@ const factor: Factor = {
 const wire = (view: unknown) => JSON.stringify(view)
 
 describe('toUserView', () => {
-  it('shows of an empty user what is always there, and nothing else', () => {
+  it('shows only the members that every user has for an empty user', () => {
     expect(wire(toUserView(bare, [], []))).toBe(
       wire({
         id: bare.id,
@@ -164,7 +164,7 @@ describe('toUserView', () => {
     expect(userViewSchema.strict().safeParse(view).success).toBe(true)
   })
 
-  it('passes its schema with an id of any form that a uuid column takes', () => {
+  it('accepts an id of any form that a uuid column takes', () => {
     const view = toUserView({ ...bare, id: '11111111-1111-1111-1111-111111111111' }, [], [])
     expect(userViewSchema.parse(view)).toEqual(view)
   })
