@@ -3,15 +3,30 @@ import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
 import type { AuthConfig } from '../config.ts'
 import { exchangeFailed, profileFailed, providerRefused } from '../errors.ts'
+import {
+  type AnyConfiguredProvider,
+  type ConfiguredProvider,
+  isOAuth1,
+} from '../external-providers/configured-provider.ts'
+import { describeFailure } from '../external-providers/describe-failure.ts'
+import { exchangeCode } from '../external-providers/exchange-code.ts'
+import { matchesAccessToken, verifyIdToken } from '../external-providers/id-token.ts'
+import type { KeySets } from '../external-providers/key-sets.ts'
+import {
+  exchangeVerifier,
+  type OAuth1Deps,
+  type OAuth1Token,
+  readOAuth1Profile,
+} from '../external-providers/oauth1-client.ts'
+import type {
+  ExternalProfile,
+  Grant,
+  OAuth1Provider,
+  OAuth2Provider,
+  ProviderApi,
+} from '../external-providers/provider.ts'
 import type { AuthorizationFlow } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
-import { describeFailure } from '../providers/describe-failure.ts'
-import { exchangeCode } from '../providers/exchange-code.ts'
-import { matchesAccessToken, verifyIdToken } from '../providers/id-token.ts'
-import type { KeySets } from '../providers/key-sets.ts'
-import { exchangeVerifier, type OAuth1Deps, type OAuth1Token, readOAuth1Profile } from '../providers/oauth1-client.ts'
-import type { ExternalProfile, Grant, OAuth1Provider, OAuth2Provider, ProviderApi } from '../providers/provider.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
 
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {

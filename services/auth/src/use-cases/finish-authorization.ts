@@ -28,6 +28,7 @@ import {
   signInExternally,
 } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
+import { findProvider } from '../external-providers/find-provider.ts'
 import {
   type AuthorizationFlow,
   claimAuthorizationFlow,
@@ -39,7 +40,6 @@ import { findExternalIdentity, insertExternalIdentity } from '../identities/exte
 import { identitySince } from '../identities/identity.ts'
 import { parseId } from '../ids.ts'
 import { consumeToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
-import { findProvider } from '../providers/find-provider.ts'
 import type { RequestContext } from '../request-context.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'

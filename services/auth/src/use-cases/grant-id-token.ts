@@ -5,19 +5,23 @@ import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import { signInExternally } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
-import type { LinkingTarget } from '../flows/flow-repository.ts'
-import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import { builtInProviders, issuerOf } from '../providers/built-in-providers.ts'
-import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from '../providers/configured-provider.ts'
-import { findProvider } from '../providers/find-provider.ts'
+import { builtInProviders, issuerOf } from '../external-providers/built-in-providers.ts'
+import {
+  type AnyConfiguredProvider,
+  type ConfiguredProvider,
+  isOAuth1,
+} from '../external-providers/configured-provider.ts'
+import { findProvider } from '../external-providers/find-provider.ts'
 import {
   ForeignAudience,
   KeysUnavailable,
   matchesAccessToken,
   matchesNonce,
   verifyIdToken,
-} from '../providers/id-token.ts'
-import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../providers/provider.ts'
+} from '../external-providers/id-token.ts'
+import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
+import type { LinkingTarget } from '../flows/flow-repository.ts'
+import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import type { RequestContext } from '../request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'

@@ -13,7 +13,7 @@ import {
   type customProviderChanges,
   customProviderSettings,
   type newCustomProvider,
-} from '../providers/custom-provider.ts'
+} from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
   countLockedProviders,
@@ -21,9 +21,9 @@ import {
   findCustomProvider,
   insertCustomProvider,
   updateCustomProvider,
-} from '../providers/custom-provider-repository.ts'
-import { describeFailure } from '../providers/describe-failure.ts'
-import { discoverMetadata } from '../providers/discovery.ts'
+} from '../external-providers/custom-provider-repository.ts'
+import { describeFailure } from '../external-providers/describe-failure.ts'
+import { discoverMetadata } from '../external-providers/discovery.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
 type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>

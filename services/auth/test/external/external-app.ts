@@ -8,7 +8,7 @@ import {
 import { expect } from 'vitest'
 import { PROVIDERS, type ProviderName } from '../../src/config/external.ts'
 import type { AuthDeps } from '../../src/deps.ts'
-import { createKeySets } from '../../src/providers/key-sets.ts'
+import { createKeySets } from '../../src/external-providers/key-sets.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
 /** What the providers of a test answer, by method and address without query: `GET https://api.github.com/user`. */

@@ -1,7 +1,7 @@
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { OAuth2Server } from 'oauth2-mock-server'
 import type { AuthDeps } from '../../src/deps.ts'
-import { createKeySets } from '../../src/providers/key-sets.ts'
+import { createKeySets } from '../../src/external-providers/key-sets.ts'
 
 /** Where the paths of Keycloak are. */
 const PATH = '/protocol/openid-connect'

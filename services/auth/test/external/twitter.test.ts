@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { StubRequest } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { oauth1Header } from '../../src/providers/oauth1-client.ts'
+import { oauth1Header } from '../../src/external-providers/oauth1-client.ts'
 import {
   type Answers,
   clientId,

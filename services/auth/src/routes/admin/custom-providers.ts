@@ -3,9 +3,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { customProvidersDisabled, validationFailed } from '../../errors.ts'
-import { customProviderChanges, newCustomProvider } from '../../providers/custom-provider.ts'
-import { listCustomProviders } from '../../providers/custom-provider-repository.ts'
-import { customProviderView, toCustomProviderView } from '../../providers/custom-provider-view.ts'
+import {
+  customProviderChanges,
+  customProviderSettings,
+  newCustomProvider,
+} from '../../external-providers/custom-provider.ts'
+import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
 import {
   changeCustomProvider,
   createCustomProvider,
@@ -14,6 +17,16 @@ import {
 } from '../../use-cases/manage-custom-provider.ts'
 
 const params = z.object({ identifier: z.string() })
+
+const timestamp = z.string().meta({ format: 'date-time' })
+
+const stored = { id: z.guid(), identifier: z.string(), created_at: timestamp, updated_at: timestamp }
+const [oauth2, oidc] = customProviderSettings.options
+
+/** A custom provider as admins see it, without its secret. */
+const customProviderView = z.discriminatedUnion('provider_type', [oauth2.extend(stored), oidc.extend(stored)])
+
+type CustomProviderView = z.output<typeof customProviderView>
 
 const listSchema = {
   summary: 'List the custom providers',
@@ -91,4 +104,9 @@ function requireValid({ validationError }: FastifyRequest): void {
   const [issue] = validationError.validation
   const place = issue?.instancePath.slice(1).replaceAll('/', '.')
   throw validationFailed({ message: `${place ? `${place}: ` : ''}${issue?.message ?? 'The body is not valid'}` })
+}
+
+function toCustomProviderView(provider: CustomProvider): CustomProviderView {
+  const { id, identifier, settings, createdAt, updatedAt } = provider
+  return { id, identifier, ...settings, created_at: createdAt, updated_at: updatedAt }
 }
