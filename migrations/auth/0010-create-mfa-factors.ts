@@ -9,7 +9,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 // - `sealed_secret`: the secret of an authenticator app, sealed by the service.
 // - `last_used_step`: the time step of the last code that was taken. A code is taken once.
 // - `credential`: the key of a WebAuthn factor and its counter, once the factor is verified.
-// - `failures`, `failed_at`: guesses since the owner last showed the factor. Each step of an authenticator app has a new code,
+// - `guesses`, `guessed_at`: guesses since the owner last showed the factor. Each step of an authenticator app has a new code,
 //   so patience alone would win against a count per code. The service counts a guess before it compares it, so that no number
 //   of processes lets more guesses through.
 export const createMfaFactors: MigrationSource = (names) => ({
@@ -45,8 +45,8 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       sealed_secret jsonb,
       last_used_step bigint,
       credential jsonb,
-      failures integer NOT NULL DEFAULT 0,
-      failed_at timestamptz,
+      guesses integer NOT NULL DEFAULT 0,
+      guessed_at timestamptz,
       CONSTRAINT ${names.local('mfa_factors_last_challenged_at_key')} UNIQUE (last_challenged_at),
       CONSTRAINT ${names.local('mfa_factors_user_id_fkey')}
         FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE

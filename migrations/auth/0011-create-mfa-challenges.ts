@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// What a second factor is asked, and from which address. The service raises `attempts` before it compares a code, so that
+// What a second factor is asked, and from which address. The service raises `guesses` before it compares a code, so that
 // parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
 export const createMfaChallenges: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -12,7 +12,7 @@ export const createMfaChallenges: MigrationSource = (names) => ({
         factor_id uuid NOT NULL,
         ip inet,
         otp_hash bytea,
-        attempts integer NOT NULL DEFAULT 0,
+        guesses integer NOT NULL DEFAULT 0,
         verified_at timestamptz,
         web_authn_session_data jsonb,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),

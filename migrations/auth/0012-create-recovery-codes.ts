@@ -5,7 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 // `recovery_code`, but the type of `mfa_factors` is an enum that supabase/auth shares: so sets have a table of their own, and
 // the view `user_factors` joins both for all that lists factors.
 //
-// `failed_attempts` and `failing_since` count guesses at the codes of a set within a window. The service counts a guess before
+// `guesses` and `failing_since` count guesses at the codes of a set within a window. The service counts a guess before
 // it compares it, so that no number of processes lets more guesses through.
 export const createRecoveryCodes: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -25,7 +25,7 @@ async function createTables(db: Kysely<unknown>, names: Names): Promise<void> {
       id uuid CONSTRAINT ${names.local('mfa_recovery_sets_pkey')} PRIMARY KEY,
       user_id uuid NOT NULL,
       friendly_name text NOT NULL,
-      failed_attempts integer NOT NULL DEFAULT 0,
+      guesses integer NOT NULL DEFAULT 0,
       failing_since timestamptz,
       created_at timestamptz NOT NULL,
       updated_at timestamptz NOT NULL,

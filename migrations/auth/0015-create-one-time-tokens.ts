@@ -15,7 +15,7 @@ export const createOneTimeTokens: MigrationSource = (names) => ({
         link_hash bytea,
         otp_hash bytea,
         otp_salt bytea,
-        attempts integer NOT NULL DEFAULT 0,
+        guesses integer NOT NULL DEFAULT 0,
         flow_state_id uuid,
         sent_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         expires_at timestamptz NOT NULL,

@@ -93,7 +93,7 @@ export interface OneTimeTokensTable {
   link_hash: Buffer | null
   otp_hash: Buffer | null
   otp_salt: Buffer | null
-  attempts: Generated<number>
+  guesses: Generated<number>
   flow_state_id: string | null
   sent_at: GeneratedTimestamp
   expires_at: Timestamp

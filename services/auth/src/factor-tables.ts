@@ -19,8 +19,8 @@ export interface MfaFactorsTable {
   credential: StoredCredential | null
   last_challenged_at: Timestamp | null
   /** Wrong codes since the owner last showed it, up to those that a success takes back; and when the last one came. */
-  failures: Generated<number>
-  failed_at: Timestamp | null
+  guesses: Generated<number>
+  guessed_at: Timestamp | null
   created_at: Timestamp
   updated_at: Timestamp
 }
@@ -44,7 +44,7 @@ export interface MfaChallengesTable {
   factor_id: string
   ip: string | null
   otp_hash: Buffer | null
-  attempts: Generated<number>
+  guesses: Generated<number>
   verified_at: Timestamp | null
   web_authn_session_data: { challenge: string } | null
   created_at: GeneratedTimestamp
@@ -56,7 +56,7 @@ export interface MfaRecoverySetsTable {
   user_id: string
   friendly_name: string
   /** Guesses since `failing_since`. */
-  failed_attempts: Generated<number>
+  guesses: Generated<number>
   failing_since: Timestamp | null
   created_at: Timestamp
   updated_at: Timestamp

@@ -169,17 +169,17 @@ describe('guesses at the codes of an address', () => {
       await app.inject({ method: 'PUT', url: '/user', headers, payload: { email } })
       codes.push((await main.readMail(email)).code)
     }
-    const attempts = () =>
+    const guesses = () =>
       deps.db
         .selectFrom('one_time_tokens')
-        .select('attempts')
+        .select('guesses')
         .where('relates_to', '=', email)
         .orderBy('sent_at')
         .execute()
     const guess = (token: string) => main.post('/verify', { type: 'email_change', email, token }, from(stranger()))
     const wrong = ['000000', '000001', '000002', '000003', '000004', '000005'].find((code) => !codes.includes(code))
     expect((await guess(wrong ?? '')).statusCode).toBe(403)
-    const counts = (await attempts()).map((row) => row.attempts)
+    const counts = (await guesses()).map((row) => row.guesses)
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(1)
     expect((await guess(codes.at(0) ?? '')).statusCode).toBe(403)
     expect((await guess(codes.at(-1) ?? '')).json()).toMatchObject({ user: { email } })
@@ -228,9 +228,13 @@ describe('guesses at a second factor', () => {
     return { person, app: raised.app }
   }
   const failuresOf = (id: string) =>
-    deps.db.selectFrom('mfa_factors').select('failures').where('id', '=', id).executeTakeFirstOrThrow()
+    deps.db.selectFrom('mfa_factors').select('guesses').where('id', '=', id).executeTakeFirstOrThrow()
   const setFailures = (id: string, failures: number) =>
-    deps.db.updateTable('mfa_factors').set({ failures, failed_at: clock.now() }).where('id', '=', id).execute()
+    deps.db
+      .updateTable('mfa_factors')
+      .set({ guesses: failures, guessed_at: clock.now() })
+      .where('id', '=', id)
+      .execute()
 
   async function answer(target: Awaited<ReturnType<typeof createTarget>>, address: string, right = true) {
     const { headers } = await signIn(main, target.person)
@@ -245,7 +249,7 @@ describe('guesses at a second factor', () => {
     const { factorId } = target.app
     clock.advance(MINUTE_MS)
     expect(await answer(target, stranger(), false)).toBe(422)
-    expect(await failuresOf(factorId)).toEqual({ failures: 1 })
+    expect(await failuresOf(factorId)).toEqual({ guesses: 1 })
     for (const [failures, minutes] of [
       [100, 15],
       [115, 30],
@@ -256,10 +260,10 @@ describe('guesses at a second factor', () => {
       clock.advance(minutes * MINUTE_MS - 1)
       expect(await answer(target, stranger())).toBe(422)
       // What is not compared is not counted either: it would hold the owner off for ever.
-      expect(await failuresOf(factorId)).toEqual({ failures })
+      expect(await failuresOf(factorId)).toEqual({ guesses: failures })
       clock.advance(1)
       expect(await answer(target, stranger())).toBe(200)
-      expect(await failuresOf(factorId)).toEqual({ failures: failures - 20 })
+      expect(await failuresOf(factorId)).toEqual({ guesses: failures - 20 })
     }
   })
 
@@ -269,7 +273,7 @@ describe('guesses at a second factor', () => {
     await setFailures(target.app.factorId, 150)
     expect(await answer(target, stranger())).toBe(422)
     expect(await answer(target, HOME)).toBe(200)
-    expect(await failuresOf(target.app.factorId)).toEqual({ failures: 130 })
+    expect(await failuresOf(target.app.factorId)).toEqual({ guesses: 130 })
   })
 
   it('below a hundred are as free as before', async () => {

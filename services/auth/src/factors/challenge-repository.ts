@@ -65,15 +65,15 @@ export async function findChallenge(
  * Counts a guess before it is compared, so that concurrent guesses cannot exceed the limit.
  * @returns how many guesses are left after it; undefined when none was left
  */
-export async function claimChallengeGuess(db: Database, id: string, attemptsMax: number): Promise<number | undefined> {
+export async function countChallengeGuess(db: Database, id: string, guessesMax: number): Promise<number | undefined> {
   const row = await db
     .updateTable('mfa_challenges')
-    .set({ attempts: sql`attempts + 1` })
+    .set({ guesses: sql`guesses + 1` })
     .where('id', '=', id)
-    .where('attempts', '<', attemptsMax)
-    .returning('attempts')
+    .where('guesses', '<', guessesMax)
+    .returning('guesses')
     .executeTakeFirst()
-  return row && attemptsMax - row.attempts
+  return row && guessesMax - row.guesses
 }
 
 /** Consumes a challenge. False when another request was first. */

@@ -89,20 +89,20 @@ const FORGIVEN = 20
  * @param guess `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */
-export async function claimFactorGuess(
+export async function countFactorGuess(
   db: Database,
   { id, factorType, userId }: Pick<FactorWithSecrets, 'id' | 'factorType'> & { readonly userId: string },
   { now, network }: { readonly now: Date; readonly network: string | undefined },
 ): Promise<boolean> {
   if (factorType === 'webauthn') return true
-  const pause = sql`make_interval(secs => least(86400, 900 * 2 ^ least((failures - ${sql.lit(FAILURES_MAX)}) / 10, 7)))`
+  const pause = sql`make_interval(secs => least(86400, 900 * 2 ^ least((guesses - ${sql.lit(FAILURES_MAX)}) / 10, 7)))`
   const isKnown = sql`EXISTS (SELECT FROM ${sql.table('sessions')} s WHERE s.user_id = ${userId} AND s.aal = 'aal2'
     AND coalesce(s.last_ip, s.ip) <<= ${network ?? null}::inet)`
   const { numUpdatedRows } = await db
     .updateTable('mfa_factors')
-    .set({ failures: sql`failures + 1`, failed_at: now })
+    .set({ guesses: sql`guesses + 1`, guessed_at: now })
     .where('id', '=', id)
-    .where(sql<boolean>`(failures < ${sql.lit(FAILURES_MAX)} OR failed_at + ${pause} <= ${now} OR ${isKnown})`)
+    .where(sql<boolean>`(guesses < ${sql.lit(FAILURES_MAX)} OR guessed_at + ${pause} <= ${now} OR ${isKnown})`)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
@@ -126,7 +126,7 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
     .set({
       status: 'verified',
       updated_at: now,
-      failures: sql<number>`greatest(failures - ${sql.lit(FORGIVEN + 1)}, 0)`,
+      guesses: sql<number>`greatest(guesses - ${sql.lit(FORGIVEN + 1)}, 0)`,
       ...(step !== undefined && { last_used_step: BigInt(step) }),
       ...(credential && { credential }),
     })

@@ -55,17 +55,17 @@ export async function replaceRecoveryCodes(
  * Counts a guess before it is compared.
  * @returns undefined where the guess is allowed, else the milliseconds until the next one is
  */
-export async function claimRecoveryGuess(db: Database, factorId: string, now: Date): Promise<number | undefined> {
+export async function countRecoveryGuess(db: Database, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)
   const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
   const { numUpdatedRows } = await db
     .updateTable('mfa_recovery_sets')
     .set({
-      failed_attempts: sql`CASE WHEN ${isRunning} THEN failed_attempts + 1 ELSE 1 END`,
+      guesses: sql`CASE WHEN ${isRunning} THEN guesses + 1 ELSE 1 END`,
       failing_since: sql`CASE WHEN ${isRunning} THEN failing_since ELSE ${now}::timestamptz END`,
     })
     .where('id', '=', factorId)
-    .where(sql<boolean>`NOT (${isRunning} AND failed_attempts >= ${GUESSES_MAX})`)
+    .where(sql<boolean>`NOT (${isRunning} AND guesses >= ${GUESSES_MAX})`)
     .executeTakeFirst()
   if (numUpdatedRows > 0n) return undefined
   const row = await db
@@ -113,6 +113,6 @@ export async function consumeRecoveryCode(
 }
 
 async function forgetGuesses(trx: Database, factorId: string, now: Date): Promise<void> {
-  const values = { failed_attempts: 0, failing_since: null, updated_at: now }
+  const values = { guesses: 0, failing_since: null, updated_at: now }
   await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
 }

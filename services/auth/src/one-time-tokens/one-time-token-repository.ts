@@ -43,7 +43,7 @@ export async function replaceToken(trx: Transaction<AuthDatabase>, token: NewOne
     link_hash: token.linkHash,
     otp_hash: token.codeHash,
     otp_salt: token.codeSalt,
-    attempts: 0,
+    guesses: 0,
     flow_state_id: token.flowStateId,
     sent_at: token.sentAt,
     expires_at: token.expiresAt,
@@ -119,15 +119,15 @@ export function hashGuessKey(
  * They belong to one user: the user who has the address, else the user with the newest message. Otherwise one guess would be
  * compared with a code of everybody who wants the address.
  *
- * A guess is counted before its comparison, so that parallel guesses cannot exceed `attemptsMax`. With a limit of 0 nothing is
+ * A guess is counted before its comparison, so that parallel guesses cannot exceed `guessesMax`. With a limit of 0 nothing is
  * counted. Guesses from a network where the user is signed in are not bound by the daily limit. Where nothing is counted, the
  * statement still makes the commit wait for the disk. Otherwise its time would reveal which addresses have a code, and so which
  * addresses POST /recover knows.
  */
-export async function claimGuess(
+export async function countGuess(
   db: Database,
   { audience, relatesTo, kinds, keyHash, networkHash, now, network }: Guess,
-  attemptsMax: number,
+  guessesMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
   const yesterday = new Date(now.getTime() - DAY_MS)
@@ -144,11 +144,11 @@ export async function claimGuess(
       SELECT t.id, t.user_id, coalesce(${relatesTo} IN (lower(u.email), u.phone), false) AS is_owner, t.sent_at
         FROM ${sql.table('one_time_tokens')} t JOIN ${sql.table('users')} u ON u.id = t.user_id
         WHERE u.aud = ${audience} AND t.relates_to = ${relatesTo} AND t.kind IN (${sql.join(kinds)})
-          AND t.otp_hash IS NOT NULL AND t.attempts < ${attemptsMax}),
+          AND t.otp_hash IS NOT NULL AND t.guesses < ${guessesMax}),
     claimed AS (
-      UPDATE ${sql.table('one_time_tokens')} t SET attempts = t.attempts + 1
+      UPDATE ${sql.table('one_time_tokens')} t SET guesses = t.guesses + 1
         FROM wanted w
-        WHERE t.id = w.id AND t.otp_hash IS NOT NULL AND t.attempts < ${attemptsMax}
+        WHERE t.id = w.id AND t.otp_hash IS NOT NULL AND t.guesses < ${guessesMax}
           AND w.user_id = (SELECT f.user_id FROM wanted f ORDER BY f.is_owner DESC, f.sent_at DESC, f.id DESC LIMIT 1)
           AND NOT EXISTS (
             SELECT FROM ${sql.table('code_guesses')} g
@@ -179,7 +179,7 @@ export async function forgetGuesses(db: Database, { keyHash, networkHash = keyHa
 export async function returnGuess(db: Database, tokenId: string): Promise<void> {
   await db
     .updateTable('one_time_tokens')
-    .set({ attempts: sql`greatest(attempts - 1, 0)` })
+    .set({ guesses: sql`greatest(guesses - 1, 0)` })
     .where('id', '=', tokenId)
     .execute()
 }

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
-import { claimGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
+import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 
 const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
 const { app, deps } = main
@@ -44,10 +44,10 @@ describe('POST /verify under attack', () => {
     expect(statuses).toEqual(new Set([403]))
     const row = await deps.db
       .selectFrom('one_time_tokens')
-      .select('attempts')
+      .select('guesses')
       .where('user_id', '=', user.id)
       .executeTakeFirst()
-    expect(row).toEqual({ attempts: ATTEMPTS_MAX })
+    expect(row).toEqual({ guesses: ATTEMPTS_MAX })
     expect((await guess(email, code, 100)).json()).toEqual(OTP_EXPIRED)
     expect((await main.post('/verify', { type: 'recovery', token_hash: token })).statusCode).toBe(200)
   })
@@ -57,14 +57,14 @@ describe('POST /verify under attack', () => {
     const wanted = { audience: 'authenticated', relatesTo: email, kinds: ['recovery'] as const }
     const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
     const claim = { ...wanted, keyHash, now: main.clock.now(), network: undefined }
-    const claims = await Promise.all(Array.from({ length: 1_000 }, () => claimGuess(deps.db, claim, ATTEMPTS_MAX)))
+    const claims = await Promise.all(Array.from({ length: 1_000 }, () => countGuess(deps.db, claim, ATTEMPTS_MAX)))
     expect(claims.filter(({ length }) => length > 0)).toHaveLength(ATTEMPTS_MAX)
   })
 
   it('403: twenty failures of one client with one address, and even the right code is wrong', async () => {
     const { email, code } = await newMail()
     for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
-    const renewed = await deps.db.updateTable('one_time_tokens').set({ attempts: 0 }).where('relates_to', '=', email)
+    const renewed = await deps.db.updateTable('one_time_tokens').set({ guesses: 0 }).where('relates_to', '=', email)
     await renewed.execute()
     for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
     await renewed.execute()

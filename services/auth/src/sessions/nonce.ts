@@ -3,7 +3,7 @@ import type { AuthDatabase } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import { codeMatches, hashCode } from '../one-time-tokens/one-time-token.ts'
-import { claimGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
+import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import type { FailureDeps } from '../rate-limits/failed-attempts.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
@@ -60,7 +60,7 @@ export async function checkNonce(
   const wanted = { audience: user.aud, relatesTo: identifier, kinds: ['reauthentication'] } as const
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
   const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
-  const tokens = await claimGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
+  const tokens = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   for (const { id, userId, codeHash, codeSalt, expiresAt } of tokens) {
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
     if (blocked || !isAlive || codeHash === null || codeSalt === null) continue

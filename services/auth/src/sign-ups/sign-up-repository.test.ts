@@ -156,7 +156,7 @@ describe('insertSignUp', () => {
     const [flow] = await ofUser('flow_state')
     expect(flow).toMatchObject({ authentication_method: 'email/signup', code_challenge_method: 's256' })
     expect(await ofUser('one_time_tokens')).toMatchObject([
-      { kind: 'confirmation', relates_to: person.value, flow_state_id: flow?.id, attempts: 0, sent_at: at },
+      { kind: 'confirmation', relates_to: person.value, flow_state_id: flow?.id, guesses: 0, sent_at: at },
     ])
     expect(await tasksFor(person)).toEqual(['first'])
     const log = { log_type: 'user', actor_via_sso: false, actor_username: person.value, traits: { provider: 'email' } }

@@ -16,8 +16,8 @@ import {
 } from '../errors.ts'
 import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
 import {
-  claimChallengeGuess,
   consumeChallenge,
+  countChallengeGuess,
   deleteChallenge,
   findChallenge,
 } from '../factors/challenge-repository.ts'
@@ -25,7 +25,7 @@ import { judgeActivation } from '../factors/enrollment.ts'
 import { FACTOR_METHODS, type Factor, type FactorType } from '../factors/factor.ts'
 import {
   acceptFactor,
-  claimFactorGuess,
+  countFactorGuess,
   deleteUnverifiedFactors,
   type FactorWithSecrets,
   findFactor,
@@ -98,11 +98,11 @@ export async function verifyFactor(deps: Deps, input: VerifyFactor): Promise<Ses
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
-  const left = await claimChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
+  const left = await countChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
   if (left === undefined) throw challengeNotFound()
   const attempt = { identifier: user.id, address: input.address }
   const failures = factorFailuresOf(deps, attempt, asked.factor.factorType)
-  const mayGuess = await claimFactorGuess(
+  const mayGuess = await countFactorGuess(
     deps.db,
     { ...asked.factor, userId: user.id },
     { now: deps.now(), network: input.network },

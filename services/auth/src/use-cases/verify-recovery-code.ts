@@ -11,8 +11,8 @@ import { FACTOR_METHODS } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
   type CodeOfFactor,
-  claimRecoveryGuess,
   consumeRecoveryCode,
+  countRecoveryGuess,
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
@@ -53,7 +53,7 @@ export async function verifyRecoveryCode(deps: Deps, input: VerifyRecoveryCode):
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const factor = await findRecoveryFactor(db, user.id)
   if (!factor) throw factorNotFound()
-  const waitMs = await claimRecoveryGuess(db, factor.id, now())
+  const waitMs = await countRecoveryGuess(db, factor.id, now())
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, address: input.address }
   const failures = factorFailuresOf(deps, attempt, factor.factorType)

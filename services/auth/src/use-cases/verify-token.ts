@@ -4,7 +4,7 @@ import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
-  claimGuess,
+  countGuess,
   findTokenByLink,
   forgetGuesses,
   hashGuessKey,
@@ -55,7 +55,7 @@ export async function verifyCode(deps: Deps, input: VerifyCode): Promise<Redeeme
   const keyHash = hashGuessKey(hmacKey, wanted)
   const networkHash = network === undefined ? undefined : hashGuessKey(hmacKey, wanted, siteKey(context.address))
   const guess = { ...wanted, keyHash, networkHash, network, now: deps.now() }
-  const candidates = await claimGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
+  const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
   if (!token || blocked) {
     await recordFailure(deps, attempt)
