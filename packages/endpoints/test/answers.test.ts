@@ -92,7 +92,7 @@ afterAll(async () => {
 const json = 'application/json; charset=utf-8'
 const bytes = 'application/octet-stream'
 
-describe('what is returned', () => {
+describe('returned values', () => {
   it.each([
     ['null', json, 'null'],
     ['text', json, '"say \\"é\\""'],
@@ -140,7 +140,7 @@ describe('what is returned', () => {
     expect(await all.ask({ method: 'HEAD', path: `/values/${name}` })).toEqual({ status: 200, headers, body: '' })
   })
 
-  it('204: nothing', async () => {
+  it('204: undefined has no body', async () => {
     const nothing = { status: 204, headers: { 'x-request-id': 'test' }, body: '' }
     expect(await all.ask({ path: '/values/undefined' })).toEqual(nothing)
   })
@@ -251,7 +251,7 @@ class Data_json extends Controller {
   }
 }
 
-describe('what is settled beside it', () => {
+describe('settings of the response', () => {
   it.each([
     ['/settled/status', 201, json, '{"a":1}'],
     ['/settled/type', 200, 'text/plain; charset=utf-8', 'raw é'],
@@ -269,7 +269,7 @@ describe('what is settled beside it', () => {
     expect(await all.ask({ path })).toMatchObject({ status, headers: { 'content-type': type }, body })
   })
 
-  it('sends events whose fields hold no line breaks', async () => {
+  it('sends events without line breaks in their fields', async () => {
     const { body } = await all.ask({ path: '/settled/events' })
     expect(body).toBe('data: one\ndata: two\n\ndata: {"a":1}\n\nevent: evil: 1\nid: 7\ndata: {"a":1}\n\n')
   })
@@ -286,20 +286,20 @@ describe('what is settled beside it', () => {
     })
   })
 
-  it('merges headers of the controller below those of a Response', async () => {
+  it('headers of a Response win over those of the controller', async () => {
     const { headers } = await all.ask({ path: '/settled/headers' })
     expect(headers).toMatchObject({ 'x-a': 'response', 'x-b': 'controller', 'content-type': 'text/x-made' })
     expect(headers['set-cookie']).toBe('a=1,b=2,c=3')
   })
 
-  it('leaves behind what a fetched Response says about its own connection', async () => {
+  it('drops a fetched Response’s headers about its own connection', async () => {
     expect((await all.ask({ path: '/settled/fetched' })).headers).toEqual({
       'content-type': 'text/plain',
       'x-request-id': 'test',
     })
   })
 
-  it('500: what is returned is not what is declared', async () => {
+  it('500: a returned value does not match its declaration', async () => {
     expect(await all.ask({ path: '/settled/returns/another' })).toMatchObject({ status: 500 })
     expect(await all.ask({ path: '/settled/returns/%7B%22a%22:true%7D' })).toMatchObject({ status: 500 })
     expect(await all.ask({ path: '/settled/returns/%7B%22a%22:1%7D' })).toMatchObject({ status: 200, body: '{"a":1}' })
@@ -366,7 +366,7 @@ class Thrown extends Controller {
   }
 }
 
-describe('what is thrown', () => {
+describe('thrown values', () => {
   it('CallStop ends a call with its own answer', async () => {
     expect(await all.ask({ path: '/thrown/stop' })).toMatchObject({
       status: 202,

@@ -161,26 +161,26 @@ describe('undeclared handlers', () => {
     ['/optional/1/2/3'],
     ['/rest'],
     ['/none/1?x=1'],
-  ])('404: GET %s has a number of positionals that nothing takes', async (path) => {
+  ])('404: GET %s has a number of positionals that no handler accepts', async (path) => {
     expect((await ask({ path }))[0]).toBe(404)
   })
 
   it.each([
     ['/none?x=1', [{ path: 'x', message: 'is not known here' }]],
     ['/renamed?c=1', [{ path: 'c', message: 'is not known here' }]],
-  ])('400: GET %s has a keyword that it does not take', async (path, issues) => {
+  ])('400: GET %s has a keyword that the handler does not accept', async (path, issues) => {
     const description = `${issues[0]?.path}: ${issues[0]?.message}`
     const error = { type: 'VALIDATION_ERROR', description, issues }
     expect(await ask({ path })).toEqual([400, { statusCode: 400, error }])
   })
 
-  it('400: without a required keyword', async () => {
+  it('400: a required keyword is missing', async () => {
     const issues = [{ path: 'a', message: 'is required' }]
     const error = { type: 'VALIDATION_ERROR', description: 'a: is required', issues }
     expect(await ask({ method: 'POST', path: '/keywords' })).toEqual([400, { statusCode: 400, error }])
   })
 
-  it('400: names at most 20 issues, and none at full length', async () => {
+  it('400: lists at most 20 issues, and shortens long ones', async () => {
     const names = Array.from({ length: 30 }, (_, i) => `${'x'.repeat(80)}${i}`)
     const [, body] = await ask({ path: `/none?${names.join('&')}` })
     expect(body).toMatchObject({ error: { issues: Array.from({ length: 20 }, () => ({ path: 'x'.repeat(64) })) } })
@@ -203,7 +203,7 @@ describe('bodies', () => {
     expect(answer).toEqual([200, { a: 'body', b: 'query' }])
   })
 
-  it('200: the body of GET means nothing, that of DELETE is read', async () => {
+  it('200: ignores the body of GET, and reads that of DELETE', async () => {
     const body = { headers: { 'content-type': 'application/json' }, body: '{"a":"body"}' }
     expect(await ask({ path: '/open', ...body, withoutFetch: true })).toEqual([200, { a: 'A', more: {} }])
     expect(await ask({ method: 'DELETE', path: '/open', ...body })).toEqual([200, { a: 'body', more: {} }])
@@ -242,7 +242,7 @@ describe('bodies', () => {
     expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(400)
   })
 
-  it('200: 64 levels; constructor with anything else', async () => {
+  it('200: accepts 64 levels, and constructor with harmless values', async () => {
     expect((await ask({ ...json(deep(64)), path: '/keywords' }))[0]).toBe(200)
     const harmless = { a: { constructor: 'x' }, b: { constructor: { name: 'y' } } }
     expect(await ask({ ...json(harmless), path: '/keywords' })).toEqual([200, harmless])
@@ -315,7 +315,7 @@ describe('declared handlers', () => {
     expect(await ask({ path })).toMatchObject([400, { error: { type: 'VALIDATION_ERROR', description } }])
   })
 
-  it('400: names what strict schemas do not know', async () => {
+  it('400: names the keywords that strict schemas do not know', async () => {
     const issues = [
       { path: 'a.c', message: 'is not known here' },
       { path: 'd', message: 'is not known here' },
@@ -354,7 +354,7 @@ describe('declared handlers', () => {
     expect(await ask({ ...json('', type), path: '/open' })).toEqual([200, { a: 'A', more: {} }])
   })
 
-  it('a schema may ask elsewhere', async () => {
+  it('a schema may be asynchronous', async () => {
     expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
     expect(answer).toMatchObject([400, { error: { description: 'name: is taken' } }])
@@ -387,7 +387,7 @@ describe('a list of declarations', () => {
     await app.close()
   })
 
-  it('may not have two for one number', async () => {
+  it('is refused with two declarations for one number', async () => {
     class Twice extends Controller {
       static GET = [accepts({ path: [z.string().optional()] }), accepts({ path: [p.int()] })]
       GET() {}
@@ -396,7 +396,7 @@ describe('a list of declarations', () => {
     await expect(app.ready()).rejects.toThrow('Twice.GET has two declarations for one number of positionals')
   })
 
-  it('needs its handler as one declaration does', async () => {
+  it('is refused without a handler, like one declaration', async () => {
     class Items extends Controller {
       static GET = [accepts({})]
     }
@@ -404,7 +404,7 @@ describe('a list of declarations', () => {
   })
 })
 
-it('JSON may be read and written otherwise', async () => {
+it('options replace the reader and the writer of JSON', async () => {
   class Echo extends Controller {
     POST({ n }: { n: unknown }) {
       return { n }

@@ -101,7 +101,7 @@ async function post(path: string, body: string, type = 'application/json'): Prom
 }
 
 describe('a raw body', () => {
-  it('200: is read as often as it is asked for', async () => {
+  it('200: can be read more than once', async () => {
     expect(await post('twice', '{"a":1}')).toEqual([200, ['{"a":1}', { a: 1 }, 7]])
     expect(await post('less', 'abc')).toEqual([200, 3])
     expect(await post('less', 'abcd')).toEqual([413, 'The body is larger than 3 bytes'])
@@ -114,7 +114,7 @@ describe('a raw body', () => {
     },
   )
 
-  it('413: its stream ends at the limit of the handler, announced or not', async () => {
+  it('413: its stream ends at the limit of the handler, with and without Content-Length', async () => {
     expect(await post('limited', '1234567890')).toEqual([200, 10])
     expect(await post('limited', '12345678901')).toEqual([413, 'The body is larger than 10 bytes'])
     const chunked = ReadableStream.from(['123456', '78901'].map((text) => new TextEncoder().encode(text)))
@@ -123,7 +123,7 @@ describe('a raw body', () => {
     expect(await post('any', '1'.repeat(100_000))).toEqual([200, 100_000])
   })
 
-  it('is whole when it comes byte by byte', async () => {
+  it('is complete when it arrives byte by byte', async () => {
     const app = await new Application({ modules: { index: { Bodies } } }).ready()
     const server = createServer(app.listener).listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -140,28 +140,28 @@ describe('a raw body', () => {
   })
 })
 
-describe('an object where a text belongs', () => {
+describe('an object in place of a text', () => {
   it.each([
     ['title', '{"title":{"length":{"toString":0}}}'],
     ['title', '{"title":{"length":{"toString":0,"valueOf":{}}},"free":{"toString":1}}'],
     ['title', '{"title":[{"toString":null}]}'],
     ['title-async', '{"title":{"length":{"toString":0}}}'],
-  ])('400: /%s with %s, whatever zod makes of its length', async (path, body) => {
+  ])('400: /%s refuses %s, whatever its member length is', async (path, body) => {
     expect(await post(path, body)).toEqual([400, expect.stringMatching(/^title: Invalid input: expected string/)])
   })
 
-  it('200: is left alone where any JSON may stand', async () => {
+  it('200: is accepted by a schema of any JSON', async () => {
     const free = { length: { toString: 0 }, valueOf: [] }
     expect(await post('title', JSON.stringify({ title: 'abc', free }))).toEqual([200, { free }])
   })
 
-  it('500: a defect of a schema stays one', async () => {
+  it('500: a defect of a schema is no fault of the client', async () => {
     expect((await post('defect', '{"free":{"toString":0}}'))[0]).toBe(500)
   })
 })
 
 describe('p.date', () => {
-  it('takes a date, and a time', async () => {
+  it('accepts a date and a time', async () => {
     const ask = async (path: string): Promise<string> => (await all.ask({ path: `/bodies/since/${path}` })).body
     expect(await ask('2024-01-01')).toBe('"2024-01-01T00:00:00.000Z"')
     expect(await ask('2024-01-01T02:00:00+02:00')).toBe('"2024-01-01T00:00:00.000Z"')
@@ -221,7 +221,7 @@ describe('a multipart form', () => {
     expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([status, message])
   })
 
-  it('400: cut off anywhere', async () => {
+  it('400: is refused when it is cut off anywhere', async () => {
     const whole = `${part('a', '1')}${file('f', 'text', 'n')}--X--`
     for (let length = 1; length < whole.length; length += 1) {
       expect(
@@ -236,7 +236,7 @@ describe('a multipart form', () => {
     }
   })
 
-  it('200: is read part by part by a raw handler, which may skip some', async () => {
+  it('200: a raw handler reads it part by part, and may skip parts', async () => {
     const parts = [file('skipped', 'x'.repeat(30_000), 's'), part('a', '1'), file('f', 'y'.repeat(40_000), 'n')]
     const expected = [
       ['a', null, 'text/plain', '1'],
@@ -250,7 +250,7 @@ describe('a multipart form', () => {
     expect(await post('parts', '{}')).toMatchObject([415, expect.any(String)])
   })
 
-  it('a raw handler has the first bytes of a file before the last are sent', async () => {
+  it('a raw handler gets the first bytes of a file before the client sends the last', async () => {
     const seen: string[] = []
     const last = Promise.withResolvers<void>()
     class Upload extends Controller {
@@ -287,7 +287,7 @@ describe('a multipart form', () => {
     ['a broken header', [type, '--X\r\n(: 1\r\n\r\n'], broken],
     ['no name', [type, '--X\r\nContent-Disposition: form-data\r\n\r\n'], broken],
     ['no boundary', ['multipart/form-data', opening], broken],
-  ])('%s: refused by what has come, however much follows', async (_name, [contentType = '', start], expected) => {
+  ])('%s: refused before the rest arrives', async (_name, [contentType = '', start], expected) => {
     let sent = 0
     const body = new ReadableStream({
       pull(controller) {
@@ -310,7 +310,7 @@ describe('a multipart form', () => {
   })
 
   // A chunk that is kept costs a client a few bytes, and the process an object.
-  it('no chunk of a field is kept: they are copied as they come', async () => {
+  it('copies the chunks of a field as they arrive, and keeps none', async () => {
     class Upload extends Controller {
       static POST = accepts({ keywords: z.object({ a: z.string() }) })
       POST(...[{ a }]: Args<typeof Upload.POST>) {
@@ -332,7 +332,7 @@ describe('a multipart form', () => {
     expect(await (await fetch(new Request('http://localhost/upload', init))).json()).toBe('z'.repeat(2_000))
   })
 
-  it('start fails for a limit that there is not', () => {
+  it('start fails for an unknown limit', () => {
     expect(() => new Application({ modules: {}, multipart: { fileBytes: Number.NaN } })).toThrow('multipart.fileBytes')
     expect(() => Reflect.construct(Application, [{ multipart: { files: 1 } }])).toThrow('multipart has no limit files')
   })

@@ -104,7 +104,7 @@ describe('serving', () => {
     expect(await ended).toBe(0)
   })
 
-  it('prints a line for each answer, without its query, unless it is to be quiet', async () => {
+  it('prints a line for each answer, without its query, unless --quiet is set', async () => {
     // Whoever is quiet does not print the port either.
     const telling = `import { Server } from 'node:net'
       const { listen } = Server.prototype
@@ -131,7 +131,7 @@ describe('serving', () => {
     }
   })
 
-  it('an application of its own, through either form', async () => {
+  it('serves an application that a module exports, in either form', async () => {
     const app = `import { Application, Controller } from ${JSON.stringify(framework)}
       class Default extends Controller { GET() { return 'own' } }
       export const app = new Application({ modules: { index: { Default } } })
@@ -163,7 +163,7 @@ describe('serving', () => {
 })
 
 describe('watching', () => {
-  it('keeps the old table while an edit is broken, and takes what a controller imports', async () => {
+  it('keeps the old table while an edit is broken, and reloads imports of a controller', async () => {
     const controller = (answer: string) => `import { Controller } from ${JSON.stringify(framework)}
       import { word } from './_word.ts'
       export class Default extends Controller { GET() { return ${answer} } }`
@@ -209,7 +209,7 @@ describe('watching', () => {
 })
 
 describe('printing', () => {
-  it('routes, the document, help and version', async () => {
+  it('prints routes, the document, help and version', async () => {
     using folder = moduleFolder({
       'controllers.ts': quickStart,
       'package.json': '{"name":"shop","version":"3.2.1","type":"module"}',
@@ -229,7 +229,7 @@ describe('printing', () => {
     expect(version.out).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 
-  it('what may be left out of a URL, and what may come more than once', async () => {
+  it('marks optional and repeatable parts of a URL', async () => {
     using folder = moduleFolder({
       'controllers.ts': `import { Controller } from ${JSON.stringify(framework)}
         export class Files extends Controller {
@@ -243,7 +243,7 @@ describe('printing', () => {
     )
   })
 
-  it('a module map that gives the same URLs', async () => {
+  it('prints a module map with the same URLs', async () => {
     using folder = moduleFolder({
       'controllers/index.ts': quickStart,
       'controllers/a/b_c.ts': quickStart,

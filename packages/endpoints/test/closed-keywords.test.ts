@@ -73,7 +73,7 @@ describe('keywords', () => {
     ['record', { x: 1 }, { x: 1 }],
     ['caught', { a: 'b' }, { a: 0 }],
     ['caught-union', { b: 1 }, { b: 1 }],
-  ])('200: %s takes %j', async (name, body, given) => {
+  ])('200: %s accepts %j', async (name, body, given) => {
     expect(await post(name, body)).toEqual([200, given])
   })
 
@@ -102,7 +102,7 @@ describe('keywords', () => {
     expect(await post(name, body)).toEqual([400, issues])
   })
 
-  it('are closed in the document as well, where their names are known', () => {
+  it('are closed in the document too, when their names are known', () => {
     const closed = Object.keys(schemas).filter((name) => {
       const { requestBody } = Object(app.openapi().paths[`/${name}`]?.post)
       return requestBody.content['application/json'].schema.unevaluatedProperties === false

@@ -91,7 +91,7 @@ describe('simple requests', () => {
     expect(corsHeaders(answer.headers)).toEqual(expected)
   })
 
-  it('403: errors can be read by the page too', async () => {
+  it('403: the page can read errors too', async () => {
     const answer = await own.ask({ method: 'POST', path: '/listed', headers: a })
     expect(answer).toMatchObject({
       status: 403,
@@ -108,14 +108,14 @@ describe('simple requests', () => {
     },
   )
 
-  it('a class may close what the application opens', async () => {
+  it('a class may refuse origins that the application allows', async () => {
     expect(corsHeaders((await everywhere.ask({ path: '/plain', headers: a })).headers)).not.toEqual({})
     expect(corsHeaders((await everywhere.ask({ path: '/closed', headers: a })).headers)).toEqual({})
   })
 })
 
 describe('preflight', () => {
-  it('204: what the URL allows', async () => {
+  it('204: allows the methods of the URL', async () => {
     const answer = await own.ask({ method: 'OPTIONS', path: '/open/7', headers: { ...a, ...preflight } })
     expect([answer.status, corsHeaders(answer.headers)]).toEqual([
       204,
@@ -130,7 +130,7 @@ describe('preflight', () => {
     ])
   })
 
-  it('204: what is configured, before guards and before an own OPTIONS', async () => {
+  it('204: answers as configured, before guards and before a handler of OPTIONS', async () => {
     const answer = await own.ask({ method: 'OPTIONS', path: '/listed', headers: { ...a, ...preflight } })
     expect([answer.status, corsHeaders(answer.headers)]).toEqual([
       204,
@@ -147,7 +147,7 @@ describe('preflight', () => {
     ])
   })
 
-  it('403: for a foreign origin', async () => {
+  it('403: refuses a foreign origin', async () => {
     const headers = { origin: 'https://evil.example', ...preflight }
     const answer = await own.ask({ method: 'OPTIONS', path: '/listed', headers })
     expect([answer.status, corsHeaders(answer.headers)]).toEqual([403, { vary: 'Origin' }])
@@ -164,7 +164,7 @@ describe('preflight', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-methods')
   })
 
-  it('404: where there is nothing', async () => {
+  it('404: refuses a URL that does not exist', async () => {
     const answer = await everywhere.ask({ method: 'OPTIONS', path: '/nowhere', headers: { ...a, ...preflight } })
     expect(answer.status).toBe(404)
   })

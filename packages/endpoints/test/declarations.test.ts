@@ -64,7 +64,7 @@ describe('start fails for a declaration that', () => {
 })
 
 describe('a class without extends Controller', () => {
-  it('is warned of, beside one that has it', async () => {
+  it('causes a warning next to a class that extends Controller', async () => {
     class Good extends Controller {
       GET() {}
     }
@@ -82,8 +82,8 @@ describe('a class without extends Controller', () => {
   })
 })
 
-describe('keywords that are refused', () => {
-  it('400: are judged once', async () => {
+describe('refused keywords', () => {
+  it('400: are checked once', async () => {
     const judge = vi.fn(() => false)
     class Notes extends Controller {
       static POST = accepts({ keywords: z.object({ text: z.string().refine(judge, 'is bad') }) })
@@ -110,12 +110,12 @@ describe('POST(body)', () => {
     return [answer.status, Object(await answer.json()).error.description]
   }
 
-  it('is warned of at the start', async () => {
+  it('causes a warning at the start', async () => {
     const { warnings } = await start({ Notes })
     expect(warnings).toEqual(['index: Notes.POST(body) takes a part of the path; the body is POST({ ...body })'])
   })
 
-  it('404: tells in development what the verb answers', async () => {
+  it('404: lists the paths of the verb in development', async () => {
     const { app } = await start({ Notes })
     const near = 'There is nothing at this URL; '
     expect(await description(app, 'POST')).toEqual([404, `${near}POST answers /notes/{body}`])
@@ -123,7 +123,7 @@ describe('POST(body)', () => {
     expect(await description(app, 'DELETE')).toEqual([404, 'There is nothing at this URL'])
   })
 
-  it('404: says no more than that in production', async () => {
+  it('404: gives no hint in production', async () => {
     vi.stubEnv('NODE_ENV', 'production')
     const { app } = await start({ Notes })
     vi.unstubAllEnvs()

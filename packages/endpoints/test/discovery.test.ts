@@ -64,7 +64,7 @@ describe('prefixes', () => {
     expect(await startIn('/', pathToFileURL(path))).toMatchObject({ urls: ['/foo'] })
   })
 
-  it('are merged: the earlier wins, class by class, with a warning', async () => {
+  it('are merged class by class: the earlier wins, with a warning', async () => {
     using folder = moduleFolder({
       'a/index.ts': controllers(['Default', 'Foo'], 'a'),
       'b/index.ts': controllers(['Default', 'Bar'], 'b'),
@@ -103,14 +103,14 @@ describe('prefixes', () => {
     expect(await startIn(folder.path, 'b')).toMatchObject({ urls: ['/b'] })
   })
 
-  it('must lead somewhere', async () => {
+  it('are refused when they lead to no module', async () => {
     using folder = moduleFolder({})
     await expect(startIn(folder.path)).rejects.toThrow('there are no controllers')
   })
 })
 
 describe('modules', () => {
-  it('are files by name, index for the folder itself', async () => {
+  it('are files by name; index is the module of its folder', async () => {
     using folder = moduleFolder({
       'controllers/index.ts': one,
       'controllers/foo.mts': one,
@@ -128,7 +128,7 @@ describe('modules', () => {
     })
   })
 
-  it('are not types, tests, hidden or installed', async () => {
+  it('are not type declarations, tests, hidden or installed files', async () => {
     const broken = 'this is no module'
     using folder = moduleFolder({
       'controllers/foo.ts': one,
@@ -159,7 +159,7 @@ describe('modules', () => {
     await expect(startIn(folder.path)).rejects.toThrow(message)
   })
 
-  it('may be links, inside the prefix and not in a circle', async () => {
+  it('may be links inside the prefix', async () => {
     using folder = moduleFolder({ 'controllers/foo.ts': one, 'controllers/a/b.ts': one, 'outside.ts': one })
     const link = (to: string, name: string) =>
       symlinkSync(join(folder.path, to), join(folder.path, 'controllers', name))
@@ -170,7 +170,7 @@ describe('modules', () => {
     await expect(startIn(folder.path)).rejects.toThrow('leads out of')
   })
 
-  it('may not be in a circle', async () => {
+  it('are refused when links form a circle', async () => {
     using folder = moduleFolder({ 'controllers/a/b.ts': one })
     symlinkSync(join(folder.path, 'controllers'), join(folder.path, 'controllers/a/again'))
     await expect(startIn(folder.path)).rejects.toThrow('is a link to a folder that it is in')
@@ -183,7 +183,7 @@ class Foo extends Controller {
 const anonymous = () => class extends Foo {}
 
 describe('module maps', () => {
-  it('take modules or what loads them, with or without ./ and extension', async () => {
+  it('accept modules and functions that load them, with or without ./ and extension', async () => {
     const modules = {
       './index.ts': { Default: anonymous() },
       'foo/bar.js': async () => ({ Foo }),
@@ -204,7 +204,7 @@ describe('module maps', () => {
 const index = (exports: object) => start({ modules: { index: exports } })
 
 describe('classes', () => {
-  it('answer the name of their export', async () => {
+  it('answer to the name of their export', async () => {
     const exports = {
       CheBaz: anonymous(),
       HTTPFoo: anonymous(),
@@ -244,7 +244,7 @@ describe('classes', () => {
     })
   })
 
-  it('do not inherit what is nested', async () => {
+  it('do not inherit nested classes', async () => {
     const Outer = Object.assign(anonymous(), { Inner: anonymous() })
     expect(await index({ Derived: class extends Outer {} })).toMatchObject({ urls: ['/derived'] })
   })
@@ -289,7 +289,7 @@ describe('handlers', () => {
     expect(app.resolve('GET', '/hiding').status).toBe(405)
   })
 
-  it('warns where there is none at all', async () => {
+  it('cause a warning when there are none at all', async () => {
     class Controller {}
     class Foreign extends Controller {
       GET() {}
@@ -299,7 +299,7 @@ describe('handlers', () => {
     expect(await index({ Foreign })).toEqual({ urls: [], warnings: [stray, warning] })
   })
 
-  it('warns where a class has none, or some that are never called', async () => {
+  it('cause a warning when a class has none, or has some that are never called', async () => {
     class Empty extends Controller {}
     class Socket extends Foo {
       CONNECT() {}
@@ -344,7 +344,7 @@ describe('handlers', () => {
     await expect(index({ X })).rejects.toThrow(message)
   })
 
-  it('must be declared where signatures are not read', async () => {
+  it('must be declared when signatures are not read', async () => {
     const options = { modules: { index: { Foo } }, signatures: false }
     await expect(start(options)).rejects.toThrow('Foo.GET is not declared with accepts')
   })
@@ -373,7 +373,7 @@ describe('clashes', () => {
     bar: { Default: anonymous() },
   }
 
-  it('submodule, class, suffix: the loser is warned of', async () => {
+  it('submodule wins over class, class over suffix, each with a warning', async () => {
     expect(await start({ modules })).toEqual({
       urls: ['/bar', '/foo', '/inner'],
       warnings: [
@@ -385,7 +385,7 @@ describe('clashes', () => {
     })
   })
 
-  it('strict makes them fail', async () => {
+  it('stop the start with strict', async () => {
     await expect(start({ modules, strict: true })).rejects.toThrow('/baz: the module hides the class')
   })
 })
@@ -405,7 +405,7 @@ describe('options', () => {
     expect(() => new Application({ modules: {}, ...options })).toThrow(message)
   })
 
-  it('what is returned is not checked in production', async () => {
+  it('returned values are not checked in production', async () => {
     vi.stubEnv('NODE_ENV', 'production')
     class Wrong extends Controller {
       static GET = accepts({ returns: z.string() })
@@ -417,7 +417,7 @@ describe('options', () => {
     expect((await app.inject({ path: '/wrong' })).status).toBe(200)
   })
 
-  it('a request waits for the start, and a start that failed is 500', async () => {
+  it('a request waits for the start, and gets 500 when the start fails', async () => {
     let open = (): void => {}
     const gate = new Promise<void>((resolve) => {
       open = resolve

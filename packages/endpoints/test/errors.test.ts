@@ -107,18 +107,18 @@ describe('the envelope', () => {
     expect((await all.ask({ path: `/errors/${name}` })).headers).toMatchObject(headers)
   })
 
-  it('has issues where values are wrong', async () => {
+  it('has issues when values are wrong', async () => {
     const { body } = await all.ask({ path: '/errors/invalid' })
     const issues = [{ path: '', message: 'is wrong' }]
     const error = { type: 'VALIDATION_ERROR', description: 'The request: is wrong', issues }
     expect(JSON.parse(body)).toEqual({ statusCode: 400, error })
   })
 
-  it('gives way to the body of the error', async () => {
+  it('is replaced by the body of the error', async () => {
     expect(await all.ask({ path: '/errors/body' })).toMatchObject({ status: 422, body: '{"own":true}' })
   })
 
-  it('forgets what described another answer', async () => {
+  it('drops headers that described another answer', async () => {
     const { headers } = await all.ask({ path: '/errors/not-found' })
     expect(headers).toEqual({
       'content-type': 'application/json; charset=utf-8',
@@ -128,7 +128,7 @@ describe('the envelope', () => {
     })
   })
 
-  it('refuses a status that is none of an error', () => {
+  it('refuses a status that is not an error’s', () => {
     expect(() => new CallError(200)).toThrow(RangeError)
   })
 })
@@ -153,7 +153,7 @@ describe('onError', () => {
     expect(JSON.parse(body)).toMatchObject({ statusCode: status, error: { description } })
   })
 
-  it('hears of what comes before the handler too', async () => {
+  it('gets errors from before the handler too', async () => {
     class Early extends Controller {
       static override use = [() => false]
       GET() {
@@ -185,7 +185,7 @@ describe('the log', () => {
     expect(await heard(`/errors/${name}`)).toEqual([])
   })
 
-  it('tells who listens', async () => {
+  it('reports to the listeners', async () => {
     const events: unknown[] = []
     all.app.on('error', (error, request) => events.push(['error', String(error), request.path]))
     all.app.on('request', (request) => events.push(['request', request.route?.pattern, request.route?.positionals]))
@@ -202,7 +202,7 @@ describe('the log', () => {
   })
 })
 
-it('a listener that fails fails no request', async () => {
+it('a failing listener fails no request', async () => {
   const app = await everyInterface({
     modules: { index: { Errors } },
     log: { warn: () => {}, error: (error) => logged.push(error) },
@@ -218,7 +218,7 @@ it('a listener that fails fails no request', async () => {
 })
 
 describe('options', () => {
-  it('onError has the last word on what was thrown, also where no controller was found', async () => {
+  it('onError answers last, also when no controller was found', async () => {
     const seen: string[] = []
     const translating = await everyInterface({
       modules: { index: { Errors } },
@@ -233,7 +233,7 @@ describe('options', () => {
     await translating.close()
   })
 
-  it('errorBody replaces the envelope, also where no controller was found', async () => {
+  it('errorBody replaces the envelope, also when no controller was found', async () => {
     const problems = await everyInterface({
       modules: { index: { Errors } },
       errorBody: ({ status, message }, request) => ({ status, title: message, instance: request.path }),
@@ -244,7 +244,7 @@ describe('options', () => {
     await problems.close()
   })
 
-  it('an errorBody that fails is 500 in the envelope', async () => {
+  it('a failing errorBody is 500 in the envelope', async () => {
     const errorBody = (): never => {
       throw new Error('secret')
     }

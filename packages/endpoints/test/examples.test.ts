@@ -10,7 +10,7 @@ describe('notes', () => {
     return [response.status, response.status === 204 ? undefined : await response.json()]
   }
 
-  it('are written, read, changed and thrown away', async () => {
+  it('are created, read, changed and deleted', async () => {
     expect(await ask('POST', '/notes', { text: ' milk ' })).toMatchObject([201, { id: 1, text: 'milk' }])
     expect(await ask('POST', '/notes', { text: 'tea' })).toMatchObject([201, { id: 2 }])
     expect(await ask('GET', '/notes')).toMatchObject([200, [{ id: 2 }, { id: 1 }]])
@@ -49,7 +49,7 @@ describe('shop', () => {
     expect((await shop.inject({ method, url, headers })).statusCode).toBe(status)
   })
 
-  it('has what its document names', async () => {
+  it('answers every path of its document', async () => {
     const { servers, paths } = (await shop.inject('/openapi.json')).json()
     for (const [path, verbs] of Object.entries<object>(paths)) {
       for (const verb of Object.keys(verbs)) {
@@ -65,7 +65,7 @@ describe('clock', () => {
   const ask = (path: string, headers: Record<string, string> = {}) =>
     clock.fetch(new Request(`http://localhost${path}`, { headers }))
 
-  it('tells the time as it is asked', async () => {
+  it('answers the time in the requested form', async () => {
     expect(await (await ask('/')).json()).toEqual({ now: expect.stringMatching(/Z$/) })
     expect(await (await ask('/', { accept: 'text/html' })).text()).toMatch(/^<!doctype html>/)
     expect(await (await ask('/robots.txt')).text()).toBe('User-agent: *\nAllow: /\n')

@@ -128,7 +128,7 @@ afterAll(() => all.close())
 const json = { 'content-type': 'application/json' }
 
 describe('order', () => {
-  it('guards, body, bound guards, before, handler, after', async () => {
+  it('is guards, body, bound guards, before, handler, after', async () => {
     order = []
     const response = await all.app.inject({ method: 'POST', path: '/ordered', headers: json, body: '{"a":"x"}' })
     expect(await response.json()).toEqual({ after: 'x' })
@@ -147,7 +147,7 @@ describe('order', () => {
     expect([status, JSON.parse(body)]).toMatchObject([403, { error: { type: 'INSUFFICIENT_PRIVILEGES' } }])
   })
 
-  it('403: a hook that is a field guards as well', async () => {
+  it('403: a hook in an instance field guards too', async () => {
     class Field extends Controller {
       constructor(...given: ConstructorParameters<typeof Controller>) {
         super(...given)
@@ -192,7 +192,7 @@ describe('order', () => {
     expect(order).toEqual(['arrow function'])
   })
 
-  it('401: a nested class is closed by the guard of the outer one, which the document shows', async () => {
+  it('401: the guard of an outer class closes a nested one, and the document shows it', async () => {
     const signedIn = authBearer((token) => token === 't0k.en')
     class Admin extends Controller {
       static override use = [signedIn]
@@ -310,7 +310,7 @@ describe('caching', () => {
     expect((await all.ask({ path })).headers['cache-control']).toBe(expected)
   })
 
-  it('an error is not kept', async () => {
+  it('errors are not cached', async () => {
     expect((await all.ask({ path: '/cached/missing' })).headers).not.toHaveProperty('cache-control')
     expect((await all.ask({ path: '/cached/never/missing' })).headers).toMatchObject({
       pragma: 'no-cache',
@@ -335,7 +335,7 @@ describe('rate limits', () => {
     return [status, ...names.map((name) => headers.get(name))]
   }
 
-  it('429: beyond the limit, until the window that began with the first hit ends', async () => {
+  it('429: refuses requests beyond the limit, until the window of the first one ends', async () => {
     const { app, close } = await everyInterface({ modules: { index: { Limited } } })
     expect(await hit(app, 'a')).toEqual([200, '2', '1', '10', null])
     time = 5_500
@@ -363,7 +363,7 @@ describe('rate limits', () => {
     ['[2001:db8:1:2::1]:1234', '2001:db8:1:2::/64'],
     ['unknown:1234', 'unknown:1234'],
     ['unknown', 'unknown'],
-  ])('count %s under %s where no key is given', async (address, key) => {
+  ])('count %s under %s without a key', async (address, key) => {
     const keys: string[] = []
     const store = memoryStore()
     const hit: typeof store.hit = (name, ...more) => {
@@ -379,7 +379,7 @@ describe('rate limits', () => {
     expect(keys).toEqual([key])
   })
 
-  it('counts nobody without a key, and warns of it once', async () => {
+  it('count no client without a key, and warn of it once', async () => {
     const warnings: string[] = []
     const log = { warn: (message: string) => warnings.push(message), error: () => {} }
     const { app, close } = await everyInterface({ modules: { index: { Limited } }, log })
@@ -395,7 +395,7 @@ describe('rate limits', () => {
     },
   )
 
-  it('forgets the key that was not seen for the longest time', () => {
+  it('forget the key that was not seen for the longest time', () => {
     const store = memoryStore(2)
     const hits = ['a', 'b', 'a', 'c', 'a', 'b'].map((key) => store.hit(key, 10, 0))
     expect(hits).toMatchObject([1, 1, 2, 1, 3, 1].map((count) => ({ count })))

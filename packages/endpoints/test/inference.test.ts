@@ -38,7 +38,7 @@ describe('Args', () => {
     >()
   })
 
-  it('of a list are those of one declaration or the other, told apart by their number', () => {
+  it('of a list are those of one declaration or the other, distinguished by their number', () => {
     const list = [accepts({ keywords: z.object({ q: z.string() }) }), accepts({ path: [p.int()] })]
     expectTypeOf<Args<typeof list>['length']>().toEqualTypeOf<1 | 2>()
     const first = (...args: Args<typeof list>) => (args.length === 1 ? args[0].q : args[0])
@@ -62,7 +62,7 @@ describe('Args', () => {
     expectTypeOf(get).toBeCallableWith(1)
   })
 
-  it('accept no schema that is none', () => {
+  it('accept only schemas', () => {
     // @ts-expect-error a text is no schema
     accepts({ path: ['int'] })
     // @ts-expect-error there is no such use of a body
@@ -81,14 +81,14 @@ describe('a controller', () => {
     expectTypeOf(new Application({ context: { word: 'a' } }).context).toEqualTypeOf<{ word: string }>()
   })
 
-  it('takes guards that are plain functions', () => {
+  it('accepts plain functions as guards', () => {
     expectTypeOf(() => false).toExtend<Guard>()
     expectTypeOf(async () => {}).toExtend<Guard>()
   })
 })
 
 describe('an application', () => {
-  it('fits the servers that it is for', () => {
+  it('fits the types of its servers', () => {
     expectTypeOf<Application['listener']>().toExtend<(req: IncomingMessage, res: ServerResponse) => void>()
     expectTypeOf<Application['fetch']>().toExtend<(request: Request) => Promise<Response>>()
     expectTypeOf<Application['fastify']>().toExtend<FastifyPluginAsync>()

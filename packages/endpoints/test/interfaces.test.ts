@@ -77,7 +77,7 @@ async function mounted(app: Application, prepare: (host: FastifyInstance) => voi
 }
 
 describe('events', () => {
-  it('tell of the start and the end', async () => {
+  it('report the start and the end', async () => {
     const told: string[] = []
     const app = new Application({ modules })
     app.on('ready', () => told.push('ready')).on('close', () => told.push('close'))
@@ -86,7 +86,7 @@ describe('events', () => {
     expect(told).toEqual(['ready', 'close'])
   })
 
-  it('the console is the log where there is no other', async () => {
+  it('the console is the log when there is no other', async () => {
     const app = new Application({ modules })
     expect(app.log).toEqual({ warn: expect.any(Function), error: expect.any(Function) })
   })
@@ -109,7 +109,7 @@ describe('fetch', () => {
     })
   })
 
-  it('is what the factory makes', () => {
+  it('is the handler that the factory returns', () => {
     const app = new Application({ modules })
     expect(app.factory()).toBe(app.fetch)
   })
@@ -162,7 +162,7 @@ describe('listener', () => {
     expect(await (await fetch(url)).json()).toMatchObject({ ip: '127.0.0.1', origin: url, extra: 1 })
   })
 
-  it('leaves a handler alone that has answered by itself', async () => {
+  it('adds nothing when a handler has answered by itself', async () => {
     const url = await listenerUrl(new Application({ modules }))
     expect(await (await fetch(`${url}/raw`)).text()).toBe('by itself')
     const host = await mounted(new Application({ modules }))
@@ -187,7 +187,7 @@ describe('listener', () => {
     ['POST', 'fetch'],
     ['PUT', 'fetch'],
     ['PATCH', 'fetch'],
-  ])('bears a client that goes away in the middle of its body: %s by %s', async (method, form) => {
+  ])('goes on after a client leaves in the middle of its body: %s by %s', async (method, form) => {
     const faults: unknown[] = []
     const log = { warn: () => {}, error: (error: unknown) => void faults.push(error) }
     const app = await new Application({ modules, log }).ready()
@@ -200,7 +200,7 @@ describe('listener', () => {
   })
 })
 
-it('bears a client that has gone before its body is read', async () => {
+it('goes on after a client leaves before its body is read', async () => {
   class Slow extends Controller {
     static POST = accepts({ use: [({ request }) => once(request.signal, 'abort')] })
     POST() {}
@@ -214,7 +214,7 @@ it('bears a client that has gone before its body is read', async () => {
   expect(await answered).toBe(400)
 })
 
-it('serves HTTP/2 as it serves HTTP/1', async () => {
+it('answers HTTP/2 like HTTP/1', async () => {
   const app = await new Application({ modules, bodyLimit: 10 }).ready()
   const server = createHttp2Server((request, response) => {
     app.listener(request as unknown as IncomingMessage, response as unknown as ServerResponse)
@@ -304,7 +304,7 @@ describe('fastify', () => {
     expect([faults, lines]).toEqual([[[expect.objectContaining({ message: 'a fault' }), 'req-7']], []])
   })
 
-  it('leaves what is not below its prefix to the host', async () => {
+  it('leaves URLs outside its prefix to the host', async () => {
     const host = await mounted(new Application({ modules }), (fastify) => {
       fastify.get('/own', async () => 'own')
       fastify.post('/parsed', async (request) => request.body)
@@ -314,7 +314,7 @@ describe('fastify', () => {
     expect((await host.inject('/nowhere')).json()).toMatchObject({ error: 'Not Found' })
   })
 
-  it('lets a hook of the host refuse, in the words of the host', async () => {
+  it('lets a hook of the host refuse, with the host’s own answer', async () => {
     const host = await mounted(new Application({ modules }), (fastify) => {
       fastify.setErrorHandler((error, _request, reply) => reply.code(418).send({ host: String(error) }))
       fastify.addHook('preHandler', async ({ headers }) => {
@@ -331,7 +331,7 @@ describe('fastify', () => {
     expect([answered.statusCode, answered.headers['x-hook']]).toEqual([200, 'sent'])
   })
 
-  it('refuses a media type that Fastify cannot read after the hooks of the host, where there is a handler', async () => {
+  it('refuses a media type that Fastify cannot read after the hooks of the host, when there is a handler', async () => {
     let hooked = 0
     const host = await mounted(new Application({ modules }), (fastify) => {
       fastify.addHook('preHandler', async () => {
@@ -347,7 +347,7 @@ describe('fastify', () => {
     expect(hooked).toBe(3)
   })
 
-  it('reads the body that a hook of the host has put in place', async () => {
+  it('reads the body that a hook of the host has replaced', async () => {
     const host = await mounted(new Application({ modules }), (fastify) => {
       fastify.addHook('preParsing', async () => Readable.from([Buffer.from('{"a":'), Buffer.from('"hook"}')]))
     })
@@ -355,7 +355,7 @@ describe('fastify', () => {
     expect(body).toBe('{"a":"hook"}')
   })
 
-  it('leaves unknown verbs to a host that wants them', async () => {
+  it('leaves unknown verbs to a host that registers them', async () => {
     const app = new Application({ modules })
     const host = Fastify(fastifyOptions(app))
     closing.push(() => host.close())
@@ -372,7 +372,7 @@ describe('fastify', () => {
     await expect(mounted(app)).rejects.toThrow('gone')
   })
 
-  it('says nothing when a hook has answered', async () => {
+  it('logs nothing when a hook has answered', async () => {
     const host = await mounted(new Application({ modules, log: quiet }), (fastify) => {
       fastify.addHook('preHandler', (_request, reply, done) => {
         done()
@@ -387,7 +387,7 @@ describe('fastify', () => {
     ['ERR_HTTP_REQUEST_TIMEOUT', 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n'],
     ['HPE_INVALID_METHOD', 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n'],
     ['ECONNRESET', 'destroyed'],
-  ])('what is no HTTP (%s) is answered as node:http does', (code, expected) => {
+  ])('answers invalid HTTP (%s) as node:http does', (code, expected) => {
     const { clientErrorHandler } = fastifyOptions(new Application({ modules }))
     let answer = ''
     const socket = {

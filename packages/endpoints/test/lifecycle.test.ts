@@ -62,7 +62,7 @@ describe('listeners', () => {
     expect([code, out]).toEqual([0, 'alive\n'])
   })
 
-  it('a listener that never ends is reported, and no longer waited for', async () => {
+  it('a listener that never ends is reported, and delays nothing any longer', async () => {
     const lines: string[] = []
     const listeners = new Listeners((error, message) => void lines.push(`${message}: ${error}`))
     listeners.add('close', () => new Promise(() => {}))
@@ -74,7 +74,7 @@ describe('listeners', () => {
 })
 
 describe('start and end', () => {
-  it('ready() and the first requests wait for the listeners of "ready", which may try the application', async () => {
+  it('ready() and the first requests wait for the listeners of "ready", which may call the application', async () => {
     const order: string[] = []
     const release = Promise.withResolvers<void>()
     const app = new Application({ modules }).on('ready', async () => {

@@ -146,7 +146,7 @@ it('has a path for each number of positionals, and an id for each operation', ()
 describe('an operation', () => {
   const operation = (verb: string, path: string) => document.paths[path]?.[verb] ?? { operationId: 'none' }
 
-  it('has what was declared', () => {
+  it('has the texts and schemas of its declaration', () => {
     const listed = operation('get', '/shop/stock/products/{id}')
     expect(listed).toMatchObject({
       tags: ['stock'],
@@ -168,7 +168,7 @@ describe('an operation', () => {
     })
   })
 
-  it('has the body of verbs with one', () => {
+  it('has a body when its verb has one', () => {
     const created = operation('post', '/shop/stock/products')
     const schema = { $ref: '#/components/schemas/ProductInput' }
     expect(created.requestBody).toEqual({
@@ -192,7 +192,7 @@ describe('an operation', () => {
     })
   })
 
-  it('has what was reflected', () => {
+  it('has the parameters of an undeclared handler', () => {
     expect(operation('get', '/foo/reflected/search').parameters).toEqual([
       { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
       { name: 'page', in: 'query', schema: { type: 'string' } },
@@ -216,12 +216,12 @@ describe('an operation', () => {
     expect(operation('get', '/shop/stock/products/file').responses).toMatchObject({ 200: { content } })
   })
 
-  it('400: may refuse its query even when it takes no keyword', async () => {
+  it('documents 400 even when it accepts no keyword', async () => {
     expect(Object.keys(operation('get', '/').responses ?? {})).toEqual(['200', '204', '400', '500'])
     expect((await app.inject({ path: '/?__proto__=1' })).status).toBe(400)
   })
 
-  it('may be a preflight', () => {
+  it('may be a preflight request', () => {
     expect(operation('options', '/foo/open/{id}')).toMatchObject({
       tags: ['foo'],
       parameters: [{ name: 'id', in: 'path', required: true }],
@@ -229,7 +229,7 @@ describe('an operation', () => {
     })
   })
 
-  it('answers something other than 404', async () => {
+  it('answers with something other than 404', async () => {
     for (const [path, verbs] of Object.entries(document.paths)) {
       for (const verb of Object.keys(verbs)) {
         const target = path.replaceAll(/\{\w+\}/g, '1')
@@ -241,7 +241,7 @@ describe('an operation', () => {
   })
 })
 
-it('fails where two operations would have one id', async () => {
+it('fails when two operations would have one id', async () => {
   class FooBar extends Default {}
   class Bar extends Default {}
   const clashing = await new Application({ modules: { index: { FooBar }, foo: { Bar } } }).ready()
@@ -257,7 +257,7 @@ it('has the title of the nearest package.json', async () => {
   expect(shop.openapi().info).toEqual({ title: 'shop', version: '3.2.1', description: 'sells' })
 })
 
-it('shows the schema of own errors, or none', async () => {
+it('shows the schema of errors with an errorBody, or none', async () => {
   const errorBody = () => ({})
   const bare = await new Application({ modules, errorBody }).ready()
   expect(bare.openapi().paths['/']?.get).toMatchObject({

@@ -119,7 +119,7 @@ const requests = fc.array(
   { minLength: 30, maxLength: 30 },
 )
 
-it('resolves as the rules say, over random trees and paths', async () => {
+it('resolves random paths over random trees as the rules say', async () => {
   await fc.assert(
     fc.asyncProperty(trees, requests, async (modules, paths) => {
       const map = Object.fromEntries(

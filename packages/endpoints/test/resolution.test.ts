@@ -153,12 +153,12 @@ describe('worked examples', () => {
     })
   })
 
-  it('200: HEAD is GET without its body', async () => {
+  it('200: HEAD answers like GET, without the body', async () => {
     const { headers } = await all.ask({ path: '/foo' })
     expect(await all.ask({ method: 'HEAD', path: '/foo' })).toEqual({ status: 200, headers, body: '' })
   })
 
-  it('200: an extension is a media type', async () => {
+  it('200: an extension selects a media type', async () => {
     expect(await all.ask({ path: '/files/robots.txt' })).toEqual({
       status: 200,
       headers: { 'content-type': 'text/plain; charset=utf-8', 'content-length': '13', 'x-request-id': 'test' },
@@ -166,7 +166,7 @@ describe('worked examples', () => {
     })
   })
 
-  it('501: a verb that no URL can take', async () => {
+  it('501: refuses a verb that no URL accepts', async () => {
     expect(await all.ask({ method: 'PROPFIND', path: '/' })).toMatchObject({ status: 501 })
   })
 })
@@ -252,7 +252,7 @@ describe('edge cases', () => {
     })
   })
 
-  it('204: OPTIONS * where nothing takes ANY', async () => {
+  it('204: OPTIONS * when no class has ANY', async () => {
     class Default extends Controller {
       GET() {}
       PATCH() {}
@@ -267,14 +267,14 @@ describe('edge cases', () => {
     expect(await all.ask({ path })).toMatchObject({ status: 414 })
   })
 
-  it('200: 1,000 keywords', async () => {
+  it('200: accepts 1,000 keywords', async () => {
     const body = Array.from({ length: 1_000 }, (_, i) => `k${i}=${i}`).join('&')
     expect(await all.ask({ method: 'POST', path: '/', headers: form, body })).toMatchObject({ status: 200 })
   })
 })
 
 describe('options', () => {
-  it('200: looseNames takes other spellings', async () => {
+  it('200: looseNames accepts other spellings', async () => {
     class CheBaz extends Controller {
       GET() {
         return 'che-baz'
@@ -287,7 +287,7 @@ describe('options', () => {
     await loose.close()
   })
 
-  it('200: allowEncodedSlash takes slashes inside a positional', async () => {
+  it('200: allowEncodedSlash accepts slashes inside a positional', async () => {
     const slashes = await everyInterface({ modules, allowEncodedSlash: true })
     const answer = await slashes.ask({ path: '/foo/a%2Fb%5Cc' })
     expect(JSON.parse(answer.body)).toMatchObject({ at: 'foo:Default.GET', positionals: ['a/b\\c'] })

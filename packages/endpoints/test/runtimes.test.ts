@@ -74,7 +74,7 @@ async function answersOf(fetchHandler: Fetch, origin: string): Promise<readonly 
 const originOf = (server: { address: () => unknown }): string =>
   `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-it('answers alike from sources, over node:http, Fastify, Hono, and bundled and minified for a Worker', async () => {
+it('gives the same answers from sources, over node:http, Fastify, Hono, and bundled and minified for a Worker', async () => {
   using folder = moduleFolder(files)
   const app = await new Application({ controllerPrefix: 'controllers', dir: folder.path }).ready()
   const expected = await answersOf(app.fetch, 'http://localhost')

@@ -81,7 +81,7 @@ async function asking(
   return [socket, response]
 }
 
-describe('a client that takes nothing of its answer', () => {
+describe('a client that reads nothing of its answer', () => {
   it.each([['/big'], ['/big/stream']])('%s: is cut off', async (path) => {
     const [socket, response] = await asking(await listening(WRITE_TIMEOUT_MS), path)
     await once(response, 'close')
@@ -94,7 +94,7 @@ describe('a client that takes nothing of its answer', () => {
     expect(size).toBeLessThan(MANY)
   })
 
-  it('is not cut off while it takes some', async () => {
+  it('is not disconnected while it reads some', async () => {
     // Far above what a busy machine adds between two reads.
     const served = await listening(5 * WRITE_TIMEOUT_MS)
     const [patient, taken] = await asking(served, '/big/stream')
@@ -105,18 +105,18 @@ describe('a client that takes nothing of its answer', () => {
     expect(taken.destroyed).toBe(false)
   })
 
-  it('is not cut off where the source is slow', async () => {
+  it('is not disconnected when the source is slow', async () => {
     const { server, port } = await listening(WRITE_TIMEOUT_MS)
     server.once('request', (_request, response) => response.once('timeout', () => events.emit('quiet')))
     expect(await (await fetch(`http://127.0.0.1:${port}/big/slow`)).text()).toBe('[1,2]')
   })
 
-  it('has a time that is a number', () => {
+  it('an answer has a time that is a number', () => {
     expect(() => new Application({ writeTimeout: Number.NaN })).toThrow('writeTimeout must be a number')
   })
 })
 
-it('an iterator that throws when it is ended does not end the process', async () => {
+it('an iterator that throws when it is closed does not end the process', async () => {
   const served = await listening()
   const [socket] = await asking(served, '/big/iterator')
   const ended = once(events, 'ended')
@@ -135,12 +135,12 @@ describe('the document below a prefix of Fastify', () => {
     return app.openapi().servers
   }
 
-  it('names the prefix, so that its paths lead somewhere', async () => {
+  it('names the prefix, so that its paths exist', async () => {
     expect(await documented(['/api'])).toEqual([{ url: '/api' }])
     expect(await documented(['/api', '/v1'])).toEqual([{ url: '/api' }, { url: '/v1' }])
   })
 
-  it('names what the application says, and nothing without a prefix', async () => {
+  it('names the servers of the application, and none without a prefix', async () => {
     expect(await documented(['/api'], [{ url: 'https://a.example/api' }])).toEqual([{ url: 'https://a.example/api' }])
     expect(await documented([''])).toBeUndefined()
   })

@@ -113,7 +113,7 @@ it.each([
     },
     'controllers/index.js:5: Bar has a static use that is not a list of guards',
   ],
-])('names file and line where %s', async (_name, files, message) => {
+])('names file and line when %s', async (_name, files, message) => {
   using folder = moduleFolder({ 'package.json': '{"type":"module"}', ...files })
   const { code, err } = await failure(folder.path)
   expect(code).toBe(1)
@@ -121,7 +121,7 @@ it.each([
   expect(told?.slice('endpoints: '.length)).toMatch(message)
 })
 
-it('prints the stack of what was thrown', async () => {
+it('prints the stack of the thrown error', async () => {
   using folder = moduleFolder({
     'package.json': '{"type":"module"}',
     'controllers/index.js': "import '../lib/db.js'",

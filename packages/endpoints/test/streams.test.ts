@@ -152,7 +152,7 @@ describe.each(cases)('%s: /%s', (server, path) => {
     expect(await ended(name).promise).toMatch(/^(closed, aborted true|destroyed|cancelled)$/)
   })
 
-  it('is not begun for HEAD', async () => {
+  it('does not start for HEAD', async () => {
     const name = `${server} ${path} head`
     const { response } = await open(server, `/${path}`, name, 'HEAD')
     expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/octet-stream'])
@@ -162,7 +162,7 @@ describe.each(cases)('%s: /%s', (server, path) => {
 })
 
 describe.each([['listener'], ['fastify']])('%s', (server) => {
-  it('asks for no more than the client reads', async () => {
+  it('reads no further ahead than the client', async () => {
     const { response, destroy } = await open(server, '/endless', `${server} slow`)
     await once(response, 'readable')
     response.pause()
@@ -175,7 +175,7 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     destroy()
   })
 
-  it('breaks the connection when a stream fails after its beginning, and logs it', async () => {
+  it('breaks the connection when a stream fails after its first bytes, and logs it', async () => {
     logged.length = 0
     ends.delete('first-read')
     const { response } = await open(server, '/late')
@@ -216,7 +216,7 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     expect(await (await app.inject({ path: '/texts' })).text()).toBe('texté')
   })
 
-  it('closes a source that was silent when the client went away, and that is no fault', async () => {
+  it('closes a silent source when the client goes away, and logs no fault', async () => {
     logged.length = 0
     const name = `${server} silent`
     const answered = new Promise((resolve) => app.on('route', resolve))
@@ -228,7 +228,7 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     expect(logged).toEqual([])
   })
 
-  it('what was cut off with the client is no fault', async () => {
+  it('logs no fault when the client goes away', async () => {
     logged.length = 0
     ends.delete('cut-off-begun')
     const answered = new Promise((resolve) => app.on('route', resolve))
@@ -259,7 +259,7 @@ describe('fetch', () => {
     expect(await ended(name).promise).toMatch(/^(closed|destroyed|cancelled)/)
   })
 
-  it('errors the body when a stream fails after its beginning', async () => {
+  it('errors the body when a stream fails after its first bytes', async () => {
     ended('first-read').resolve('read')
     const response = await app.fetch(new Request('http://localhost/late'))
     expect(response.status).toBe(200)

@@ -72,7 +72,7 @@ it('an answer may be the Response of a library', async () => {
   }
 })
 
-it('what fetch cannot decode goes out as it came', async () => {
+it('sends a coding that fetch cannot decode unchanged', async () => {
   expect(await all.ask({ path: '/gateway/rot13' })).toEqual({
     status: 200,
     headers: {
@@ -83,7 +83,7 @@ it('what fetch cannot decode goes out as it came', async () => {
   })
 })
 
-it('what the application has coded keeps its coding', async () => {
+it('keeps the coding of a body that the application has encoded', async () => {
   const response = await all.app.inject({ path: '/gateway/own' })
   expect(response.headers.get('content-encoding')).toBe('gzip')
   expect(gunzipSync(await response.arrayBuffer()).toString()).toBe(TEXT)

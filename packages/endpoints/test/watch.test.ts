@@ -60,7 +60,7 @@ const controller = (returned: string, imports = ''): string =>
   `import { Controller } from ${JSON.stringify(framework)}\n${imports}
   export class Default extends Controller { GET() { return ${returned} } }`
 
-it('sees twenty saves by rename in a folder, and of what a controller imports from elsewhere', async () => {
+it('sees twenty saves by rename, of a controller and of a file that it imports from elsewhere', async () => {
   using folder = moduleFolder({
     'package.json': '{"type":"module"}',
     'controllers/index.js': controller('word', "import { word } from '../lib/word.js'"),
@@ -78,7 +78,7 @@ it('sees twenty saves by rename in a folder, and of what a controller imports fr
   }
 })
 
-it('survives what cannot be imported, and tells file and line', async () => {
+it('goes on after a failed import, and names file and line', async () => {
   using folder = moduleFolder({
     'package.json': '{"type":"module"}',
     'controllers/index.js': controller('word', "import { word } from '../lib/word.js'"),
@@ -95,7 +95,7 @@ it('survives what cannot be imported, and tells file and line', async () => {
   await program.answers(2)
 })
 
-it('is not deafened by a module that never ends loading', async () => {
+it('still sees saves while a module never ends loading', async () => {
   using folder = moduleFolder({ 'package.json': '{"type":"module"}', 'controllers/index.js': controller('1') })
   const program = await watch(folder.path)
   const file = join(folder.path, 'controllers/index.js')
@@ -105,7 +105,7 @@ it('is not deafened by a module that never ends loading', async () => {
   await program.answers(3)
 })
 
-it('sees folders that come, go and come again', async () => {
+it('sees folders that are created, deleted and created again', async () => {
   using folder = moduleFolder({ 'package.json': '{"type":"module"}', 'controllers/index.js': controller('1') })
   const program = await watch(folder.path)
   const path = join(folder.path, 'controllers')

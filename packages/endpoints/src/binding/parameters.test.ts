@@ -78,15 +78,15 @@ it.each([
   [p.date(), 'x', 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'],
   [p.uuid(), 'x', 'must be a UUID'],
   [p.oneOf('a', 'b'), 'x', 'must be one of a, b'],
-])('says what is wrong without the value', (schema, value, message) => {
+])('describes a wrong value without repeating it', (schema, value, message) => {
   expect(schema.safeParse(value).error?.issues.map((issue) => issue.message)).toEqual([message])
 })
 
-it('takes lists of 1,000 items', () => {
+it('accepts lists of 1,000 items', () => {
   expect(p.list(p.int()).parse(Array(1_000).fill('1'))).toHaveLength(1_000)
 })
 
-it('asks nothing but a list for its length', () => {
+it('reads the length of lists only', () => {
   const asked = {
     get length(): never {
       throw new Error('asked')

@@ -57,7 +57,7 @@ describe('reflectSignature', () => {
     expect(reflectSignature(handler)).toMatchObject({ min: 1, max: 1, names: ['a'] })
   })
 
-  it('reads what only a module may say', async () => {
+  it('reads syntax that only modules have', async () => {
     // From outside of the tests, whose sources are rewritten before they run.
     const source = 'data:text/javascript,export const x = { GET(a) { return import.meta.url + a } }'
     const { x } = await import(source)
@@ -104,6 +104,6 @@ it.each([
   expect(parameterNames(method(parameters))).toEqual(names)
 })
 
-it('has no names where there is no source', () => {
+it('has no names when there is no source', () => {
   expect(parameterNames(Math.max)).toEqual([])
 })

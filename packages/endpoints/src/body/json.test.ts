@@ -20,7 +20,7 @@ describe('parseJson', () => {
     ['brackets and commas in texts', JSON.stringify({ a: `\\"${'[{,'.repeat(2_000)}` })],
     ['constructor without a prototype', '{"constructor":{"a":1}}'],
     ['a text with the name of a prototype', '{"a":"__proto__\\u0000"}'],
-  ])('takes %s', (_case, text) => {
+  ])('accepts %s', (_case, text) => {
     expect(parseJson(text, builtInJson)).toEqual(JSON.parse(text))
   })
 
@@ -29,7 +29,7 @@ describe('parseJson', () => {
     ['a member that is there 1,001 times', `{${'"a":1,'.repeat(1_000)}"a":1}`, TOO_MANY],
     ['more than 64 levels', nested(65), TOO_DEEP],
     ['more than 64 levels in a member', `{"a":${nested(64)}}`, TOO_DEEP],
-  ])('400: %s, before a value is made of them', (_case, text, message) => {
+  ])('400: refuses %s before it parses values', (_case, text, message) => {
     const parse = vi.spyOn(JSON, 'parse')
     expect(() => parseJson(text, builtInJson)).toThrow(expect.objectContaining({ status: 400, message }))
     expect(parse).not.toHaveBeenCalled()
@@ -42,7 +42,7 @@ describe('parseJson', () => {
     ['{"\\u0063onstructor":{"\\u0070rototype":1}}', FORBIDDEN],
     ['{"a":"', 'The body is no JSON'],
     [']]', 'The body is no JSON'],
-  ])('400: %s', (text, message) => {
+  ])('400: refuses %s', (text, message) => {
     expect(() => parseJson(text, builtInJson)).toThrow(expect.objectContaining({ status: 400, message }))
   })
 })

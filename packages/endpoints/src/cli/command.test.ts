@@ -29,11 +29,11 @@ describe('parseCommand', () => {
     [['-v'], { run: 'version' }],
     [['--help', '--version'], { run: 'help' }],
     [['build-map', 'a', 'b.ts'], { run: 'build-map', folder: 'a', file: 'b.ts' }],
-  ])('%j', (args, command) => {
+  ])('parses %j', (args, command) => {
     expect(parseCommand(args, undefined)).toEqual(command)
   })
 
-  it('lets an option win over the environment', () => {
+  it('prefers an option to the environment', () => {
     expect(parseCommand([], ':1')).toMatchObject({ address: { port: 1 } })
     expect(parseCommand(['--host', ':2'], ':1')).toMatchObject({ address: { port: 2 } })
   })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { newRequestId } from './endpoint-request.ts'
 
 describe('newRequestId', () => {
-  it('gives UUIDs, each once', () => {
+  it('returns UUIDs, each of them once', () => {
     const ids = Array.from({ length: 20_000 }, newRequestId)
     expect(new Set(ids).size).toBe(ids.length)
     expect(
@@ -10,7 +10,7 @@ describe('newRequestId', () => {
     ).toEqual([])
   })
 
-  it('draws anew when the count is through', () => {
+  it('draws new random bits when the counter is used up', () => {
     const draws = new Set(Array.from({ length: 3 * 4_096 }, () => newRequestId().slice(0, -3)))
     expect([3, 4]).toContain(draws.size)
   })
