@@ -137,6 +137,12 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     },
   )
 
+  await app.register(changeUserRoutes)
+}
+
+const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+
   app.put(
     '/admin/users/:userId',
     {
