@@ -16,7 +16,7 @@ async function* items(): AsyncGenerator<unknown> {
   yield { a: 'é' }
 }
 
-/** What is returned, by the name under which it is asked for. */
+/** Returned values, by the path of the request. */
 const values: Readonly<Record<string, () => unknown>> = {
   undefined: () => undefined,
   null: () => null,
@@ -54,7 +54,7 @@ const values: Readonly<Record<string, () => unknown>> = {
       yield 2
     })(),
   promises: async () => Promise.resolve(Promise.resolve('unwound')),
-  // biome-ignore lint/suspicious/noThenProperty: what is like a promise is awaited too
+  // biome-ignore lint/suspicious/noThenProperty: objects with a then are awaited too
   'promise-like': () => ({ then: (resolve: (value: unknown) => void) => resolve('unwound') }),
   bytes: () => new Uint8Array([104, 105]),
   buffer: () => Buffer.from('hi'),

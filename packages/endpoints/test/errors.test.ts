@@ -46,7 +46,7 @@ class Errors extends Controller {
   }
 }
 
-/** Translates what is thrown below it. */
+/** Translates errors of the classes below it. */
 class Translated extends Controller {
   GET(how: string) {
     throw how === 'stop' ? new CallStop(202) : new Error(how)

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 
-/** Every call of a handler: what was called, and what the request line was when Node.js had read it. */
+/** Every call of a handler: the called method, and the request line as Node.js read it. */
 const calls: { readonly handler: string; readonly method: string; readonly target: string }[] = []
 
 abstract class Noting extends Controller {

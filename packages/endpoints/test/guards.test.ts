@@ -163,7 +163,7 @@ describe('order', () => {
   })
 
   it('guards of outer classes run first for nested ones, of bases before, each once', async () => {
-    // biome-ignore lint/complexity/noStaticOnlyClass: the class that holds others is what is tried
+    // biome-ignore lint/complexity/noStaticOnlyClass: the test needs a class that only contains others
     class Holder {
       static use = [noting('base of the outer class')]
     }
@@ -202,7 +202,7 @@ describe('order', () => {
       }
       GET() {}
     }
-    // biome-ignore lint/complexity/noStaticOnlyClass: the class that holds others is what is tried
+    // biome-ignore lint/complexity/noStaticOnlyClass: the test needs a class that only contains others
     class Users {
       static use = [signedIn]
       static Roles = class extends Controller {

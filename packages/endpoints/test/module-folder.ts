@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** What test modules import the framework by. */
+/** The specifier by which test modules import the framework. */
 export const framework = pathToFileURL(join(import.meta.dirname, '../src/endpoints.ts')).href
 
-/** A module with a controller for each name; each answers with `answer`, by default its own name. */
+/** A module with a controller for each name. Each answers with `answer`, by default its name. */
 export function controllers(names: readonly string[], answer?: string): string {
   const classes = names.map(
     (name) => `export class ${name} extends Controller { GET() { return ${JSON.stringify(answer ?? name)} } }`,
@@ -14,7 +14,7 @@ export function controllers(names: readonly string[], answer?: string): string {
   return [`import { Controller } from ${JSON.stringify(framework)}`, ...classes, ''].join('\n')
 }
 
-/** A folder of its own, with these files; removed at the end of the block that it is declared in. */
+/** A new folder with these files. It is removed at the end of the block that declares it. */
 export function moduleFolder(files: Readonly<Record<string, string>>): { readonly path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'endpoints-'))
   for (const [name, text] of Object.entries(files)) {

@@ -69,7 +69,7 @@ const modules = {
         return 'User-agent: *'
       }
     },
-    // biome-ignore lint/complexity/noStaticOnlyClass: the class that holds others is what is tried
+    // biome-ignore lint/complexity/noStaticOnlyClass: the test needs a class that only contains others
     Admin: class {
       static Users = class extends Echo {
         GET(id: string) {

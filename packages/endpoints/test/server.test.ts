@@ -36,7 +36,7 @@ class Big extends Controller {
     for (;;) yield 'x'.repeat(64 * 1024)
   }
 
-  /** Nothing waits for the client here: it is the source that takes its time. */
+  /** Nothing waits for the client here, only for the slow source. */
   async *GET_slow() {
     const quiet = once(events, 'quiet')
     yield 1
@@ -100,7 +100,7 @@ describe('a client that reads nothing of its answer', () => {
     const [patient, taken] = await asking(served, '/big/stream')
     patient.resume()
     const [, left] = await asking(served, '/big/stream')
-    // Whoever came later and takes nothing has reached the limit, so the first one is past it.
+    // A client that came later and reads nothing has reached the limit, so the first one is past it.
     await once(left, 'close')
     expect(taken.destroyed).toBe(false)
   })

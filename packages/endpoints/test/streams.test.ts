@@ -195,7 +195,7 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     ['7', '1234567'],
     ['0', ''],
   ])('sends no more than the %s bytes that were announced', async (announced, expected) => {
-    // As it is on the wire: a client would take no more than it was told.
+    // Reads the bytes of the connection, because a client would stop at Content-Length.
     const socket = connect(ports.get(server) ?? 0, '127.0.0.1')
     socket.end(`GET /length/${announced} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`)
     const [head, sent] = (await textOf(socket)).split('\r\n\r\n')

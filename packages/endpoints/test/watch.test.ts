@@ -50,7 +50,7 @@ async function watch(cwd: string): Promise<Watching> {
   }
 }
 
-/** As most editors save: a new file takes the place of the old one. */
+/** Saves as most editors do: a new file replaces the old one. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}~`, text)
   renameSync(`${file}~`, file)

@@ -68,7 +68,7 @@ describe('logs/app.log', () => {
       { event: undefined },
       { event: 'reservation.committed', reservation_id: reservationId },
       { event: 'reservation.released', reservation_id: releasedId },
-      // So has the release of what was released.
+      // The second release has changed nothing.
       { event: undefined },
     ])
   })

@@ -26,7 +26,7 @@ afterAll(() => inventory.close())
 
 const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, filler: n > 50 ? FILLER : '' } })
 
-/** Opens a page and takes nothing of it. */
+/** Requests a page and reads nothing of it. */
 async function openPage(path: string): Promise<IncomingMessage> {
   const { port } = inventory.app.server.address() as AddressInfo
   return new Promise((resolve, reject) => get({ port, path, agent: false }, resolve).once('error', reject))

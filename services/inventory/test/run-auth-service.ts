@@ -7,7 +7,7 @@ import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../../auth/src/main.ts', import.meta.url))
 
-/** The authentication service of this repository, as a process of its own. */
+/** Runs the authentication service of this repository as a separate process. */
 export interface AuthService {
   readonly url: string
   readonly stop: () => Promise<void>

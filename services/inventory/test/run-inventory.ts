@@ -9,7 +9,7 @@ import { prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
-/** The binary in a working directory of its own. */
+/** Runs the program in a new working directory. */
 export interface InventoryProcess {
   readonly directory: string
   readonly child: ChildProcess

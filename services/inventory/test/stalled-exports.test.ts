@@ -20,7 +20,7 @@ afterAll(async () => {
   await inventory.close()
 })
 
-/** Asks for an export and takes nothing but what the system takes by itself. */
+/** Requests an export and reads nothing; only the operating system's buffers fill. */
 async function stall({ app }: TestReplica): Promise<Socket> {
   const { port } = app.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')

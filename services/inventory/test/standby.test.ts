@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
 
-// The standby is another database, which says that it keeps up: it has rows that the primary does not have, and lacks one that
-// only the primary has, so that every answer tells which of the two was asked.
+// The standby is a separate database that claims to be up to date. Each of the two has rows that the other lacks, so every
+// answer shows which of the two was read.
 
 let primary: TestInventory
 let standby: TestInventory

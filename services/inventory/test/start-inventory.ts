@@ -19,7 +19,7 @@ export interface TestReplica {
   readonly close: () => Promise<void>
 }
 
-/** The whole service over a database of its own, as the restricted role that production uses. */
+/** Starts the whole service with a new database, as the restricted role that production uses. */
 export interface TestInventory extends TestReplica {
   /** For looking at rows, with all rights. */
   readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
@@ -51,7 +51,7 @@ export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestI
   }
 }
 
-/** Starts another process of the service over a database that one has already, with what a test puts in place of its own. */
+/** Starts another replica with an existing database. `instead` replaces dependencies. */
 export async function startReplica(
   databaseUrl: string,
   env: NodeJS.ProcessEnv = {},

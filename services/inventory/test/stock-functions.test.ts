@@ -23,7 +23,7 @@ afterAll(async () => {
   await stock.close()
 })
 
-/** A product of its own in two empty places. */
+/** A new product, with two empty levels. */
 async function begin(onHand = 0): Promise<void> {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0, otherLocationId = 0] = await addLocations(stock, 2)

@@ -25,7 +25,7 @@ afterAll(() => database.close())
 const PRODUCTS = 2
 const ABSENT = 9_007_199_254_740_991
 
-/** Mostly the first ones, by their number; the last location is inactive, and beyond the last of a kind there is none. */
+/** Mostly the first ones, by their number. The last location is inactive, and a number after the last one of a kind is unknown. */
 const product = fc.oneof({ weight: 12, arbitrary: fc.nat({ max: PRODUCTS - 1 }) }, fc.constant(PRODUCTS))
 const location = fc.oneof({ weight: 12, arbitrary: fc.nat({ max: 1 }) }, fc.constantFrom(2, 3))
 const quantity = fc.oneof({ weight: 40, arbitrary: fc.integer({ min: 1, max: 12 }) }, fc.constant(QUANTITY_MAX))
@@ -101,7 +101,7 @@ describe('the SQL functions of stock', () => {
   }, 120_000)
 })
 
-/** Takes the same steps in the database and in the model. */
+/** Runs the same steps in the database and in the model. */
 function createRun(products: readonly number[]) {
   const { lanes, query } = database
   const at = (list: readonly number[], index: number) => list[index] ?? ABSENT

@@ -19,7 +19,7 @@ export interface Stock {
   readonly products: ReadonlySet<number>
   /** Locations, and whether they take stock. */
   readonly locations: ReadonlyMap<number, boolean>
-  /** By `levelKey`; what is missing is empty. */
+  /** By `levelKey`. A missing level is zero. */
   readonly levels: ReadonlyMap<string, Quantities>
   readonly reservations: ReadonlyMap<number, ModelReservation>
 }
@@ -40,7 +40,7 @@ function quantitiesAt({ levels }: Stock, place: Place): Quantities {
   return levels.get(levelKey(place)) ?? { onHand: 0, reserved: 0 }
 }
 
-/** Carries out lines in their order, all or none. */
+/** Carries out the lines in their order, all or none. */
 export function moveStock(stock: Stock, lines: readonly MovementLine[]): Outcome<MoveRefusal> {
   let moved = stock
   for (const [line, each] of lines.entries()) {
@@ -92,7 +92,7 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
   return done(giveBack(stock, reservation, { onHand: -taken, reserved: -taken }), id, after)
 }
 
-/** Gives back what remains. Undefined when there is nothing to release. */
+/** Releases the remaining quantity. Undefined when there is nothing to release. */
 export function release(stock: Stock, id: number): Stock | undefined {
   return stock.reservations.get(id)?.isDue ? undefined : end(stock, id, 'released')
 }
@@ -117,7 +117,7 @@ function end(stock: Stock, id: number, status: ReservationStatus): Stock | undef
   return { ...back, reservations: new Map(back.reservations).set(id, { ...reservation, remaining: 0, status }) }
 }
 
-/** @throws Error when what is reserved is not there: a reservation guarantees it. */
+/** @throws Error when the reserved stock is not on hand, which a reservation guarantees */
 function giveBack(stock: Stock, place: Place, deltas: Quantities): Stock {
   const outcome = changeLevel(stock, place, deltas)
   if (outcome.verdict !== 'done') throw new Error(`what is reserved is not there: ${outcome.verdict}`)

@@ -3,9 +3,9 @@ import type { MovementLine } from '../src/movements/movement.ts'
 import type { TestReplica } from './start-inventory.ts'
 import { stockRequests } from './stock-requests.ts'
 
-/** Many clients at once, each with operations of its own, over the same products and locations. */
+/** Parallel clients with different operations on the same products and locations. */
 export interface StormOptions {
-  /** The same seed gives every worker the same operations; who comes first is left to chance. */
+  /** The same seed gives every worker the same operations. Their order in time is left to chance. */
   readonly seed: number
   readonly operations: number
   readonly workers: number

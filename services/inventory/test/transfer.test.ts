@@ -24,7 +24,7 @@ afterEach(async () => {
 })
 afterAll(() => Promise.all([from?.drop(), to?.drop()]))
 
-/** Runs the program in a folder of its own. */
+/** Runs the program in a new folder. */
 async function run(
   database: TemporaryDatabase | undefined,
   args: readonly string[],

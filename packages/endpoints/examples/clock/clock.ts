@@ -12,7 +12,7 @@ export class Default extends Controller {
   }
 }
 
-/** `/ticks/3`: server-sent events, as many as asked for; the stream ends when the client goes away. */
+/** `/ticks/3`: that many server-sent events. The stream ends when the client goes away. */
 export class Ticks extends Controller {
   static GET = accepts({ path: [p.int({ min: 1, max: 3_600 }).default(10)], type: 'text/event-stream' })
   async *GET(...[count]: Args<typeof Ticks.GET>) {

@@ -10,7 +10,7 @@ const tokens = new Map([
   [digest('owner-token').toString('hex'), { name: 'owner', scopes: ['read', 'write'] }],
 ])
 
-/** Compares digests in constant time, so that no time tells how much of a token was right. */
+/** Compares digests in constant time, so that the duration does not reveal how much of a token was right. */
 const signedIn = authBearer((token) => {
   const given = digest(token)
   for (const [known, identity] of tokens) if (timingSafeEqual(Buffer.from(known, 'hex'), given)) return identity

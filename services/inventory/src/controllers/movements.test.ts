@@ -27,7 +27,7 @@ const at = () => ({ productId, locationId })
 const level = (onHand: number, reserved = 0, place = at()) => ({
   ...{ ...place, onHand, reserved, available: onHand - reserved, updatedAt: TIME },
 })
-/** A product of its own, with so much on hand. */
+/** A new product with this quantity on hand. */
 async function begin(onHand: number): Promise<void> {
   productId = await requests.addProduct()
   if (onHand > 0) await move({ type: 'receive', ...at(), quantity: onHand })

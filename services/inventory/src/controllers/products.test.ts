@@ -227,7 +227,7 @@ describe('GET /products/:productId', () => {
     expect((await inventory.app.inject({ method: 'POST', url: '/movements', payload: receive })).statusCode).toBe(201)
     const response = await get(url, { 'if-none-match': none })
     expect([response.statusCode, response.json().data.stock]).toEqual([200, { onHand: 10, reserved: 0, available: 10 }])
-    // Each representation has a tag of its own, and each is good for a change of this version of the product.
+    // Each representation has its own tag, and a change of this version accepts either.
     const tags = await Promise.all(
       ['', '?include=meta', '?include=stock', '?include=meta,stock'].map(async (query) =>
         String((await get(`/products/${id}${query}`)).headers.etag),

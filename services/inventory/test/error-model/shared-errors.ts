@@ -13,7 +13,7 @@ const RESERVATION = { productId: 1, locationId: 1, quantity: 1 }
 const CSV = { 'content-type': 'text/csv' }
 const remove = (url: string): InjectOptions => ({ method: 'DELETE', url })
 
-/** A well-formed request for each operation. The errors below are told before anything is looked up. */
+/** A well-formed request for each operation. The errors below are answered before anything is read. */
 const requests: Readonly<Record<string, InjectOptions>> = {
   'get /': { url: '/' },
   'get /health': { url: '/health' },

@@ -358,7 +358,7 @@ it('frees its slot when the client leaves without reading', async () => {
     client.on('response', (response) => response.on('error', () => {}))
     client.end(`sku,attributes\n${'x\n'.repeat(300_000)}`)
     const [, response] = await once(replica.app.server, 'request')
-    // Some megabytes of errors are on their way, and nobody takes them.
+    // The server sends some megabytes of errors, and the client reads none of them.
     await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true)
     const options = { method: 'POST', url: '/products/import', headers: NDJSON, payload: '' } as const
     const next = async () => (await replica.app.inject(options)).statusCode

@@ -69,7 +69,7 @@ export class Default extends InventoryController {
     return outcome
   }
 
-  /** A line for each event, and a last line for the outcome. Once the answer has begun, a fault can only be told in a line. */
+  /** A line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a line. */
   async *#answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
     let hasBegun = false
     try {
