@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
 
-/** Bounds as zod has them: they look at the length of whatever comes, whether or not it is a text. */
+/** zod checks these bounds by the length of any value, also of values that are not texts. */
 const bounded = z.string().refine(({ length }) => length >= 3 && length <= 5, { message: 'length', when: () => true })
 
 class Bodies extends Controller {
@@ -309,7 +309,7 @@ describe('a multipart form', () => {
     expect(sent).toBeLessThan(6)
   })
 
-  // A chunk that is kept costs a client a few bytes, and the process an object.
+  // To keep a chunk would cost the process an object, and the client only a few bytes.
   it('copies the chunks of a field as they arrive, and keeps none', async () => {
     class Upload extends Controller {
       static POST = accepts({ keywords: z.object({ a: z.string() }) })
@@ -322,7 +322,7 @@ describe('a multipart form', () => {
       yield encode(opening)
       const chunks = Array.from({ length: 100 }, () => encode('z'.repeat(20)))
       yield* chunks
-      // The last ones may still be on their way.
+      // The last chunks may not have arrived yet.
       for (const chunk of chunks.slice(0, 50)) chunk.fill(0)
       yield encode('\r\n--X--')
     }

@@ -8,7 +8,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { controllers, framework, moduleFolder } from './module-folder.ts'
 import { programEnvironment } from './program-environment.ts'
 
-// Each test starts programs, which take their time on a busy machine.
+// Each test starts programs, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
 
 const main = join(import.meta.dirname, '../src/main.ts')
@@ -105,7 +105,7 @@ describe('serving', () => {
   })
 
   it('prints a line for each answer, without its query, unless --quiet is set', async () => {
-    // Whoever is quiet does not print the port either.
+    // With --quiet the program does not print its port either.
     const telling = `import { Server } from 'node:net'
       const { listen } = Server.prototype
       Server.prototype.listen = function (...args) {
@@ -174,7 +174,7 @@ describe('watching', () => {
     const child = start(folder.path, ['--host', '0', '--watch'], { NODE_ENV: 'development' })
     const url = await listening(child)
     const answered = async (expected: string) => {
-      // The change is noticed by the file system in its own time.
+      // The file system may report a change late.
       for (let body = ''; body !== expected; ) body = await (await fetch(url)).text()
     }
     await answered('"one"')

@@ -9,7 +9,7 @@ async function start(exports: object): Promise<{ readonly app: Application; read
   return { app: await new Application({ modules: { index: exports }, log }).ready(), warnings }
 }
 
-/** A controller with a handler GET, and this beside it. */
+/** A controller with a handler GET and these members. */
 function declared(GET: unknown): object {
   return Object.assign(
     class extends Controller {
@@ -19,7 +19,7 @@ function declared(GET: unknown): object {
   )
 }
 
-/** As JavaScript may call it: without a compiler that looks. */
+/** Calls it as JavaScript may, without types. */
 const loose = (spec: unknown): unknown => Reflect.apply(accepts, undefined, [spec])
 
 describe('start fails for a declaration that', () => {

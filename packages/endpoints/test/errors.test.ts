@@ -239,7 +239,7 @@ describe('options', () => {
       errorBody: ({ status, message }, request) => ({ status, title: message, instance: request.path }),
     })
     const body = '{"status":404,"title":"There is nothing at this URL","instance":"/x/y"}'
-    // A mount would be part of the path.
+    // The prefix of a mount would be part of the path.
     expect(await problems.ask({ path: '/x/y', withoutMount: true })).toMatchObject({ status: 404, body })
     await problems.close()
   })

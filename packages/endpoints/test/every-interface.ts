@@ -10,15 +10,15 @@ export interface Ask {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array<ArrayBuffer>
-  /** What a fetch server never sees, such as dot segments, is not asked of that interface. */
+  /** Requests that a fetch server never sees, such as dot segments, are not sent to that interface. */
   readonly withoutFetch?: boolean
-  /** A path at its limits has no room for the prefix of a mount. */
+  /** A path of the maximum length has no room for the prefix of a mount. */
   readonly withoutMount?: boolean
 }
 
 export interface Answered {
   readonly status: number
-  /** Without those of the connection, and without `Date`. */
+  /** Without headers of the connection, and without `Date`. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -26,7 +26,7 @@ export interface Answered {
 /** One application behind every interface. */
 export interface EveryInterface {
   readonly app: Application
-  /** Asks all of them; fails unless they give the same status, headers and bytes. */
+  /** Sends the request to each. @throws when their statuses, headers or bytes differ */
   readonly ask: (ask: Ask) => Promise<Answered>
   readonly close: () => Promise<void>
 }

@@ -74,7 +74,7 @@ beforeAll(async () => {
 })
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 
-/** Sends bytes as they are and ends; answers what came back until the other side closed. */
+/** Sends these bytes, then ends the connection. Returns all bytes that the server sends until it closes. */
 function send(bytes: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -202,7 +202,7 @@ const line = fc.record<Line>({
 
 const seven = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
-/** What the table itself says of a request line. */
+/** The answer to a request line according to the table. */
 function expectedHandler(method: string, path: string): string | undefined {
   const { route } = app.resolve(method, path)
   return route && `${route.module}:${route.className}.${route.handler}`
@@ -323,6 +323,6 @@ it('2,000 bodies cause no 5xx, and change no prototype', async () => {
   expect(faults).toEqual([])
   expect(Object.keys(Object.prototype)).toEqual([])
   expect({}).not.toHaveProperty('x')
-  // All kinds of outcomes were met, else the generator is not what it seems.
+  // Every kind of outcome occurred. Otherwise the generator is wrong.
   expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 400, 404, 405, 413, 415]))
 }, 120_000)

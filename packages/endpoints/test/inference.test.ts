@@ -13,7 +13,7 @@ import {
   p,
 } from '../src/endpoints.ts'
 
-// The compiler is what tests this file; vitest only shows that it runs.
+// The compiler tests this file. Vitest only shows that it runs.
 describe('Args', () => {
   it('are the values of path, then the rest as a list, then the keywords', () => {
     const plain = accepts({})
@@ -49,9 +49,9 @@ describe('Args', () => {
     class Items extends Controller {
       static GET = accepts({ path: [p.int()], keywords: z.object({ q: z.string() }) })
       GET(...[id, { q }]: Args<typeof Items.GET>) {
-        // @ts-expect-error a number is no text
+        // @ts-expect-error a number is not a text
         const text: string = id
-        // @ts-expect-error there is no such keyword
+        // @ts-expect-error the keyword is unknown
         const [, { r }] = [id, { q }] as Args<typeof Items.GET>
         return [text, q, r]
       }
@@ -63,9 +63,9 @@ describe('Args', () => {
   })
 
   it('accept only schemas', () => {
-    // @ts-expect-error a text is no schema
+    // @ts-expect-error a text is not a schema
     accepts({ path: ['int'] })
-    // @ts-expect-error there is no such use of a body
+    // @ts-expect-error this use of a body is unknown
     accepts({ body: 'everything' })
   })
 })

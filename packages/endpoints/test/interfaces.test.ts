@@ -246,7 +246,7 @@ it('answers HTTP/2 like HTTP/1', async () => {
 it('one answer that cannot be sent does not end the server', async () => {
   class Default extends Controller {
     GET() {
-      // HTTP/2 has no such header, and refuses it when the head is written.
+      // HTTP/2 has no such header: Node.js refuses it when it writes the headers.
       this.response.headers.set('keep-alive', 'timeout=5')
       return 'not sent'
     }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { Application, accepts, Controller, p } from '../src/endpoints.ts'
 
-/** The rules of resolution, written down naively: lists are searched, everything is asked again at every step. */
+/** The rules of resolution in their simplest form: every step searches lists, and remembers nothing. */
 interface NaiveHandler {
   readonly verb: string
   readonly suffix: string | undefined
@@ -103,7 +103,7 @@ const classesOf = (name: fc.Arbitrary<string>, most: number, nested: fc.Arbitrar
     maxLength: most,
     selector: (each) => each.name,
   })
-// Fewer with each level, so that a tree stays small enough to try many.
+// Fewer with each level. Trees stay small, so a test can try many.
 const inner = classesOf(word, 2, classesOf(word, 1, fc.constant([])))
 const exported = fc.oneof({ weight: 1, arbitrary: fc.constant('default') }, { weight: 2, arbitrary: word })
 const naiveModule = fc.record({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
 
-/** Answers with what reached it. */
+/** Answers with its arguments. */
 abstract class Echo extends Controller {
   echo(handler: string, positionals: readonly unknown[], keywords: object = {}): object {
     const { module, className } = this.request.route ?? {}

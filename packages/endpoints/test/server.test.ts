@@ -7,10 +7,10 @@ import { Application, Controller, fastifyOptions } from '../src/endpoints.ts'
 
 const WRITE_TIMEOUT_MS = 200
 const MANY = 32 * 1024 * 1024
-/** `ended`: an iterator was; `quiet`: nothing was read or written for the limit of writing. */
+/** `ended`: an iterator was closed. `quiet`: nothing was read or written for the duration of the write timeout. */
 const events = new EventEmitter()
 
-/** An iterator that will not end. */
+/** An iterator that throws when it is closed. */
 class Stubborn implements AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncIterator<string> {
     return {
@@ -68,7 +68,7 @@ async function listening(writeTimeout?: number): Promise<{ readonly server: Serv
   return { server, port: (server.address() as AddressInfo).port }
 }
 
-/** Asks without taking anything of the answer. @returns both ends of it */
+/** Sends a request and reads nothing of the answer. @returns both ends of the connection */
 async function asking(
   { server, port }: Awaited<ReturnType<typeof listening>>,
   path: string,
@@ -95,7 +95,7 @@ describe('a client that reads nothing of its answer', () => {
   })
 
   it('is not disconnected while it reads some', async () => {
-    // Far above what a busy machine adds between two reads.
+    // Much longer than the delay between two reads on a busy machine.
     const served = await listening(5 * WRITE_TIMEOUT_MS)
     const [patient, taken] = await asking(served, '/big/stream')
     patient.resume()

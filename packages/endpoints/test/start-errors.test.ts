@@ -7,7 +7,7 @@ import { programEnvironment } from './program-environment.ts'
 const main = join(import.meta.dirname, '../src/main.ts')
 const env = programEnvironment()
 
-/** What the program prints when it cannot start in a folder, with paths from the folder on. */
+/** The error that the program prints when it cannot start in a folder, with relative paths. */
 function failure(path: string): Promise<{ readonly code: unknown; readonly err: string }> {
   return new Promise((resolve) => {
     execFile(process.execPath, [main, '--routes'], { cwd: path, env }, (error, _out, text) => {

@@ -7,7 +7,7 @@ import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
 
-/** What happened to the source of each stream, by the name under which it was asked for. */
+/** What happened to the source of each stream, by the X-Name of the request. */
 const ends = new Map<string, PromiseWithResolvers<string>>()
 let produced = 0
 
@@ -156,7 +156,7 @@ describe.each(cases)('%s: /%s', (server, path) => {
     const name = `${server} ${path} head`
     const { response } = await open(server, `/${path}`, name, 'HEAD')
     expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'application/octet-stream'])
-    // A generator that was never begun has no `finally` to run.
+    // The `finally` of a generator that never started does not run.
     if (path !== 'endless') expect(await ended(name).promise).toMatch(/^(destroyed|cancelled)$/)
   })
 })
@@ -166,7 +166,7 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
     const { response, destroy } = await open(server, '/endless', `${server} slow`)
     await once(response, 'readable')
     response.pause()
-    // Buffers of the kernel fill first; then nothing more is produced.
+    // The buffers of the kernel fill first. Then the source produces nothing more.
     for (let turns = 0, before = -1; turns < 200; turns = before === produced ? turns + 1 : 0) {
       before = produced
       await new Promise((resolve) => setImmediate(resolve))
@@ -206,7 +206,7 @@ describe.each([['listener'], ['fastify']])('%s', (server) => {
   it('breaks the connection of a stream that is shorter than announced, and logs it', async () => {
     logged.length = 0
     const read = async () => textOf((await open(server, '/length/11')).response)
-    // Whether the head still gets through is a matter of time.
+    // The headers may or may not arrive, depending on the time.
     await expect(read()).rejects.toThrow(/aborted|socket hang up/)
     expect(logged).toEqual([expect.stringContaining('a stream ended 1 bytes before its announced length')])
   })

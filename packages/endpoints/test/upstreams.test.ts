@@ -18,7 +18,7 @@ const coded = new Map<string, Buffer>([
   ['rot13', Buffer.from(TEXT)],
 ])
 
-/** Answers in the coding that its path names. */
+/** Answers with the coding in the path. */
 const upstream = createServer(({ url = '' }, response) => {
   const coding = decodeURIComponent(url.slice(1))
   const body = coded.get(coding) ?? Buffer.of()

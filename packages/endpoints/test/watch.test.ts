@@ -41,7 +41,7 @@ async function watch(cwd: string): Promise<Watching> {
   while (!said.out.includes('Listening on ')) await once(child.stdout, 'data')
   const url = /Listening on (\S+)/.exec(said.out)?.[1] ?? ''
   return {
-    // The file system notices changes in its own time.
+    // The file system may report changes late.
     answers: (expected, path = '/') =>
       expect.poll(async () => (await fetch(url + path)).text(), { interval: 5 }).toBe(JSON.stringify(expected)),
     prints: async (pattern) => {
