@@ -6,6 +6,22 @@ import { type Kysely, sql } from 'kysely'
  */
 export const OLD_CHAIN = 'schema_migrations'
 
+/**
+ * Functions of the old chain that the baseline does not have. Only their names tell them from functions that the operator has
+ * made in the same schema.
+ */
+export const oldFunctions: readonly string[] = [
+  // payments
+  ...['charge_begin', 'charge_finish', 'clock_advance', 'dispute_close', 'dispute_open', 'fraud_add', 'move_many'],
+  ...['next_capture', 'operation_close', 'payment_begin', 'payment_finish', 'payout', 'payout_close', 'scheme_settle'],
+  'settle_scheme',
+  // inventory
+  ...['admit_target', 'book', 'give_back', 'hold_levels', 'places_of'],
+]
+
+/** Composite types of the old chain that the baseline does not have. */
+export const oldTypes: readonly string[] = ['move_item', 'move_result']
+
 /** @throws Error if the database was made by the old chain */
 export async function refuseOldChain(db: Kysely<unknown>, names: Names): Promise<void> {
   if (await hasOldChain(db, names)) {
