@@ -23,7 +23,7 @@ export default defineConfig({
     coverage: {
       provider: 'custom',
       customProviderModule: 'packages/testing/src/coverage-module.ts',
-      include: ['packages/*/src/**/*.ts', 'services/*/src/**/*.ts', 'migrations/**/*.ts', 'scripts/*/*.ts'],
+      include: ['packages/*/src/**/*.ts', 'services/*/src/**/*.ts', 'migrations/**/*.ts', 'scripts/{*,*/*}.ts'],
       // What runs as a process of its own is tested from outside, where coverage does not look.
       exclude: ['**/*.test.ts', '**/test/**', '**/main.ts', 'packages/stack/**', 'packages/testing/**'],
       reporter: ['text-summary'],
