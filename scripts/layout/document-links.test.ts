@@ -23,3 +23,18 @@ it('skips code blocks, and counts their lines', async () => {
     'docs/here.md:4 links to gone.md, which is not there',
   ])
 })
+
+it.each([
+  ['a file: `src/items/gone.ts`', 'names src/items/gone.ts, which is not there'],
+  ['a folder: `oauth/providers/`', 'names oauth/providers/, which is not there'],
+  ['a file of the root: `migrations/gone.ts`', 'names migrations/gone.ts, which is not there'],
+  ['from `src/`, from the service, from the root: `items/` `src/items/item-view.ts` `migrations/shop.ts`', undefined],
+  ['no paths: `/items/` `GET /items/:itemId` `*.ts` `items/…` `shop.items` `application/json`', undefined],
+])('README of a service, %s', async (text, message) => {
+  const problems = await problemsOf(documentLinks, { 'services/shop/README.md': `# Shop\n\n${text}\n` })
+  expect(problems).toEqual(message === undefined ? [] : [`services/shop/README.md:3 ${message}`])
+})
+
+it('reads paths in backticks only in READMEs of services', async () => {
+  expect(await problemsOf(documentLinks, { 'docs/here.md': 'the folder `oauth/providers/`\n' })).toEqual([])
+})

@@ -2,7 +2,11 @@ import { existsSync } from 'node:fs'
 import { posix } from 'node:path'
 import type { Problem, Rule } from './source-tree.ts'
 
-/** A link of a document to another file of the repository leads somewhere. */
+const SERVICE_README = /^services\/[^/]+\/README\.md$/
+/** A path in backticks: a folder with `/` at its end, or a file of ours. Patterns like `*.ts` are none. */
+const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.(?:ts|sql|md|json)))`/g
+
+/** A link of a document, or a path in backticks in the README of a service, leads to a file or folder of the repository. */
 export const documentLinks: Rule = (tree) =>
   tree.files
     .filter(({ path }) => path.endsWith('.md'))
@@ -10,13 +14,29 @@ export const documentLinks: Rule = (tree) =>
       withoutCode(text)
         .split('\n')
         .flatMap((content, i): Problem[] =>
-          [...content.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].flatMap(([, target = '']): Problem[] => {
-            if (/^[a-z]+:/.test(target)) return []
-            const file = posix.join(tree.root, posix.dirname(path), target)
-            return existsSync(file) ? [] : [{ path, line: i + 1, message: `links to ${target}, which is not there` }]
-          }),
+          [...findBrokenLinks(tree.root, path, content), ...findMissingPaths(tree.root, path, content)].map(
+            (message): Problem => ({ path, line: i + 1, message }),
+          ),
         ),
     )
+
+function findBrokenLinks(root: string, path: string, content: string): readonly string[] {
+  return [...content.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target) && !existsSync(posix.join(root, posix.dirname(path), target)))
+    .map((target) => `links to ${target}, which is not there`)
+}
+
+/** The README of a service writes paths from its `src/`, from its own folder, or from the root. */
+function findMissingPaths(root: string, path: string, content: string): readonly string[] {
+  if (!SERVICE_README.test(path)) return []
+  const service = posix.dirname(path)
+  const places = [posix.join(root, service, 'src'), posix.join(root, service), root]
+  return [...content.matchAll(PATH_IN_BACKTICKS)]
+    .map(([, named = '']) => named)
+    .filter((named) => !places.some((place) => existsSync(posix.join(place, named))))
+    .map((named) => `names ${named}, which is not there`)
+}
 
 /** The text with its code blocks left empty: brackets of code are no links. Lines keep their numbers. */
 function withoutCode(text: string): string {
