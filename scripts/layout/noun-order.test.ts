@@ -86,7 +86,6 @@ it.each([
   'gateways',
   'languages',
   'jobs',
-  'testing',
 ])('takes no folder of %s for a noun', async (folder) => {
   const files = {
     ...list(items),

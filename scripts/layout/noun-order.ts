@@ -4,8 +4,8 @@ import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
-/** Folders of a service that hold no noun: the layers above the nouns, the settings below them, and what tests import. */
-const NO_NOUNS = new Set(['plugins', 'clean-up', 'testing'])
+/** Folders of a service that hold no noun: the layers above the nouns, and the settings below them. */
+const NO_NOUNS = new Set(['plugins', 'clean-up'])
 const LISTED = /^- `([^`/]+)\/`: \S/
 
 /**

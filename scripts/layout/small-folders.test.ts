@@ -11,7 +11,7 @@ it.each([
   [['cart', 'line'], 2],
   [['cart', 'line', 'cart.test', 'test/line'], 2],
 ])('refuses a folder of %j', async (names, count) => {
-  for (const folder of [`${src}/carts`, 'packages/database/src/driver-like']) {
+  for (const folder of [`${src}/carts`, `${src}/testing`, 'packages/database/src/driver-like']) {
     expect(await problemsOf(smallFolders, filesIn(folder, ...names))).toEqual([
       `${folder} holds ${count} of at least 3 files`,
     ])
@@ -38,7 +38,6 @@ it.each([
   `${src}/config`,
   `${src}/commands`,
   `${src}/jobs`,
-  `${src}/testing`,
   'packages/database/src/driver',
   'packages/database/src/driver/parts',
 ])('allows one file in %s', async (folder) => {

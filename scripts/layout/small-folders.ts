@@ -5,8 +5,8 @@ import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
 const FILES_MIN = 3
 const BELOW_SOURCES = /^(services|packages)\/[^/]+\/src\/./
-/** `driver` holds what depends on the internals of `pg`; `testing` holds what only tests import. */
-const EXEMPT = /\/(driver|testing)(\/|$)/
+/** `driver` holds what depends on the internals of `pg`. */
+const EXEMPT = /\/driver(\/|$)/
 
 /**
  * A folder is a noun of the product, with several files; a smaller one sends its reader through one more door. Its files

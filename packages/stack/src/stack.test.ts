@@ -5,8 +5,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { newFolder, removeFoldersAtEnd } from '../test/temporary-folder.ts'
 import { isAlive } from './processes/process-identity.ts'
-import { newFolder, removeFoldersAtEnd } from './testing/temporary-folder.ts'
 
 removeFoldersAtEnd()
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { createNoopMeter } from '@opentelemetry/api'
 import pino from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { plainVocabulary } from '../testing/plain-errors.ts'
+import { plainVocabulary } from '../../test/plain-errors.ts'
 import { createServer } from './create-server.ts'
 
 const BODY_BYTES = 500_000

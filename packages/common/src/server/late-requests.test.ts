@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { plainVocabulary } from '../testing/plain-errors.ts'
+import { plainVocabulary } from '../../test/plain-errors.ts'
 import { createServer, type Server } from './create-server.ts'
 
 const HEAD_MS = 300

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { newFolder, removeFoldersAtEnd } from '../testing/temporary-folder.ts'
+import { newFolder, removeFoldersAtEnd } from '../../test/temporary-folder.ts'
 import { claimPidFile, findRunning, releasePidFile, writePidFile } from './pid-file.ts'
 import { isAlive } from './process-identity.ts'
 
