@@ -1,26 +1,14 @@
 // Installs the packed package as a stranger would and tries it: `pnpm --filter @trestle/endpoints try-package`.
 // Needs the npm registry. Each case is a folder of its own with nothing but the tarball in it.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { expectEqual, folder, install, run, work } from './empty-folders.ts'
+import { askQuickStart, listening, quickStart, quickStartInJavaScript } from './quick-start.ts'
+import { runtimes, tryRuntime } from './try-runtime.ts'
 
 const root = join(import.meta.dirname, '..')
-const SAVES = 20
-const PATIENCE_MS = 20_000
-const work = mkdtempSync(join(tmpdir(), 'try-endpoints-'))
-
-const quickStart = `import { Controller } from "@trestle/endpoints";
-export class Default extends Controller {            // answers /
-  async GET() { return "Default handler"; }
-  async POST({ name }: { name: string }) { return \`hello \${name}\`; }
-}
-export class Foo extends Controller {                // answers /foo
-  async GET() { return "Foo handler"; }
-}
-`
-const quickStartInJavaScript = quickStart.replace(': { name: string }', '')
 
 /** Uses what has types, so that a compiler which trusts nothing reads all of them. */
 const typed = `import { type Args, accepts, Application, Controller, fastifyOptions, p } from "@trestle/endpoints";
@@ -48,138 +36,6 @@ const worker = `import { Application } from "@trestle/endpoints";
 import * as index from "./controllers.ts";
 export default new Application({ modules: { index } });
 `
-
-function run(cwd: string, command: string, args: readonly string[], path = process.env.PATH): string {
-  const env = { ...process.env, PATH: path, npm_config_update_notifier: 'false' }
-  return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
-}
-
-function folder(name: string, files: Readonly<Record<string, string>>): string {
-  const path = join(work, name)
-  mkdirSync(path)
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text)
-  return path
-}
-
-function install(cwd: string, ...packages: readonly string[]): void {
-  run(cwd, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
-}
-
-function expectEqual(actual: unknown, expected: unknown): void {
-  const [one, other] = [actual, expected].map((value) => JSON.stringify(value))
-  if (one !== other) throw new Error(`expected ${other}, got ${one}`)
-}
-
-/** The quick start, asked as the README asks it. */
-async function askQuickStart(ask: (path: string, init?: RequestInit) => Promise<Response>): Promise<void> {
-  const form = new URLSearchParams({ name: 'Awesome you' })
-  expectEqual(await (await ask('/')).text(), '"Default handler"')
-  expectEqual(await (await ask('/foo')).text(), '"Foo handler"')
-  expectEqual(await (await ask('/', { method: 'POST', body: form })).text(), '"hello Awesome you"')
-}
-
-async function listening(child: ChildProcess): Promise<string> {
-  let said = ''
-  for (;;) {
-    const [data] = await Promise.race([
-      once(child.stdout ?? child, 'data'),
-      once(child, 'exit').then(() => [undefined]),
-    ])
-    if (data === undefined) throw new Error(`endpoints ended: ${said}`)
-    said += String(data)
-    const url = /^Listening on (\S+)$/m.exec(said)?.[1]
-    if (url !== undefined) return url
-  }
-}
-
-/** A program that runs JavaScript, of a package that holds nothing else. */
-interface Runtime {
-  readonly name: string
-  readonly package: string
-  /** The program inside of the package. */
-  readonly file: string
-  /** What stands before the script. */
-  readonly args: readonly string[]
-  readonly language: 'ts' | 'js'
-}
-
-const machine = `${process.platform}-${process.arch}`
-const runtimes: readonly Runtime[] = [
-  ...['20.20.2', '22.23.3', '24.21.0'].map((version) => ({
-    name: `Node ${version}`,
-    package: `node-${machine}@${version}`,
-    file: 'bin/node',
-    args: [],
-    language: version.startsWith('20.') ? ('js' as const) : ('ts' as const),
-  })),
-  { name: 'Bun', package: `@oven/bun-${machine}@1.4.5`, file: 'bin/bun', args: [], language: 'ts' },
-  { name: 'Deno', package: `@deno/${machine}-glibc@2.9.6`, file: 'deno', args: ['run', '-A'], language: 'ts' },
-]
-
-/** Installs a runtime. Returns its program. */
-function installRuntime({ name, package: spec, file }: Runtime): string {
-  const cwd = folder(`runtime-${slug(name)}`, {})
-  install(cwd, spec)
-  return join(cwd, 'node_modules', spec.slice(0, spec.lastIndexOf('@')), file)
-}
-
-function slug(name: string): string {
-  return name.replaceAll(/[^A-Za-z0-9.]+/g, '-').toLowerCase()
-}
-
-/** The quick start in an empty folder, then twenty saves by rename, of a controller and of what it imports. */
-async function tryRuntime(tarball: string, runtime: Runtime): Promise<string> {
-  const { name, args, language } = runtime
-  const program = installRuntime(runtime)
-  const file = `controllers.${language}`
-  const text = language === 'ts' ? quickStart : quickStartInJavaScript
-  const cwd = folder(`watch-${slug(name)}`, { [file]: text })
-  install(cwd, tarball, 'zod')
-  run(cwd, 'npm', ['pkg', 'set', 'type=module'])
-  const main = join(cwd, 'node_modules', '@trestle', 'endpoints', 'bin', 'endpoints.mjs')
-  const child = spawn(program, [...args, main, '--prefix=controllers', '--host=localhost:0', '--watch'], { cwd })
-  let said = ''
-  child.stderr.on('data', (data) => {
-    said += data
-  })
-  try {
-    const url = await listening(child)
-    await askQuickStart((asked, init) => fetch(url + asked, init))
-    const replace = (name: string, changed: string): void => {
-      writeFileSync(join(cwd, `${name}~`), changed)
-      renameSync(join(cwd, `${name}~`), join(cwd, name))
-    }
-    const answers = async (expected: string): Promise<void> => {
-      const deadline = Date.now() + PATIENCE_MS
-      for (let body = ''; body !== JSON.stringify(expected); ) {
-        if (Date.now() > deadline) throw new Error(`a save was not noticed: ${body} in place of ${expected}\n${said}`)
-        body = await (await fetch(url)).text()
-      }
-    }
-    for (let i = 1; i <= SAVES; i += 1) {
-      replace(file, text.replace('"Default handler"', JSON.stringify(`save ${i}`)))
-      await answers(`save ${i}`)
-    }
-    mkdirSync(join(cwd, 'lib'))
-    const word = `lib/word.${language}`
-    replace(word, 'export const word = "import 0";\n')
-    replace(file, `import { word } from "./${word}";\n${text.replace('"Default handler"', 'word')}`)
-    await answers('import 0')
-    if (name === 'Bun') {
-      replace(word, 'export const word = "import 1";\n')
-      while (!said.includes('only when it is started again')) await once(child.stderr, 'data')
-      return `${SAVES} saves; says that a change of an import needs a restart`
-    }
-    for (let i = 1; i <= SAVES; i += 1) {
-      replace(word, `export const word = "import ${i}";\n`)
-      await answers(`import ${i}`)
-    }
-    return `${SAVES} saves of a controller, ${SAVES} of what it imports`
-  } finally {
-    child.kill('SIGTERM')
-    await once(child, 'close')
-  }
-}
 
 async function tryQuickStart(tarball: string, version: string, language: 'ts' | 'js'): Promise<void> {
   const nodes = join(work, `node-${version}`)

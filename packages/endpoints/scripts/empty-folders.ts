@@ -1,0 +1,28 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Holds every folder of a run of try-package.ts, which removes it at its end. */
+export const work = mkdtempSync(join(tmpdir(), 'try-endpoints-'))
+
+export function run(cwd: string, command: string, args: readonly string[], path = process.env.PATH): string {
+  const env = { ...process.env, PATH: path, npm_config_update_notifier: 'false' }
+  return execFileSync(command, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+export function folder(name: string, files: Readonly<Record<string, string>>): string {
+  const path = join(work, name)
+  mkdirSync(path)
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text)
+  return path
+}
+
+export function install(cwd: string, ...packages: readonly string[]): void {
+  run(cwd, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
+}
+
+export function expectEqual(actual: unknown, expected: unknown): void {
+  const [one, other] = [actual, expected].map((value) => JSON.stringify(value))
+  if (one !== other) throw new Error(`expected ${other}, got ${one}`)
+}
