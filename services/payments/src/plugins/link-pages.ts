@@ -60,22 +60,18 @@ export function visitOf(request: FastifyRequest, reply: FastifyReply, query = li
   return { request, reply, locale: choosePageLocale(query.get('locale'), request.headers['accept-language']) }
 }
 
-/** The link of a visit, for a payment to begin. Undefined where none can, which a page has then told. */
+/** Finds the link of a visit on which a payment can begin. When none can, sends a page that says why. */
 export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
-  const link = await findVisitedLink(visit, query)
-  const problem = link && problemBeforePayment(link)
-  return problem ? tellProblem(visit, problem) : link
-}
-
-/** The link of a visit, even where no payment can begin now: one may have been made. Undefined as above. */
-export async function findVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
   const link = await resolveLink(visit.request.server.deps, query)
-  return typeof link === 'string' ? tellProblem(visit, link) : link
+  const problem = typeof link === 'string' ? link : problemBeforePayment(link)
+  if (problem !== undefined) sendProblem(visit, problem)
+  return typeof link === 'string' || problem !== undefined ? undefined : link
 }
 
-function tellProblem(visit: PageVisit, problem: LinkProblem): undefined {
+/** Sends a page that says why a link cannot be paid. */
+export function sendProblem(visit: PageVisit, problem: LinkProblem): FastifyReply {
   const { status, text } = PROBLEMS[problem]
-  sendPage(visit, status, problemPage(text, visit.locale))
+  return sendPage(visit, status, problemPage(text, visit.locale))
 }
 
 /** Sends a page that needs nothing but its own origin. */
