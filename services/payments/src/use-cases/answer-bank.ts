@@ -3,18 +3,21 @@ import { sealHint } from '../checkout/hint.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 
-type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals'>
+type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals' | 'posUrl'>
 
 /** The customer's answer to the simulated bank. */
 export type Decision = 'approve' | 'decline'
 
-/** A challenge as its page shows it. After its end, the page sends `hints` to the shop. */
-export interface BankChallenge {
-  readonly state: ChallengeState
-  readonly challenge: OpenChallenge
-  /** Undefined while the customer may still answer; empty when there was no answer in time. */
-  readonly hints: readonly string[] | undefined
-}
+/** The challenge has ended, and the page sends the customer, or `hints`, to the shop. */
+type EndedChallenge =
+  | { readonly outcome: 'concluded'; readonly hints: readonly string[]; readonly origin: string | null }
+  | { readonly outcome: 'late' | 'returned'; readonly returnUrl: string }
+
+/** What the page of the bank shows. `posOrigin` is the origin of our own payment page when the customer returns there. */
+export type BankAnswer = { readonly posOrigin: string | undefined } & (
+  | { readonly outcome: 'open'; readonly state: ChallengeState; readonly challenge: OpenChallenge }
+  | EndedChallenge
+)
 
 /**
  * Opens the challenge of a sealed text, and stores the decision of the customer, if there is one. Only the first decision
@@ -22,10 +25,10 @@ export interface BankChallenge {
  * deleted.
  */
 export async function answerBank(
-  { lanes, seals }: BankDeps,
+  { lanes, seals, posUrl }: BankDeps,
   text: string,
   decision: Decision | undefined,
-): Promise<BankChallenge | undefined> {
+): Promise<BankAnswer | undefined> {
   const state = openChallengeState(seals.frames, text)
   if (!state) return undefined
   const key = { merchantId: state.merchantId, id: state.sessionId }
@@ -34,8 +37,21 @@ export async function answerBank(
   const isAnswered = decision !== undefined && before.isOpen && before.outcome === null
   if (isAnswered) await updateOutcome(lanes, key, decision === 'approve' ? before.enrolment.status : 'rejected')
   const challenge = isAnswered ? await findChallenge(lanes, key) : before
-  return challenge && { state, challenge, hints: hintsOf({ seals }, state, challenge) }
+  if (!challenge) return undefined
+  const returnUrl = state.returns ? challenge.returnUrl : null
+  const posOrigin = returnUrl === null ? undefined : originWithin(posUrl, returnUrl)
+  const hints = hintsOf({ seals }, state, challenge)
+  if (!hints) return { outcome: 'open', state, challenge, posOrigin }
+  if (returnUrl === null) return { outcome: 'concluded', hints, origin: challenge.origin, posOrigin }
+  return { outcome: hints.length === 0 ? 'late' : 'returned', returnUrl, posOrigin }
 }
+
+function originWithin(posUrl: string, returnUrl: string): string | undefined {
+  const origin = URL.parse(posUrl)?.origin
+  return new URL(returnUrl).origin === origin ? origin : undefined
+}
+
+/** Undefined while the customer may still answer; empty when there was no answer in time. */
 
 function hintsOf(
   { seals }: Pick<BankDeps, 'seals'>,
