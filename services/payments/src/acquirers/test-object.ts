@@ -61,8 +61,13 @@ function finite<Value>(bound: Value | 'infinite' | undefined): Value | null | un
   return bound === 'infinite' ? null : bound
 }
 
-function withoutAbsent<Members extends object>(
-  members: Members,
-): { [Key in keyof Members]?: Exclude<Members[Key], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never
+type Present<Members> = { [Key in keyof Members]?: Members[Key] & (NonNullable<unknown> | null) }
+
+function withoutAbsent<Members extends object>(members: Members): Present<Members> {
+  const present: Present<Members> = {}
+  for (const key in members) {
+    const value = members[key]
+    if (value !== undefined) present[key] = value
+  }
+  return present
 }

@@ -13,13 +13,13 @@ interface Listing<Row, View> {
 }
 
 /**
- * Answers a page that may be large, a piece at a time: the next one is read, in its turn, when the client has taken the one
- * before. A page of one piece is answered as a whole.
+ * Answers a page that may be large, a piece at a time: the next piece is read, in its turn, when the client has taken the
+ * piece before. A page of one piece is returned as a whole. Otherwise returns undefined, when the answer has ended.
  */
 export async function answerInPieces<Row extends { readonly id: string }, View extends object>(
   reply: FastifyReply,
   listing: Listing<Row, View>,
-): Promise<View[]> {
+): Promise<View[] | undefined> {
   const first = await readPiece(listing, listing.page)
   if (first.rest === undefined) return first.views
   const next = (page: PageBounds) =>
@@ -27,8 +27,8 @@ export async function answerInPieces<Row extends { readonly id: string }, View e
   // Each piece has its own turn and statement timeout, and a client that takes nothing is cut.
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
-  // The types know of no answer but the list itself.
-  return reply.send(Readable.from(writePieces(toBytes(first), next))) as unknown as View[]
+  await reply.send(Readable.from(writePieces(toBytes(first), next)))
+  return undefined
 }
 
 interface ReadPiece<View> {
