@@ -5,6 +5,9 @@
 -- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a
 -- token was used before; gone: the session is unknown or expired; key-mismatch. The merchant's row, not the caller, says whether
 -- the payment is a test. (reference: Paying once)
+--
+-- Lock order: the session, the key, the tokens by their jti. Every call takes them in this order, so that two calls never wait
+-- for each other. The session comes first: it says whether another request pays, whatever key and tokens that request has.
 CREATE OR REPLACE FUNCTION {{begin_payment}}(
   p_caller {{caller}}, p_merchant_id text, p_session_id text, p_payment jsonb, p_pan_sealed bytea, p_pan_mac bytea
 )

@@ -2,6 +2,9 @@
 -- NULL to check access only.
 --
 -- Verdict: that of judge_access or claim_key; not-found; done with the row.
+--
+-- Lock order: the webhook, the key. Every call takes them in this order, so that two calls never wait for each other. A key
+-- is claimed only for a webhook that exists, and that nobody can delete before the commit.
 CREATE OR REPLACE FUNCTION {{rotate_webhook_secret}}(
   p_caller {{caller}}, p_merchant_id text, p_webhook_id text, p_secret_sealed bytea
 )
