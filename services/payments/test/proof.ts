@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { STATES } from '../src/ledger/states.ts'
 
-/** Tables whose every column is hashed into one of the two chains. */
+/** Tables of which every column is hashed into one of the two chains. */
 const CHAINED = ['journals', 'entries', 'trail_entries', 'lines', 'state_entries'] as const
 
-/** Columns that are compared with what the chains come to. */
+/** Columns, by table, that the proof compares with the result of the chains. */
 const COMPARED: Readonly<Record<string, readonly string[]>> = {
   merchants: ['id'],
   merchant_balances: [
@@ -29,7 +29,7 @@ const COMPARED: Readonly<Record<string, readonly string[]>> = {
 /** Tables below a merchant with columns that the proof covers. */
 export const PROVEN_TABLES: readonly string[] = [...CHAINED, ...Object.keys(COMPARED)]
 
-/** Whether `ledger verify` finds a byte that is altered in the column. */
+/** Whether `ledger verify` finds an altered byte in the column. */
 export function isProven(table: string, column: string): boolean {
   if (CHAINED.some((name) => name === table)) return true
   return COMPARED[table]?.includes(column) === true || digestsOf(table).includes(column)
@@ -42,7 +42,7 @@ function digestsOf(table: string): readonly string[] {
   return columns.flatMap(([name, column]) => (name === table && column !== undefined ? [column] : []))
 }
 
-/** `table.column` of the columns that the reference says the proof leaves out; `table.*` for all of a table. */
+/** Reads which columns the README of the ledger leaves out of the proof, as `table.column`, or `table.*` for a whole table. */
 export function readLeftOut(): readonly string[] {
   const text = readFileSync(join(import.meta.dirname, '../src/ledger/README.md'), 'utf8')
   const [, section = ''] = text.split('## What the proof leaves out')

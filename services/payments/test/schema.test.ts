@@ -9,7 +9,7 @@ import { openTestDatabase } from './payments-app.ts'
 
 const MIGRATOR_TABLES = ['trestle_migrations', 'trestle_migrations_lock', 'trestle_functions']
 
-/** The functions that run with the rights of their owner. Each new one lets the login of the service do more. */
+/** The functions that run with the rights of their owner. Each of them extends what the login of the service can do. */
 const DEFINERS = [
   'create_app',
   'create_invited_app',
@@ -47,7 +47,7 @@ const DEFINERS = [
   'replay_webhook',
 ]
 
-/** Every statement over the catalogue is told the schema and leaves out the migrator's own tables. */
+/** Queries the catalogue. `$1` is the schema, and `$2` lists the tables of the migrator, which every query leaves out. */
 async function query<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row[]> {
   return (await client.query<Row>(text, ['payments', MIGRATOR_TABLES])).rows
 }
@@ -127,7 +127,7 @@ describe('the schema', () => {
        AND (attname = 'id' OR attname LIKE '%\\_id' OR attname = 'created')`,
     )
     for (const { column, type, collation } of rows) {
-      // The number of a vault key.
+      // The column holds the number of a vault key, not an id.
       if (column === 'instruments.key_id') continue
       if (column.endsWith('.created')) expect([column, type]).toEqual([column, 'timestamp(3) with time zone'])
       else expect([column, type, collation]).toEqual([column, 'text', 'C'])
@@ -157,7 +157,7 @@ describe('the schema', () => {
       )
       if (code !== '42501') refused.push(name)
     }
-    // The rotation of the vault's keys seals card numbers anew.
+    // The rotation of vault keys writes these columns.
     expect(refused).toEqual(table === 'instruments' ? ['pan_sealed', 'key_id', 'pan_mac'] : [])
   })
 
@@ -185,7 +185,7 @@ describe('the schema', () => {
     expect(named((row) => row.path === 'search_path=pg_catalog, pg_temp')).toEqual(DEFINERS.toSorted())
   })
 
-  /** Runs a statement as the role of the service; whatever it does is taken back. */
+  /** Runs a statement as the role of the service, and rolls it back. */
   async function asService(statement: string): Promise<unknown> {
     await client.query('BEGIN; SET LOCAL ROLE payments_service')
     try {
@@ -209,7 +209,7 @@ describe('the ledger', () => {
     await database.close()
   })
 
-  /** A journal of entries of so much, each of its own currency. */
+  /** Inserts one journal with an entry for each amount and currency. */
   const insertEntries = (...entries: readonly (readonly [amount: number, currency: string])[]) =>
     owner.query(
       `INSERT INTO payments.entries (merchant_id, journal_id, seq, account, currency, amount, test)
@@ -243,7 +243,7 @@ describe('the ledger', () => {
   })
 
   it('plans reads by key, also for tables that were small then', async () => {
-    // The others: parts of these, whose settings they have; what walks through tables; what reads none.
+    // These functions need no such setting: a caller sets it, they scan whole tables, or they read no table.
     const others = [
       'judge_access',
       'judge_test_access',

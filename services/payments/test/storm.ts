@@ -2,26 +2,26 @@ import fc from 'fast-check'
 import { customerPayment } from './customer-payment.ts'
 import { createTestMerchant, type TestApp, type TestPayments } from './payments-app.ts'
 
-/** Many clients at once, each with operations of its own, over the same merchants and transactions. */
+/** Many clients send different operations on the same merchants and transactions at the same time. */
 export interface StormOptions {
-  /** The same seed gives every worker the same operations; who comes first is left to chance. */
+  /** The same seed gives every worker the same operations. The order between workers is random. */
   readonly seed: number
   readonly operations: number
   readonly workers: number
   readonly merchants: number
-  /** After so many operations each time `look` is called, while the storm goes on. */
+  /** `look` runs at this many equally spaced points of the storm, then at its end. */
   readonly moments: number
   readonly look: () => Promise<void>
 }
 
-/** How often each answer came: `capture 201`. */
+/** How many times each answer came, by its name: `capture 201`. */
 export type Answers = ReadonlyMap<string, number>
 
 const MERCHANT_CURRENCIES = ['EUR', 'DKK', 'USD', 'GBP', 'SEK', 'CHF']
 const CURRENCIES = ['EUR', 'DKK', 'USD', 'JPY', 'KWD', 'IDR']
 const PAYMENTS_EACH = 2
 
-/** Where an operation goes, its worth from 0 to 1, and where its transaction stands among those of its merchant. */
+/** A random operation. `share` is a part of the amount, and `place` chooses a transaction of the merchant. */
 const operation = fc.record({
   kind: fc.constantFrom(
     ...([
@@ -52,7 +52,7 @@ interface StormMerchant {
   readonly disputes: string[]
 }
 
-/** Lets the storm go over new merchants. Answers the ids of those and what was answered. */
+/** Runs the storm on new merchants. Returns their ids and the answers. */
 export async function runStorm(
   payments: readonly TestPayments[],
   app: TestApp,
@@ -105,7 +105,7 @@ async function prepare(payments: readonly TestPayments[], app: TestApp, count: n
   )
 }
 
-/** Sends operations of one worker and counts the answers. @throws Error on an answer that no client may get */
+/** Sends the operations of one worker and counts the answers. @throws Error for a status other than 201, 400 and 409 */
 function createClient(payments: TestPayments, app: TestApp, answers: Map<string, number>, worker: number) {
   let number = 0
   let last: { url: string; payload: object; headers: object; body: string } | undefined

@@ -10,7 +10,7 @@ import { runStorm } from './storm.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 import { alter, disarm, readColumns, readRows, remove, restore } from './tamper.ts'
 
-// All of it: TAMPER_ROWS=1000 npx vitest run services/payments/test/tamper.test.ts
+// The full test: TAMPER_ROWS=1000 npx vitest run services/payments/test/tamper.test.ts
 const rowCount = Number(process.env.TAMPER_ROWS ?? 6)
 const seed = Number(process.env.TAMPER_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
@@ -36,7 +36,7 @@ afterAll(async () => {
   await payments.close()
 })
 
-/** Makes sure that the merchant has a card that is kept, a dispute that is open, and a payout. */
+/** Gives the merchant a kept card, an open dispute and a payout, so that each table has rows to alter. */
 async function closeOff(merchantId: string, headers: object): Promise<void> {
   const post = async (url: string, payload: object) => {
     const response = await payments.app.inject({ method: 'POST', url, payload, headers: { ...headers } })

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Of which columns the rows of a table are told apart. Tables that are not here have `merchant_id` and `id`. */
+/** The key columns by table. All other tables have `merchant_id` and `id`. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   merchants: ['id'],
   merchant_balances: ['merchant_id'],
@@ -14,7 +14,7 @@ export interface TamperRow {
   readonly table: string
   readonly merchantId: string
   readonly id: string
-  /** Where the row lies until it is altered. */
+  /** The physical place of the row, which changes when the row is altered. */
   readonly ctid: string
 }
 
@@ -24,8 +24,8 @@ export interface TamperColumn {
 }
 
 /**
- * Takes away what the owner could take away: triggers, keys, checks and NOT NULL of every table of the service. Then keeps a
- * copy of the tables that will be altered.
+ * Disables what the owner of the tables could disable: the triggers, keys, checks and NOT NULL of every table of the service.
+ * Then copies the tables that will be altered.
  */
 export async function disarm(client: pg.Client, tables: readonly string[]): Promise<void> {
   await client.query('SET session_replication_role = replica')
@@ -47,7 +47,7 @@ export async function disarm(client: pg.Client, tables: readonly string[]): Prom
   await client.query('ANALYZE')
 }
 
-/** The rows of a table of a merchant, in the order of their keys. */
+/** Reads the rows that a table has of a merchant, in the order of their keys. */
 export async function readRows(client: pg.Client, table: string, merchantId: string): Promise<TamperRow[]> {
   const keys = keysOf(table)
   const { rows } = await client.query<{ id: string; ctid: string }>(
@@ -57,7 +57,7 @@ export async function readRows(client: pg.Client, table: string, merchantId: str
   return rows.map((row) => ({ table, merchantId, ...row }))
 }
 
-/** Names and types of a table's columns. */
+/** Reads the names and types of a table's columns. */
 export async function readColumns(client: pg.Client, table: string): Promise<TamperColumn[]> {
   const { rows } = await client.query<TamperColumn>(
     `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
@@ -67,7 +67,7 @@ export async function readColumns(client: pg.Client, table: string): Promise<Tam
   return rows
 }
 
-/** What one byte of a value of each type becomes; `$2` is any whole number, which chooses the byte. */
+/** The expression that alters one byte of a value `v`, by type. The whole number `$2` chooses the byte. */
 const ALTERED: Readonly<Record<string, string>> = {
   text: `CASE WHEN v IS NULL OR v = '' THEN 'x' ELSE overlay(v PLACING
     CASE substr(v, 1 + $2::int % length(v), 1) WHEN 'x' THEN 'y' ELSE 'x' END FROM 1 + $2::int % length(v) FOR 1) END`,
@@ -79,12 +79,12 @@ const ALTERED: Readonly<Record<string, string>> = {
   'timestamp with time zone': `coalesce(v, '2026-01-01') + ((1::bigint << ($2::int % 32)) || ' milliseconds')::interval`,
   date: "coalesce(v, '2026-01-01') + (1 << ($2::int % 8))",
   uuid: `overlay(v::text PLACING CASE right(v::text, 1) WHEN '0' THEN '1' ELSE '0' END FROM 36 FOR 1)::uuid`,
-  // A digit, else a truth; a value that has neither is put into an object.
+  // Alters the digits, else `true`. A value with neither becomes a member of an object.
   jsonb: `CASE WHEN v::text ~ '[0-8]' THEN regexp_replace(v::text, '[0-8]', '9')::jsonb
     WHEN v::text ~ 'true' THEN regexp_replace(v::text, 'true', 'false')::jsonb ELSE jsonb_build_object('x', v) END`,
 }
 
-/** Alters one byte of a column. Answers whether the value is another now. */
+/** Alters one byte of a column. Returns whether the value has changed. */
 export async function alter(
   client: pg.Client,
   { table, ctid }: TamperRow,
@@ -101,13 +101,13 @@ export async function alter(
   return rowCount === 1
 }
 
-/** Takes a row out. */
+/** Deletes a row. */
 export async function remove(client: pg.Client, { table, ctid }: TamperRow): Promise<void> {
   const { rowCount } = await client.query(`DELETE FROM payments.${table} WHERE ctid = $1::tid`, [ctid])
   if (rowCount !== 1) throw new Error('nothing was removed')
 }
 
-/** Puts tables back as they were. */
+/** Restores tables from their copies. */
 export async function restore(client: pg.Client, ...tables: readonly string[]): Promise<void> {
   const statements = tables.map(
     (table) => `DELETE FROM payments.${table}; INSERT INTO payments.${table} TABLE saved.${table}`,

@@ -15,7 +15,7 @@ import {
 import { commandRunner } from './run-command.ts'
 
 let sink: StubProvider
-/** What the sink answers; by default it takes the event. */
+/** Makes the answer of the sink. By default the sink accepts the event. */
 let answer: (request: StubRequest) => { status?: number; headers?: Record<string, string>; body?: string } | undefined
 let payments: TestPayments
 let member: TestApp
@@ -42,7 +42,7 @@ const send = async (method: 'POST' | 'PUT' | 'DELETE' | 'GET', url: string, payl
   return response.body === '' ? {} : response.json()
 }
 
-/** A test merchant whose events go to a path of the sink. */
+/** Creates a test merchant with a webhook that sends events to a path of the sink. */
 async function listen(path: string, events: readonly string[] = []) {
   const { id } = await createTestMerchant(payments, member, { test: true })
   const { webhook } = await send('POST', `/merchants/${id}/webhooks`, { url: sink.url + path, events })
@@ -64,7 +64,7 @@ function isSigned({ headers, body }: StubRequest, ...secrets: string[]): boolean
   return JSON.stringify(signatures) === JSON.stringify(secrets.map((secret) => `v1=${digest(secret)}`))
 }
 
-/** Jobs of a webhook in the queue of deliveries, or among those that are dead. */
+/** Reads the jobs of a webhook in the queue of deliveries, or in the queue of dead deliveries. */
 const jobsOf = async (webhookId: string, queue = 'webhook_delivery') =>
   (
     await sql<{ state: string; retry_count: number; delay: number }>`

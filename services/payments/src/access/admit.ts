@@ -21,7 +21,7 @@ export function splitVerdict<const Refusal extends string>(
   return refusal === undefined ? [verdict as Verdict, undefined] : ['done', refusal]
 }
 
-/** What each statement answers that serves a request. */
+/** Every statement that serves a request returns this result. */
 export interface AccessResult {
   readonly verdict: Verdict
   /** Null for an unknown key. */
@@ -60,7 +60,7 @@ export function admit<Result extends AccessResult>(caller: Caller, result: Resul
 
 /**
  * The MAC of the app's key.
- * @throws 403 when a person calls: persons have no keys
+ * @throws 403 when a user calls: users have no keys
  */
 export function keyMacOf({ keyMac }: Caller): Buffer {
   if (keyMac === null) throw forbidden()

@@ -25,7 +25,7 @@ afterAll(async () => {
   await world.payments.close()
 })
 
-/** More requests than any limit of `limited` takes. */
+/** More requests than any limit of `limited` allows. */
 const TOO_MANY = 5
 const LOCK_TIMEOUT = Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '55P03' })
 const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint]
@@ -81,7 +81,7 @@ it('has every endpoint of the document, and no other', () => {
   expect(all.map(({ name }) => name).sort()).toEqual([...documented.keys()].sort())
 })
 
-/** What any endpoint answers alike, by status: how to raise it. The answer is that of the catalogue. */
+/** The errors that all endpoints answer in the same way, and how to raise each of them. */
 const shared: readonly {
   readonly error: { readonly status: number; readonly code: string; readonly message: string }
   readonly raise: (endpoint: Endpoint) => Promise<LightMyRequestResponse>
@@ -130,7 +130,7 @@ async function raiseBy(error: Error, endpoint: Endpoint): Promise<LightMyRequest
   return answer
 }
 
-/** Sends a request more often than its limit takes; each from an address of its own would be taken. */
+/** Exceeds the limit of an endpoint: sends one request too many times from one address that no other endpoint uses. */
 async function exceedLimit(
   endpoint: Endpoint,
   headers: InjectOptions['headers'] = {},
