@@ -148,20 +148,22 @@ describe.each(keyedEndpoints)('$name', (endpoint) => {
     async ({ error, raise }) => expectError(await raise(endpoint), error),
   )
 
-  it.runIf(given.includes(403))('403 FORBIDDEN', async () => {
-    const { forbidden = ({ stranger }) => ({ headers: stranger.headers }) } = endpoint
-    const { headers, ...changes }: InjectOptions = await forbidden(world)
-    const request = { ...(await requestOf(endpoint, world)), ...changes }
-    expectError(await send(withHeaders(request, headers)), errors.forbidden)
-  })
+  if (given.includes(403))
+    it('403 FORBIDDEN', async () => {
+      const { forbidden = ({ stranger }) => ({ headers: stranger.headers }) } = endpoint
+      const { headers, ...changes }: InjectOptions = await forbidden(world)
+      const request = { ...(await requestOf(endpoint, world)), ...changes }
+      expectError(await send(withHeaders(request, headers)), errors.forbidden)
+    })
 
-  it.runIf(given.includes(400))('400: names the fields that are wrong', async () => {
-    const { headers, ...changes } = endpoint.bad?.request(world) ?? {}
-    expectFields(
-      await send(withHeaders({ ...(await requestOf(endpoint, world)), ...changes }, headers)),
-      endpoint.bad?.fields ?? [],
-    )
-  })
+  if (given.includes(400))
+    it('400: names the fields that are wrong', async () => {
+      const { headers, ...changes } = endpoint.bad?.request(world) ?? {}
+      expectFields(
+        await send(withHeaders({ ...(await requestOf(endpoint, world)), ...changes }, headers)),
+        endpoint.bad?.fields ?? [],
+      )
+    })
 
   it('429 RATE_LIMITED', async () => {
     expectError(await exceedLimit(endpoint, unknownKey()), errors.rateLimited)
@@ -185,10 +187,11 @@ describe.each(checkoutEndpoints)('$name', (endpoint) => {
     async ({ error, raise }) => expectError(await raise(endpoint), error),
   )
 
-  it.runIf(given.includes(404))('404 ENDPOINT_NOT_FOUND', async () => {
-    const url = endpoint.unknown?.(world) ?? ''
-    expectError(await send({ ...(await requestOf(endpoint, world)), url }), errors.endpointNotFound)
-  })
+  if (given.includes(404))
+    it('404 ENDPOINT_NOT_FOUND', async () => {
+      const url = endpoint.unknown?.(world) ?? ''
+      expectError(await send({ ...(await requestOf(endpoint, world)), url }), errors.endpointNotFound)
+    })
 
   it('400 REQUEST_INVALID: names the fields that are wrong', async () => {
     const { statusCode, headers, json } = await send({ ...(await requestOf(endpoint, world)), payload: {} })
