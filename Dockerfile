@@ -5,7 +5,7 @@ FROM node:24-bookworm-slim AS manifests
 WORKDIR /app
 COPY . .
 # Only the files that an install depends on, so that a change of sources does not repeat the install.
-RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name .pnpmfile.cjs ! -name install.mjs ! -path './patches/*' -delete
+RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name .pnpmfile.cjs ! -name install.mjs ! -path './packages/common/patches/*' -delete
 
 # The packages of all services at once: one download for the three images.
 FROM node:24-bookworm-slim AS packages
@@ -32,12 +32,12 @@ ENV SERVICE=$SERVICE NODE_ENV=production NODE_COMPILE_CACHE=/app/.cache/node \
 WORKDIR /app
 RUN mkdir -p .cache logs && chown node:node .cache logs
 COPY --from=install /app ./
-COPY docker/run-service /usr/local/bin/$SERVICE
-COPY docker/healthcheck.mjs docker/
+COPY deploy/docker/run-service /usr/local/bin/$SERVICE
+COPY deploy/docker/healthcheck.mjs ./
 COPY migrations migrations
 COPY packages packages
 COPY services/$SERVICE services/$SERVICE
 USER node
 RUN "$SERVICE" warm-up
-HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 CMD ["node", "docker/healthcheck.mjs"]
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 CMD ["node", "healthcheck.mjs"]
 CMD exec "$SERVICE" serve

@@ -1,4 +1,4 @@
-// Writes docker/grafana/dashboards/<uid>.json from scripts/dashboards; `--check` compares instead and fails when they differ.
+// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards; `--check` compares instead and fails when they differ.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -7,7 +7,7 @@ import { overview } from './dashboards/overview.ts'
 import { payments } from './dashboards/payments.ts'
 import { auth, inventory } from './dashboards/services.ts'
 
-const folder = join(import.meta.dirname, '..', 'docker', 'grafana', 'dashboards')
+const folder = join(import.meta.dirname, '..', 'deploy', 'docker', 'grafana', 'dashboards')
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 mkdirSync(folder, { recursive: true })
 for (const dashboard of [overview, auth, payments, inventory]) {
@@ -16,7 +16,7 @@ for (const dashboard of [overview, auth, payments, inventory]) {
   if (!values.check) writeFileSync(path, text)
   else if (!existsSync(path) || readFileSync(path, 'utf8') !== text) {
     console.error(
-      `docker/grafana/dashboards/${dashboard.uid}.json differs from scripts/dashboards; run: pnpm dashboards`,
+      `deploy/docker/grafana/dashboards/${dashboard.uid}.json differs from scripts/dashboards; run: pnpm dashboards`,
     )
     process.exitCode = 1
   }

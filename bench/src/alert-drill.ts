@@ -22,7 +22,7 @@ interface Options {
   readonly pictures: boolean
 }
 
-const CONFIG_FOLDER = join(ROOT, 'docker', 'prometheus')
+const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
 /** One for every alert. */
 const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
 /** Which alerts have fired within a minute: a line of its own for each, the first at the top. */
@@ -174,7 +174,7 @@ function say(line: string): void {
 
 /** The dashboards that Grafana is given. */
 function readDashboards(): readonly Dashboard[] {
-  const folder = join(ROOT, 'docker', 'grafana', 'dashboards')
+  const folder = join(ROOT, 'deploy', 'docker', 'grafana', 'dashboards')
   return globSync('*.json', { cwd: folder })
     .sort()
     .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('$__rate_interval', RATE_INTERVAL))

@@ -8,8 +8,8 @@ const runbook = {
     '### Metrics of shop\n\n| `shop_sold_total` | counter | `kind` | sales |\n' +
     '| `shop_wait_seconds` | histogram | `kind` | waits |\n\n### NoSales\n\nSell more.\n',
 }
-const path = 'docker/prometheus/rules.yml'
-const ruleTests = 'docker/prometheus/rules.test.yml'
+const path = 'deploy/docker/prometheus/rules.yml'
+const ruleTests = 'deploy/docker/prometheus/rules.test.yml'
 
 const rules = (alert: string, expr: string, page = 'docs/observability.md#nosales') => ({
   [path]: `groups: [{ name: all, rules: [{ alert: ${alert}, expr: '${expr}', annotations: { runbook: ${page} } }] }]\n`,
@@ -40,7 +40,7 @@ it('refuses a panel of a dashboard that asks for what is not there', async () =>
       { title: 'Sales', targets: [{ expr: 'shop_lost_total' }] },
     ],
   }
-  const file = 'docker/grafana/dashboards/shop.json'
+  const file = 'deploy/docker/grafana/dashboards/shop.json'
   expect(await problemsOf(metricQueries, { ...runbook, [file]: JSON.stringify(dashboard) })).toEqual([
     `${file} "Sales" asks for shop_lost_total, which no service has`,
   ])

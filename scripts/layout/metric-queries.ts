@@ -10,8 +10,8 @@ import {
 import { namesOf } from './promql.ts'
 import type { Problem, Rule } from './source-tree.ts'
 
-const RULES = 'docker/prometheus/rules.yml'
-const RULE_TESTS = 'docker/prometheus/rules.test.yml'
+const RULES = 'deploy/docker/prometheus/rules.yml'
+const RULE_TESTS = 'deploy/docker/prometheus/rules.test.yml'
 
 const Dashboard = z.object({
   panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).default([]) })),
@@ -31,7 +31,7 @@ export const metricQueries: Rule = ({ root, files }) => {
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : '')
   const document = files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
   const alerts = Rules.parse(parse(read(RULES)) ?? { groups: [] }).groups.flatMap(({ rules }) => rules)
-  const panels = globSync('docker/grafana/dashboards/*.json', { cwd: root }).flatMap((path) =>
+  const panels = globSync('deploy/docker/grafana/dashboards/*.json', { cwd: root }).flatMap((path) =>
     Dashboard.parse(JSON.parse(read(path))).panels.flatMap(({ title, targets }) =>
       targets.map(({ expr }): Written => ({ path, what: `"${title}"`, expr })),
     ),
