@@ -22,6 +22,7 @@ import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { pureFiles } from './layout/pure-files.ts'
+import { rootEntries } from './layout/root-entries.ts'
 import { singleImporters } from './layout/single-importers.ts'
 import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
@@ -40,6 +41,7 @@ export const rules: readonly Rule[] = [
   portableCore,
   outboundCalls,
   documentLinks,
+  rootEntries,
   decisions,
   metricDocuments,
   metricQueries,
