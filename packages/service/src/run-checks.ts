@@ -1,5 +1,5 @@
-import { describeFailure } from '@trestle/common/server/command-line.ts'
-import { printable } from '@trestle/common/server/printable.ts'
+import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
+import { printable } from '@trestle/common/lifecycle/printable.ts'
 
 /** A check of the command `doctor`. */
 export interface Check<Subject> {

@@ -1,5 +1,5 @@
+import { describeApi, documentPages } from '@trestle/common/documents/document-pages.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
-import { describeApi, documentPages } from '@trestle/common/server/document-pages.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import fp from 'fastify-plugin'

@@ -1,4 +1,4 @@
-import { createReadiness, type Readiness } from '@trestle/common/server/readiness.ts'
+import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'

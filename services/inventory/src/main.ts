@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runCommandLine } from '@trestle/common/server/command-line.ts'
+import { runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import { loadInventoryConfig } from './config.ts'
 import { VERSION } from './version.ts'

@@ -1,4 +1,4 @@
-import { FairGate } from '@trestle/common/server/fair-gate.ts'
+import { FairGate } from '@trestle/common/limits/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from './errors.ts'
 import { type ReadingAhead, SpoolSpace } from './exports/read-ahead.ts'
 

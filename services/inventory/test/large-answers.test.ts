@@ -1,4 +1,4 @@
-import { FairGate } from '@trestle/common/server/fair-gate.ts'
+import { FairGate } from '@trestle/common/limits/fair-gate.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serviceUnavailable } from '../src/errors.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'

@@ -1,6 +1,6 @@
-import { apiDocuments } from '@trestle/common/server/api-documents.ts'
+import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
+import { readyRoute } from '@trestle/common/lifecycle/readiness.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
-import { readyRoute } from '@trestle/common/server/readiness.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'

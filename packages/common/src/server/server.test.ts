@@ -10,11 +10,11 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { plainErrors, plainVocabulary } from '../../test/plain-errors.ts'
+import { createReadiness, readyRoute } from '../lifecycle/readiness.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import { createLogger, type ServiceLogger } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
 import { createServer, type Server } from './create-server.ts'
-import { createReadiness, readyRoute } from './readiness.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'trestle-server-'))
 const file = join(folder, 'deep', 'app.log')

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
-import { boundConnections } from '../server/connection-bounds.ts'
+import { boundConnections } from '../connections/connection-bounds.ts'
 import { createServer } from '../server/node-http.ts'
 import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'

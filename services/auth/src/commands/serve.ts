@@ -1,4 +1,4 @@
-import { runServer } from '@trestle/common/server/run-server.ts'
+import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing } from '@trestle/common/telemetry/tracing.ts'

@@ -1,6 +1,6 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { printable } from '@trestle/common/server/printable.ts'
+import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { Command, InvalidArgumentError } from 'commander'
 import type { CommandDeps } from '../deps.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'

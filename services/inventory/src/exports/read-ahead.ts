@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FairGate } from '@trestle/common/server/fair-gate.ts'
+import type { FairGate } from '@trestle/common/limits/fair-gate.ts'
 
 /** An export keeps so many bytes in memory before it uses a file. */
 const MEMORY_BYTES = 65_536

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { printable, printableJson } from '@trestle/common/server/printable.ts'
+import { printable, printableJson } from '@trestle/common/lifecycle/printable.ts'
 import { Command } from 'commander'
 import { insertVerification } from '../ledger/verification.ts'
 import { type ChainHeads, type VerifiedMerchant, type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'

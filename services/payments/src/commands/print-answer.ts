@@ -1,4 +1,4 @@
-import { printable, printableJson } from '@trestle/common/server/printable.ts'
+import { printable, printableJson } from '@trestle/common/lifecycle/printable.ts'
 
 /**
  * The lines that print an answer: JSON, or for people one line for each member, and a table for a list. Bigints are

@@ -1,4 +1,4 @@
-import { runServer } from '@trestle/common/server/run-server.ts'
+import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'

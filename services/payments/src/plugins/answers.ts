@@ -1,5 +1,5 @@
 import compress from '@fastify/compress'
-import { chooseEncoding, pack } from '@trestle/common/server/shared-asset.ts'
+import { chooseEncoding, pack } from '@trestle/common/documents/shared-asset.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { layOut } from '../pagination/response-layout.ts'

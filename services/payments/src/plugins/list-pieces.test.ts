@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import { handlerDeadline } from '@trestle/common/server/handler-deadline.ts'
+import { handlerDeadline } from '@trestle/common/limits/handler-deadline.ts'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'

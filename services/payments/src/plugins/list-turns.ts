@@ -1,5 +1,5 @@
+import { FairGate } from '@trestle/common/limits/fair-gate.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import { FairGate } from '@trestle/common/server/fair-gate.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { serverBusy } from '../errors.ts'

@@ -4,7 +4,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import pino from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { plainVocabulary } from '../../test/plain-errors.ts'
-import { createServer } from './create-server.ts'
+import { createServer } from '../server/create-server.ts'
 
 const BODY_BYTES = 500_000
 /** As many bodies of the largest size as there are places. */

@@ -1,8 +1,10 @@
 import type { RequestListener } from 'node:http'
 import type { Meter } from '@opentelemetry/api'
 import type { FastifyBaseLogger } from 'fastify'
+import { addressKey } from '../server/address-key.ts'
+import { createServer } from '../server/node-http.ts'
+import { createAddressReader, type TrustedProxies } from '../server/trusted-proxies.ts'
 import { startAtZero } from '../telemetry/start-at-zero.ts'
-import { addressKey } from './address-key.ts'
 import {
   boundConnections,
   CONNECTION_BOUNDS,
@@ -10,9 +12,7 @@ import {
   CUT_REASONS,
   type CutReason,
 } from './connection-bounds.ts'
-import { createServer } from './node-http.ts'
 import { createReleaseAfterCuts } from './release-memory.ts'
-import { createAddressReader, type TrustedProxies } from './trusted-proxies.ts'
 
 export interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger

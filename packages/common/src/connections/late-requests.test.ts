@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { plainVocabulary } from '../../test/plain-errors.ts'
-import { createServer, type Server } from './create-server.ts'
+import { createServer, type Server } from '../server/create-server.ts'
 
 const HEAD_MS = 300
 const REQUEST_MS = 600

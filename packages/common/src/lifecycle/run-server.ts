@@ -1,10 +1,10 @@
 import type { Server } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
+import { boundGarbage, keepTickShape, releaseMemory } from '../connections/release-memory.ts'
 import type { ServiceLogger } from '../telemetry/logger.ts'
 import { createDrain } from './drain.ts'
 import type { Readiness } from './readiness.ts'
-import { boundGarbage, keepTickShape, releaseMemory } from './release-memory.ts'
 
 export interface RunOptions {
   readonly app: FastifyInstance

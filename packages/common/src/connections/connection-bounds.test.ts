@@ -6,9 +6,9 @@ import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import pino from 'pino'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { plainVocabulary } from '../../test/plain-errors.ts'
+import { createServer } from '../server/create-server.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
-import { createServer } from './create-server.ts'
 import { progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
 const MIB = 1_024 * 1_024
