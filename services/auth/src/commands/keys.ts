@@ -62,7 +62,7 @@ export function keysCommand(options: KeysCommandOptions): Command {
   return command
 }
 
-async function list({ db }: CommandDeps, print: Print): Promise<void> {
+async function list({ db }: Pick<CommandDeps, 'db'>, print: Print): Promise<void> {
   const keys = await listSigningKeyStatus(db)
   if (!keys.some(({ state }) => state === 'active')) print('AUTH_JWT_SECRET signs (HS256)')
   for (const key of keys) print(describeKey(key))
@@ -74,7 +74,7 @@ function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: Signing
 }
 
 async function add(
-  deps: CommandDeps,
+  deps: Pick<CommandDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
   { alg, kid = randomUUID() }: { readonly alg: SigningAlgorithm; readonly kid?: string },
   print: Print,
 ): Promise<void> {
@@ -83,11 +83,15 @@ async function add(
   print(`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`)
 }
 
-async function promote(deps: CommandDeps, kid: string, print: Print): Promise<void> {
+async function promote(deps: Pick<CommandDeps, 'config' | 'db'>, kid: string, print: Print): Promise<void> {
   for (const line of describePromotion(kid, await promoteSigningKey(deps, kid, JWKS_MAX_AGE_SECONDS))) print(line)
 }
 
-async function promoteNow(deps: CommandDeps, kid: string, { print, pause }: KeysCommandOptions): Promise<void> {
+async function promoteNow(
+  deps: Pick<CommandDeps, 'config' | 'db'>,
+  kid: string,
+  { print, pause }: KeysCommandOptions,
+): Promise<void> {
   let result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
   if (result.verdict === 'too-young') {
     print(`waiting ${result.waitSeconds} s, until every process knows ${kid}`)
@@ -120,7 +124,7 @@ function describePromotion(kid: string, result: Promotion): readonly string[] {
 }
 
 async function retire(
-  deps: CommandDeps,
+  deps: Pick<CommandDeps, 'config' | 'db'>,
   { kid, tokens }: { readonly kid: string; readonly tokens: TokensOfRetired },
   print: Print,
 ): Promise<void> {
@@ -131,7 +135,7 @@ async function retire(
   if (result.wasActive) print('AUTH_JWT_SECRET signs (HS256) until a key is promoted')
 }
 
-async function reseal(deps: CommandDeps, print: Print): Promise<void> {
+async function reseal(deps: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>, print: Print): Promise<void> {
   const results = await resealSecrets(deps)
   for (const { place, sealed } of results) {
     if (sealed > 0) print(`${place.table}.${place.column}: ${sealed} sealed anew`)

@@ -57,7 +57,7 @@ export function usersCommand(options: UsersCommandOptions): Command {
 }
 
 async function runImport(
-  deps: CommandDeps,
+  deps: Pick<CommandDeps, 'config' | 'db' | 'names'>,
   { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
   { now, stdin, stdout, report }: UsersCommandOptions,
 ): Promise<void> {

@@ -9,12 +9,12 @@ import { captchaFailed, captchaUnreachable } from '../errors.ts'
 import { findBearer } from '../sessions/caller.ts'
 import { admitAdmin } from '../use-cases/admit-admin.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'signingKeys'>
+type CaptchaDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>
 
 /**
  * Requires a captcha at routes with `captcha: true` in their config, before their body is validated (reference: Captcha).
  */
-export const captcha = fp<{ readonly deps: Deps }>(
+export const captcha = fp<{ readonly deps: CaptchaDeps }>(
   async (app: FastifyInstance, { deps }) => {
     app.addHook('preValidation', async (request) => {
       if (request.routeOptions.config.captcha) await requireCaptcha(deps, request)
@@ -27,14 +27,17 @@ export const captcha = fp<{ readonly deps: Deps }>(
  * Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin.
  * @throws captchaFailed, captchaUnreachable
  */
-export async function requireCaptcha(deps: Deps, request: FastifyRequest): Promise<void> {
+export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
   if (!config || (await hasAdminBearer(deps, request))) return
   await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.address)
 }
 
 /** Whether the bearer would open the admin endpoints. The claims alone may be those of a former admin. */
-async function hasAdminBearer(deps: Deps, { headers }: FastifyRequest): Promise<boolean> {
+async function hasAdminBearer(
+  deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
+  { headers }: FastifyRequest,
+): Promise<boolean> {
   const claims = findBearer(deps, headers.authorization)
   if (claims === undefined) return false
   try {

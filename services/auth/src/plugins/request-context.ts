@@ -14,7 +14,7 @@ import { admitAdmin } from '../use-cases/admit-admin.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent } from './session-origin.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'signingKeys'>
+type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
 
 /**
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here
@@ -23,7 +23,7 @@ type Deps = Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'signingKeys'>
  * @throws validationFailed, and what `admitAdmin` throws
  */
 export async function readContext(
-  deps: Deps,
+  deps: RequestContextDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   formRedirect?: string,
@@ -40,7 +40,10 @@ export async function readContext(
 }
 
 /** Reads the context of a request that continues a flow, whose redirect is known. @throws as `readContext` does */
-export async function readClient(deps: Deps, request: FastifyRequest): Promise<Omit<RequestContext, 'redirectTo'>> {
+export async function readClient(
+  deps: RequestContextDeps,
+  request: FastifyRequest,
+): Promise<Omit<RequestContext, 'redirectTo'>> {
   const { address, limitKey, network } = request.clientAddress
   return {
     audience: await readAudience(deps, request),
@@ -59,7 +62,7 @@ export async function readClient(deps: Deps, request: FastifyRequest): Promise<O
  * looks.
  * @throws validationFailed, and what `admitAdmin` throws
  */
-export async function readAudience(deps: Deps, request: FastifyRequest): Promise<string> {
+export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
   const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
   const claims = findBearer(deps, request.headers.authorization)
   const isByAdmin = claims !== undefined && isAdmin(claims, adminRoles)

@@ -9,7 +9,10 @@ export interface KeyToAdd {
 }
 
 /** Adds a key, which is published and signs once it is promoted. False when the kid has been used before. */
-export async function addSigningKey(deps: CommandDeps, { alg, kid }: KeyToAdd): Promise<boolean> {
+export async function addSigningKey(
+  deps: Pick<CommandDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
+  { alg, kid }: KeyToAdd,
+): Promise<boolean> {
   // A token that JWT_SECRET has signed under this kid would be verified with the new key.
   if (kid === deps.config.jwt.secretKeyId) return false
   const key = sealSigningKey(deps, await generateSigningKey(alg, kid))

@@ -21,7 +21,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 
-type Deps = Pick<
+type ChallengeFactorDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
 >
@@ -55,7 +55,7 @@ interface Question {
  * Challenges a second factor (reference: Challenges). Sends a phone a code.
  * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing
  */
-export async function challengeFactor(deps: Deps, input: ChallengeFactor): Promise<IssuedChallenge> {
+export async function challengeFactor(deps: ChallengeFactorDeps, input: ChallengeFactor): Promise<IssuedChallenge> {
   const { user } = requireFactorOwner(await findCaller(deps, input.caller))
   const factor = await findFactor(deps.db, user.id, input.factorId)
   if (!factor || !isEnrolled(factor)) throw factorNotFound()
@@ -73,7 +73,11 @@ export async function challengeFactor(deps: Deps, input: ChallengeFactor): Promi
   }
 }
 
-async function askForCredential(deps: Deps, user: User, factor: FactorWithSecrets): Promise<CredentialRequest> {
+async function askForCredential(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger'>,
+  user: User,
+  factor: FactorWithSecrets,
+): Promise<CredentialRequest> {
   const timeoutMs = deps.config.mfa.challengeLifetimeSeconds * 1_000
   if (factor.credential) return askForAssertion(deps, { known: [factor.credential], timeoutMs })
   const account = user.email ?? user.phone ?? user.id
@@ -102,7 +106,7 @@ async function withOwnMoment<Result>(
 
 async function issue(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   { caller, factor, credential, channel, ip, delay }: ChallengeFactor & Question & Pick<NewChallenge, 'delay'>,
 ): Promise<IssuedChallenge> {
   const id = randomUUID()

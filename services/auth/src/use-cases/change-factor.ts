@@ -11,7 +11,9 @@ import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now'>
+type ChangeFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now'>
+
+type FactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A second factor of a user, and the admin who changes it. */
 export interface FactorOfUser extends ManagedUser {
@@ -29,7 +31,11 @@ export interface FactorChanges {
 }
 
 /** Renames a factor of a user, or changes its phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
-export async function changeFactor(deps: Deps, owner: FactorOfUser, changes: FactorChanges): Promise<Factor> {
+export async function changeFactor(
+  deps: ChangeFactorDeps,
+  owner: FactorOfUser,
+  changes: FactorChanges,
+): Promise<Factor> {
   const { friendlyName, phone } = changes
   try {
     return await onFactor(deps, { ...owner, action: 'factor_updated' }, async (trx, factor) => {
@@ -47,7 +53,7 @@ export async function changeFactor(deps: Deps, owner: FactorOfUser, changes: Fac
 }
 
 /** Removes a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
-export function removeFactor(deps: Deps, owner: FactorOfUser): Promise<Factor> {
+export function removeFactor(deps: FactorDeps, owner: FactorOfUser): Promise<Factor> {
   return onFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
     await dropFactor(trx, deps, { userId: owner.userId, factor })
     return factor
@@ -55,7 +61,7 @@ export function removeFactor(deps: Deps, owner: FactorOfUser): Promise<Factor> {
 }
 
 async function onFactor(
-  deps: Deps,
+  deps: FactorDeps,
   { admin, factorId, ip, action, ...managed }: FactorOfUser & { readonly action: AuditAction },
   change: (trx: Transaction<AuthDatabase>, factor: Factor) => Promise<Factor>,
 ): Promise<Factor> {

@@ -9,7 +9,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner, requirePasskeyOwner } from '../sessions/require-owner.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+type ChangePasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 export interface OwnPasskey {
   readonly caller: Caller
@@ -19,14 +19,17 @@ export interface OwnPasskey {
 }
 
 /** Lists the caller's passkeys. */
-export async function listOwnPasskeys(deps: Deps, caller: Caller): Promise<readonly Passkey[]> {
+export async function listOwnPasskeys(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  caller: Caller,
+): Promise<readonly Passkey[]> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))
   return listPasskeys(deps.db, user.id)
 }
 
 /** Renames a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
 export async function renameOwnPasskey(
-  deps: Deps,
+  deps: ChangePasskeyDeps,
   { caller, passkeyId, ip }: OwnPasskey,
   friendlyName: string,
 ): Promise<Passkey> {
@@ -42,7 +45,7 @@ export async function renameOwnPasskey(
 }
 
 /** Deletes a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
-export async function deleteOwnPasskey(deps: Deps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
+export async function deleteOwnPasskey(deps: ChangePasskeyDeps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     if (!(await deletePasskey(trx, { userId: user.id, passkeyId }))) throw passkeyNotFound()
@@ -60,7 +63,7 @@ export interface PasskeyOfUser extends ManagedUser {
 
 /** Deletes a passkey of a user. @throws userNotFound, passkeyNotFound */
 export async function deletePasskeyAsAdmin(
-  deps: Deps,
+  deps: ChangePasskeyDeps,
   { admin, passkeyId, ip, ...managed }: PasskeyOfUser,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {

@@ -19,20 +19,9 @@ import type { User } from '../users/user.ts'
 import { insertUser, updateBan } from '../users/user-change-repository.ts'
 import { mailInvitation } from './invite-user.ts'
 
-type Deps = Pick<
+type CreateUserDeps = Pick<
   AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'outbound'
-  | 'hooks'
+  'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'serverKeys' | 'jobs' | 'outbound'
 >
 
 export interface CreateUser {
@@ -47,7 +36,7 @@ export interface CreateUser {
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
  */
-export async function createUser(deps: Deps, input: CreateUser): Promise<Profile> {
+export async function createUser(deps: CreateUserDeps, input: CreateUser): Promise<Profile> {
   const { wanted } = input
   if (!wanted.email && !wanted.phone) {
     throw validationFailed({ message: 'Cannot create a user without either an email or phone' })
@@ -61,7 +50,10 @@ export async function createUser(deps: Deps, input: CreateUser): Promise<Profile
 }
 
 /** A user without a password gets the hash of a password that nobody knows. */
-async function hashWanted(deps: Deps, { password, passwordHash }: AdminUser) {
+async function hashWanted(
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
+  { password, passwordHash }: AdminUser,
+) {
   if (passwordHash !== undefined) {
     if (password) throw validationFailed({ message: 'Only a password or a password hash should be provided' })
     return requireAcceptedHash(passwordHash)
@@ -76,7 +68,7 @@ async function hashWanted(deps: Deps, { password, passwordHash }: AdminUser) {
 
 async function create(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   { admin, id, wanted, context, passwordHash }: CreateUser & { readonly passwordHash: string },
 ): Promise<Profile> {
   const { email, phone } = wanted

@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
 import { deleteBelongings, deleteUser, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+type DeleteUserDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 export interface DeleteUser extends ManagedUser {
   readonly admin: Admin
@@ -20,7 +20,10 @@ export interface DeleteUser extends ManagedUser {
 }
 
 /** Deletes a user (reference: Deletion). @throws userNotFound */
-export async function deleteUserAsAdmin(deps: Deps, { admin, manner, ip, ...managed }: DeleteUser): Promise<void> {
+export async function deleteUserAsAdmin(
+  deps: DeleteUserDeps,
+  { admin, manner, ip, ...managed }: DeleteUser,
+): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)
     if (manner === 'hard') await deleteUser(trx, user.id)

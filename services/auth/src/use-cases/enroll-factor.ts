@@ -22,7 +22,7 @@ import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
+type EnrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 
 export interface EnrollFactor {
   readonly caller: Caller
@@ -52,7 +52,10 @@ const NONCE_BYTES = 12
  * @throws the error of a type that is switched off, sessionNotFound, anonymousNotAllowed, phoneFactorExists, factorNameTaken,
  *   tooManyFactors, enrollNeedsSecondFactor, signInTooOld
  */
-export async function enrollFactor(deps: Deps, { caller, wanted, ip }: EnrollFactor): Promise<EnrolledFactor> {
+export async function enrollFactor(
+  deps: EnrollFactorDeps,
+  { caller, wanted, ip }: EnrollFactor,
+): Promise<EnrolledFactor> {
   requireEnrollEnabled(deps.config, wanted.type)
   try {
     return await deps.db.transaction().execute(async (trx) => {
@@ -87,7 +90,7 @@ async function makeRoom(
 
 async function insert(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, session }: FactorOwner,
   { wanted, ip }: Pick<EnrollFactor, 'wanted' | 'ip'>,
 ): Promise<EnrolledFactor> {

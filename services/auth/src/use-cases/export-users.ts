@@ -5,7 +5,7 @@ import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 const PAGE = 500
 
 /** Lists every user by id, as a line that `users import` takes. */
-export async function* exportUsers({ db }: CommandDeps): AsyncGenerator<string> {
+export async function* exportUsers({ db }: Pick<CommandDeps, 'db'>): AsyncGenerator<string> {
   let after: string | undefined
   do {
     const page = await listUsersWithIdentities(db, { after, limit: PAGE })

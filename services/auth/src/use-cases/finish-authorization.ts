@@ -51,7 +51,7 @@ import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type Deps = Pick<
+type FinishAuthorizationDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -68,11 +68,16 @@ type Deps = Pick<
   | 'hooks'
 >
 
+type AcceptDeps = Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs' | 'hooks'>
+
 /**
  * Takes the flow of a `state`, once (reference: GET /callback and POST /callback).
  * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired
  */
-export async function takeAuthorization(deps: Deps, state: string | undefined): Promise<AuthorizationFlow> {
+export async function takeAuthorization(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  state: string | undefined,
+): Promise<AuthorizationFlow> {
   if (!state) throw stateMissing()
   const id = parseId(state)
   if (id === undefined) throw stateInvalid()
@@ -99,7 +104,7 @@ export interface FinishAuthorization {
 
 /** Finishes a sign-in when its browser returns from the provider. Asks the provider before any lock is taken. */
 export async function finishAuthorization(
-  deps: Deps,
+  deps: FinishAuthorizationDeps,
   { flow, answer, context }: FinishAuthorization,
 ): Promise<FinishedAuthorization> {
   const { provider: name } = flow
@@ -138,7 +143,7 @@ function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
 /** Signs the user in, links the identity or accepts the invitation, as the flow wants. */
 async function signInOrLink(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: AcceptDeps,
   input: {
     readonly flow: AuthorizationFlow
     readonly account: ExternalAccount
@@ -163,7 +168,7 @@ const NONCE_BYTES = 12
 /** Opens a session, or stores an auth code for which the client gets one. */
 async function openSession(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
   { flow, account, tokens, context }: Pick<FinishAuthorization, 'flow' | 'context'> & ProviderSignIn,
 ): Promise<FinishedAuthorization> {
@@ -204,7 +209,7 @@ interface AcceptedInvitation {
  */
 async function acceptInvitation(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: AcceptDeps,
   { account, inviteTokenHash, ip }: AcceptedInvitation,
 ): Promise<ExternalOutcome> {
   const invited = await lockInvited(trx, deps, inviteTokenHash)
@@ -227,7 +232,11 @@ async function acceptInvitation(
   return { verdict: 'signed-in', user, credentialSince }
 }
 
-async function lockInvited(trx: Transaction<AuthDatabase>, { now }: Deps, linkHash: Buffer): Promise<User> {
+async function lockInvited(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  linkHash: Buffer,
+): Promise<User> {
   const token = await findTokenByLink(trx, linkHash, ['confirmation'])
   const user = token && (await lockUserById(trx, token.userId))
   if (!token || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()

@@ -30,20 +30,12 @@ import {
 } from '../users/user-repository.ts'
 import { findOrMakeInvited } from './invite-user.ts'
 
-type Deps = Pick<
+type GenerateLinkDeps = Pick<
   AuthDeps,
-  | 'config'
-  | 'db'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'outbound'
-  | 'hooks'
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'serverKeys' | 'jobs' | 'outbound' | 'hooks'
 >
+
+type LinkOwnerDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'jobs' | 'hooks'>
 
 export interface GenerateLink extends WantedLink {
   readonly admin: Admin
@@ -90,7 +82,7 @@ const LINKS = {
 const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 
 /** Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated links). */
-export async function generateLink(deps: Deps, input: GenerateLink): Promise<GeneratedLink> {
+export async function generateLink(deps: GenerateLinkDeps, input: GenerateLink): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   return deps.db.transaction().execute(async (trx) => {
@@ -100,14 +92,17 @@ export async function generateLink(deps: Deps, input: GenerateLink): Promise<Gen
 }
 
 /** Hashes a password. `findOrSignUp` checks the policy, because that applies to new users only. */
-async function hashPassword(deps: Deps, password: string): Promise<string> {
+async function hashPassword(
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
+  password: string,
+): Promise<string> {
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)
 }
 
 async function issue(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLink,
 ): Promise<GeneratedLink> {
@@ -129,7 +124,7 @@ async function issue(
 
 async function record(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
   user: User,
   { action, admin, ip }: { readonly action: AuditAction; readonly admin: Admin; readonly ip: string },
 ): Promise<void> {
@@ -165,7 +160,7 @@ interface Search extends WantedLink {
  * Finds or makes the user of a link (reference: Generated links).
  * @throws emailExists, emailUnknown, secureChangeOff, validationFailed, weakPassword
  */
-async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: Deps, search: Search): Promise<LinkOwner> {
+async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps, search: Search): Promise<LinkOwner> {
   const { type, email: address } = search
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
@@ -204,7 +199,7 @@ const KEPT = { keep_unconfirmed: true }
 /** Adds the data to an unconfirmed user, or makes one. A magic link for an unknown address needs no password. */
 async function findOrSignUp(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: LinkOwnerDeps,
   user: User | undefined,
   { type, email, context, password, data, passwordHash }: Search,
 ): Promise<User | undefined> {
@@ -226,7 +221,7 @@ async function findOrSignUp(
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
 async function prepareChange(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'now'>,
   user: User,
   { type, email, newEmail }: Search,
 ): Promise<string> {

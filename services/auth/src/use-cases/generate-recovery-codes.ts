@@ -21,7 +21,10 @@ import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
+type GenerateRecoveryCodesDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'
+>
 
 export interface RecoveryCodesRequest {
   readonly caller: Caller
@@ -41,7 +44,7 @@ export interface RecoveryCodes {
  *   recoveryCodesExist, factorNameTaken, signInTooOld
  */
 export async function generateRecoveryCodes(
-  deps: Deps,
+  deps: GenerateRecoveryCodesDeps,
   { caller, friendlyName, ip }: RecoveryCodesRequest & { readonly friendlyName: string },
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)
@@ -69,7 +72,7 @@ export async function generateRecoveryCodes(
  * Replaces the recovery codes of a user. @throws what `generateRecoveryCodes` throws, and factorNotFound where there are none
  */
 export async function regenerateRecoveryCodes(
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
   { caller, ip }: RecoveryCodesRequest,
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)

@@ -6,11 +6,11 @@ import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'now'>
+type GetRecoveryCodesDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
 
 /** Counts the recovery codes of the caller. @throws factorNotFound where there are none */
 export async function getRecoveryCodes(
-  deps: Deps,
+  deps: GetRecoveryCodesDeps,
   caller: Caller,
 ): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))

@@ -17,7 +17,7 @@ import { isBanned } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type Deps = Pick<
+type GrantAuthCodeDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -51,7 +51,7 @@ type AuthCodeSession = SessionView & ProviderTokens
  * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). It works once: of concurrent requests one deletes the
  * flow. A wrong verifier leaves the flow as it is. In the strict profile this links the identity of a linking flow.
  */
-export async function grantAuthCode(deps: Deps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
+export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
   if (!authCode || !codeVerifier) {
     throw validationFailed({ message: 'invalid request: both auth code and code verifier should be non-empty' })
@@ -76,7 +76,10 @@ export async function grantAuthCode(deps: Deps, grant: AuthCodeGrant): Promise<A
 }
 
 /** The tokens of an external provider, which the client gets this once. */
-function openTokens({ encryptionKeys }: Deps, { id, providerTokens }: FinishedFlow): ProviderTokens {
+function openTokens(
+  { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
+  { id, providerTokens }: FinishedFlow,
+): ProviderTokens {
   const open = (sealed: SealedSecret) => openSecret(encryptionKeys, id, sealed)
   const { access, refresh } = providerTokens
   return {
@@ -87,7 +90,7 @@ function openTokens({ encryptionKeys }: Deps, { id, providerTokens }: FinishedFl
 
 async function openSession(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
 ): Promise<{ readonly session: IssuedSession } | Extract<ExternalOutcome, { verdict: 'unverified' }>> {
   const user = await lockUserById(trx, flow.userId)

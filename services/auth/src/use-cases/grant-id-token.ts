@@ -30,7 +30,7 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 
-type Deps = Pick<
+type GrantIdTokenDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -62,7 +62,7 @@ export interface IdTokenGrant {
 }
 
 /** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
-export async function grantIdToken(deps: Deps, grant: IdTokenGrant): Promise<SessionView> {
+export async function grantIdToken(deps: GrantIdTokenDeps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!grant.idToken) throw refuse('id_token required')
@@ -89,14 +89,14 @@ export async function grantIdToken(deps: Deps, grant: IdTokenGrant): Promise<Ses
   return signNewSession(deps, outcome.session)
 }
 
-async function findTarget(deps: Deps, caller: Caller): Promise<LinkingTarget> {
+async function findTarget(deps: Pick<AuthDeps, 'config' | 'db' | 'now'>, caller: Caller): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
   return { userId: active.user.id, sessionId: active.session?.id ?? null, aal: active.session?.aal ?? 'aal1' }
 }
 
 async function readAccount(
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'now' | 'keySets'>,
   idToken: string,
   { configured, rules, audiences, nonce, accessToken }: IdTokenProvider & Pick<IdTokenGrant, 'nonce' | 'accessToken'>,
 ): Promise<ExternalAccount> {
@@ -154,7 +154,10 @@ interface IdTokenProvider {
  * token that was made for any application would be accepted.
  * @throws validationFailed, providerDisabled
  */
-async function findIdTokenProvider(deps: Deps, source: IdTokenSource): Promise<IdTokenProvider> {
+async function findIdTokenProvider(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys'>,
+  source: IdTokenSource,
+): Promise<IdTokenProvider> {
   const { provider, issuer, clientId } = source
   if (provider) {
     const configured = await findProvider(deps, provider)

@@ -34,18 +34,23 @@ export interface PasswordSessionView extends SessionView {
 
 export type PasswordGrantDeps = Pick<
   AuthDeps,
-  | 'lanes'
   | 'config'
   | 'db'
-  | 'hooks'
+  | 'lanes'
   | 'logger'
   | 'now'
   | 'randomBytes'
   | 'passwords'
-  | 'signInByPassword'
   | 'signingKeys'
-  | 'rateLimits'
   | 'serverKeys'
+  | 'signInByPassword'
+  | 'rateLimits'
+  | 'hooks'
+>
+
+type PasswordSessionDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'signInByPassword' | 'hooks'
 >
 
 const REFUSALS = {
@@ -87,7 +92,7 @@ interface VerifiedLogin {
 }
 
 async function openSession(
-  deps: PasswordGrantDeps,
+  deps: PasswordSessionDeps,
   { userAgent, ip, password = '' }: PasswordGrant,
   { login, verifiedHash, newHash, provider }: VerifiedLogin,
 ): Promise<PasswordSessionView> {
@@ -109,7 +114,7 @@ async function openSession(
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
-function requireIdentifier({ config }: PasswordGrantDeps, { email, phone }: PasswordGrant): UserIdentifier {
+function requireIdentifier({ config }: Pick<AuthDeps, 'config'>, { email, phone }: PasswordGrant): UserIdentifier {
   if (email && phone) {
     throw validationFailed({ message: 'Only an email address or phone number should be provided on login.' })
   }

@@ -20,7 +20,7 @@ export interface RefreshTokenGrant extends SessionOrigin {
 
 export type RefreshTokenDeps = Pick<
   AuthDeps,
-  'lanes' | 'config' | 'hooks' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse'
+  'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'
 >
 
 const EXPIRED = 'Invalid Refresh Token: Session Expired'
@@ -62,14 +62,17 @@ const METHOD = 'token_refresh'
  * Calls the hook, where it is on, before the token is used up. If the hook were called afterwards and could not be reached for
  * longer than the reuse interval, a client that repeats its request would look like a thief.
  */
-async function prepareClaims(deps: RefreshTokenDeps, tokenHash: Buffer): Promise<SessionClaims | undefined> {
+async function prepareClaims(
+  deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
+  tokenHash: Buffer,
+): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
   const session = await findSessionOfToken(deps.lanes, tokenHash)
   return session && makeClaims(deps, session, METHOD)
 }
 
 /** Logs the events that the SQL function records in the database. */
-function logEvents(deps: RefreshTokenDeps, result: RefreshResult, ip: string): void {
+function logEvents(deps: Pick<AuthDeps, 'config' | 'logger'>, result: RefreshResult, ip: string): void {
   if ('session' in result) auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
   if (result.verdict === 'rotated') auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })
   if (result.verdict === 'stolen' && deps.config.sessions.revokeFamilyOnReuse) {
@@ -77,7 +80,7 @@ function logEvents(deps: RefreshTokenDeps, result: RefreshResult, ip: string): v
   }
 }
 
-function countReuse({ tokenReuse }: RefreshTokenDeps, { verdict }: RefreshResult): void {
+function countReuse({ tokenReuse }: Pick<AuthDeps, 'tokenReuse'>, { verdict }: RefreshResult): void {
   if (verdict === 'reused') tokenReuse.add(1, { outcome: 'allowed' })
   if (verdict === 'stolen') tokenReuse.add(1, { outcome: 'revoked' })
 }

@@ -39,7 +39,10 @@ const ATTEMPTS_MAX = 5
  * Stores the users of a file, with a transaction for each batch. A user who exists is left unchanged, so an interrupted run can be
  * started again.
  */
-export async function importUsers(deps: CommandDeps, input: ImportUsersInput): Promise<ImportSummary> {
+export async function importUsers(
+  deps: Pick<CommandDeps, 'config' | 'db' | 'names'>,
+  input: ImportUsersInput,
+): Promise<ImportSummary> {
   const counts = { created: 0, present: 0, refused: 0 }
   const ignored = new Set<string>()
   const refuse = (number: number, reason: string): void => {
@@ -87,7 +90,10 @@ function textOf({ bytes }: Line): string {
 }
 
 /** Tries again when another transaction adds one of the users meanwhile: the next attempt sees them. */
-async function storeBatch(deps: CommandDeps, batch: readonly Candidate[]): Promise<readonly LineVerdict[]> {
+async function storeBatch(
+  deps: Pick<CommandDeps, 'db' | 'names'>,
+  batch: readonly Candidate[],
+): Promise<readonly LineVerdict[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await deps.db.transaction().execute(async (trx) => {

@@ -15,7 +15,7 @@ import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed, lockOwnerOfIdentifier } from '../users/user-repository.ts'
 
-type Deps = Pick<
+type InviteUserDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks'
 >
@@ -32,7 +32,7 @@ export interface Invitation {
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
  * @throws emailExists for a confirmed user, overEmailRateLimit
  */
-export async function inviteUser(deps: Deps, invitation: Invitation): Promise<Profile> {
+export async function inviteUser(deps: InviteUserDeps, invitation: Invitation): Promise<Profile> {
   await askBeforeOwnUser(deps, invitation)
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
@@ -44,7 +44,11 @@ export async function inviteUser(deps: Deps, invitation: Invitation): Promise<Pr
   }
 }
 
-async function invite(trx: Transaction<AuthDatabase>, deps: Deps, invitation: Invitation): Promise<Profile> {
+async function invite(
+  trx: Transaction<AuthDatabase>,
+  deps: Omit<InviteUserDeps, 'db' | 'rateLimits'>,
+  invitation: Invitation,
+): Promise<Profile> {
   const { admin, email, context } = invitation
   const user = await findOrMakeInvited(trx, deps, invitation)
   await mailInvitation(trx, deps, { user, email, context })
@@ -56,7 +60,7 @@ async function invite(trx: Transaction<AuthDatabase>, deps: Deps, invitation: In
 /** Queues the mail of an invitation, with new secrets. */
 export async function mailInvitation(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   message: Pick<Invitation, 'email' | 'context'> & { readonly user: User },
 ): Promise<void> {
   await issueMailToken(trx, deps, {
@@ -72,7 +76,7 @@ export async function mailInvitation(
 /** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists */
 export async function findOrMakeInvited(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'now' | 'jobs' | 'hooks'>,
   invitation: Pick<Invitation, 'email' | 'data' | 'context'>,
 ): Promise<User> {
   const { email, data, context } = invitation

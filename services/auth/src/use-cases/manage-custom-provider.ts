@@ -26,7 +26,10 @@ import { describeFailure } from '../external-providers/describe-failure.ts'
 import { discoverMetadata } from '../external-providers/discovery.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
+type ManageCustomProviderDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'names' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
+>
 
 const NONCE_BYTES = 12
 const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 'userinfo_url'] as const
@@ -40,7 +43,7 @@ type Wanted = z.output<typeof customProviderChanges>
  * @throws validationFailed, customProviderExists, tooManyCustomProviders
  */
 export async function createCustomProvider(
-  deps: Deps,
+  deps: ManageCustomProviderDeps,
   { identifier, client_secret: secret, ...wanted }: z.output<typeof newCustomProvider>,
 ): Promise<CustomProvider> {
   const settings = await complete(deps, wanted)
@@ -62,7 +65,7 @@ export async function createCustomProvider(
  * @throws validationFailed, customProviderNotFound, customProviderChanged
  */
 export async function changeCustomProvider(
-  deps: Deps,
+  deps: Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>,
   identifier: string,
   { client_secret: secret, ...wanted }: Wanted,
 ): Promise<CustomProvider> {
@@ -92,7 +95,7 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
 
 /** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validationFailed */
 async function complete(
-  deps: Deps,
+  deps: Pick<AuthDeps, 'outbound'>,
   wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },
 ): Promise<CustomProviderSettings> {
   const { provider_type: type } = wanted
@@ -109,7 +112,7 @@ async function complete(
   throw refuse(`${issue?.path.join('.')}: ${issue?.message}`)
 }
 
-async function withMetadata(deps: Deps, wanted: Wanted): Promise<object> {
+async function withMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Promise<object> {
   const { issuer, discovery_url: discoveryUrl } = wanted
   if (issuer === undefined) throw refuse('issuer is required for providers of the type oidc')
   try {

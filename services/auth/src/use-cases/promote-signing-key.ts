@@ -22,7 +22,7 @@ export type Promotion =
  * @param ageSecondsMin how long the key must have been published, so that others know it before they see its signatures
  */
 export async function promoteSigningKey(
-  { db, config }: CommandDeps,
+  { db, config }: Pick<CommandDeps, 'config' | 'db'>,
   kid: string,
   ageSecondsMin: number,
 ): Promise<Promotion> {

@@ -25,7 +25,7 @@ import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type Deps = Pick<
+type RedeemTokenDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'jobs' | 'outbound' | 'hooks'
 >
@@ -56,7 +56,7 @@ export type Redeemed =
  * Uses a message up: confirms the address that it went to, and signs the user in. Of two requests at once only one can delete the
  * row, so a message is used once.
  */
-export async function redeemToken(deps: Deps, redemption: Redemption): Promise<Redeemed> {
+export async function redeemToken(deps: RedeemTokenDeps, redemption: Redemption): Promise<Redeemed> {
   const hashed = await hashWantedPassword(deps, redemption)
   if (isStaged(redemption.user)) await askForStaged(deps, redemption)
   return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
@@ -81,7 +81,10 @@ export async function redeemToken(deps: Deps, redemption: Redemption): Promise<R
 }
 
 /** Asks the hook about a staged user, whom this verification makes a user (reference: Staged users). */
-async function askForStaged(deps: Deps, { user, context }: Redemption): Promise<void> {
+async function askForStaged(
+  deps: Pick<AuthDeps, 'db' | 'now' | 'hooks'>,
+  { user, context }: Redemption,
+): Promise<void> {
   const identities = await listIdentities(deps.db, user.id)
   await askBeforeUserCreated(deps, { user, identities }, context.ip)
 }
@@ -89,7 +92,7 @@ async function askForStaged(deps: Deps, { user, context }: Redemption): Promise<
 /** Confirms what the message is for: a change of address, or the address that it went to. */
 async function confirmByMessage(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs'>,
   user: User,
   redemption: Redemption & { readonly passwordHash: string | undefined },
 ): Promise<'done' | 'other-address-left'> {
@@ -119,7 +122,10 @@ function addressKind({ kind }: OneTimeToken): 'email' | 'phone' {
 }
 
 /** Hashes the password before any lock is taken. A missing or weak password leaves the message unused. */
-async function hashWantedPassword(deps: Deps, { type, user, password }: Redemption): Promise<string | undefined> {
+async function hashWantedPassword(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'passwords' | 'outbound'>,
+  { type, user, password }: Redemption,
+): Promise<string | undefined> {
   if (password === 'not-asked') return undefined
   const verdict = await judgePassword(deps, { type, user })
   if (!password && verdict === 'needed') throw validationFailed({ message: 'Password is required' })
@@ -187,7 +193,7 @@ async function confirmAddress(
 
 async function audit(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
   user: User,
   { token, context }: Redemption,
 ): Promise<void> {
@@ -215,7 +221,7 @@ async function toProof(
 
 async function signIn(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'now' | 'randomBytes'>,
   user: User,
   { type, token, flow, expired, context }: Redemption,
 ): Promise<Redeemed> {

@@ -14,13 +14,13 @@ import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyOwner } from '../sessions/require-owner.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+type RegisterPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
  * concurrent request deletes. @throws tooManyPasskeys, and what `requirePasskeyOwner` throws
  */
-export async function askForPasskey(deps: Deps, caller: Caller): Promise<PasskeyQuestion> {
+export async function askForPasskey(deps: RegisterPasskeyDeps, caller: Caller): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
   return deps.db.transaction().execute(async (trx) => {
     const { user } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
@@ -52,7 +52,7 @@ const USUAL_NAME = 'Passkey'
  * Registers the passkey that an authenticator has made. Checks the number of the user's passkeys under the user's lock.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists
  */
-export async function registerPasskey(deps: Deps, input: RegisterPasskey): Promise<Passkey> {
+export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskey): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
   const found = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })

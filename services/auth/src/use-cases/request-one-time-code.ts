@@ -16,7 +16,7 @@ import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
 
-type Deps = Pick<
+type RequestOneTimeCodeDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
 >
@@ -32,7 +32,7 @@ export interface OneTimeCodeWish {
 
 /** Requests a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
 export async function requestMagicLink(
-  deps: Deps,
+  deps: Omit<RequestOneTimeCodeDeps, 'sms'>,
   { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
 ): Promise<void> {
   const { identifier, context } = wish
@@ -44,7 +44,7 @@ export async function requestMagicLink(
  * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
  */
 export async function sendPhoneCode(
-  deps: Deps,
+  deps: RequestOneTimeCodeDeps,
   { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
 ): Promise<void> {
   const stage = await judgeUnknown(deps, wish)
@@ -65,7 +65,7 @@ type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
  * has an account anyway.
  */
 async function judgeUnknown(
-  { config, db }: Deps,
+  { config, db }: Pick<AuthDeps, 'config' | 'db'>,
   { identifier, createUser, data, context }: OneTimeCodeWish,
 ): Promise<Stage> {
   if (createUser && !config.signup.disabled) return { data }
@@ -80,7 +80,10 @@ interface PhoneCode extends OneTimeCodeWish {
 }
 
 /** @returns the SMS; undefined for a test phone, and where there is no recipient */
-function storeCode(deps: Deps, { identifier, stage, channel, context }: PhoneCode): Promise<HeldSms | undefined> {
+function storeCode(
+  deps: Omit<RequestOneTimeCodeDeps, 'rateLimits' | 'sms'>,
+  { identifier, stage, channel, context }: PhoneCode,
+): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
   return deps.db.transaction().execute(async (trx) => {
     await requireInterval(trx, deps, { kind: 'sms', identifier: phone, audience: context.audience })

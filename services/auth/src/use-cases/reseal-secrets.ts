@@ -18,7 +18,9 @@ const NONCE_BYTES = 12
  * several runs may work at once. When no secret is left, the other keys can be removed from the settings.
  * @throws Error for a secret whose key is unknown
  */
-export async function resealSecrets(deps: CommandDeps): Promise<readonly Resealed[]> {
+export async function resealSecrets(
+  deps: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
+): Promise<readonly Resealed[]> {
   const { db, encryptionKeys } = deps
   const results: Resealed[] = []
   for (const place of sealedPlaces) {
@@ -40,7 +42,7 @@ interface Batch {
 }
 
 function resealBatch(
-  { db, encryptionKeys, randomBytes }: CommandDeps,
+  { db, encryptionKeys, randomBytes }: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
   place: SealedPlace,
   after: string,
 ): Promise<Batch> {

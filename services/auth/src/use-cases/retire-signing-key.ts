@@ -24,7 +24,7 @@ export function verifySecondsOfRetired({ lifetimeSeconds }: Pick<JwtConfig, 'lif
 
 /** Retires a key, which never signs again. */
 export async function retireSigningKey(
-  { db, config }: CommandDeps,
+  { db, config }: Pick<CommandDeps, 'config' | 'db'>,
   kid: string,
   tokens: TokensOfRetired,
 ): Promise<Retirement> {

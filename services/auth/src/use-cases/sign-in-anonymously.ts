@@ -9,7 +9,10 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'jobs' | 'hooks'>
+type SignInAnonymouslyDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'jobs' | 'hooks'
+>
 
 export interface AnonymousSignIn {
   readonly data: Readonly<Record<string, unknown>>
@@ -17,7 +20,10 @@ export interface AnonymousSignIn {
 }
 
 /** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
-export async function signInAnonymously(deps: Deps, { data, context }: AnonymousSignIn): Promise<IssuedSession> {
+export async function signInAnonymously(
+  deps: SignInAnonymouslyDeps,
+  { data, context }: AnonymousSignIn,
+): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const fresh = {
     userId: randomUUID(),

@@ -14,10 +14,10 @@ import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { isBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
+type SignInWithPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
 
 /** Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one. */
-export async function askForSignIn(deps: Deps): Promise<PasskeyQuestion> {
+export async function askForSignIn(deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>): Promise<PasskeyQuestion> {
   const timeoutMs = deps.config.webauthn.challengeLifetimeMs
   const request = await askForAssertion(deps, { known: [], timeoutMs })
   const expiresAt = new Date(deps.now().getTime() + timeoutMs)
@@ -33,7 +33,7 @@ export interface PasskeySignIn extends SessionOrigin {
  * Signs in by passkey. Answers an unknown passkey like one with a wrong signature.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned
  */
-export async function signInWithPasskey(deps: Deps, input: PasskeySignIn): Promise<IssuedSession> {
+export async function signInWithPasskey(deps: SignInWithPasskeyDeps, input: PasskeySignIn): Promise<IssuedSession> {
   const { challengeId, response, userAgent, ip } = input
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
   const passkey = await findPasskeyByCredential(deps.db, response.id)

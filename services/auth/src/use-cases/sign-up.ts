@@ -26,7 +26,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
-type Deps = Pick<
+type SignUpDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -42,6 +42,8 @@ type Deps = Pick<
   | 'sms'
   | 'hooks'
 >
+
+type MessageDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
 export interface SignUpInput {
   readonly identifier: UserIdentifier
@@ -70,7 +72,7 @@ const ACTIONS = {
  * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
  */
-export async function signUp(deps: Deps, input: SignUpInput): Promise<SignUpResult> {
+export async function signUp(deps: SignUpDeps, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input
   const isConfirmed = isAutoconfirmed(deps, identifier)
   const fresh = {
@@ -117,11 +119,15 @@ export async function signUp(deps: Deps, input: SignUpInput): Promise<SignUpResu
 }
 
 /** Counts the message of the sign-up. */
-function takeAllowance(deps: Deps, { kind, value }: UserIdentifier, client: string | undefined): Promise<Allowance> {
+function takeAllowance(
+  deps: Pick<AuthDeps, 'config' | 'now' | 'rateLimits' | 'sms' | 'hooks'>,
+  { kind, value }: UserIdentifier,
+  client: string | undefined,
+): Promise<Allowance> {
   return kind === 'email' ? deps.rateLimits.email.take(client) : takeSms(deps, value, client)
 }
 
-async function prepareConfirmation(deps: Deps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
+async function prepareConfirmation(deps: MessageDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
   const { identifier, pkce, context, channel } = input
   const interval = {
     kind: identifier.kind === 'email' ? 'confirmation' : 'sms',
@@ -145,7 +151,7 @@ interface PreparedMessage {
   readonly message: OutboxEntry | undefined
 }
 
-async function prepareMessage(deps: Deps, input: SignUpInput, userId: string): Promise<PreparedMessage> {
+async function prepareMessage(deps: MessageDeps, input: SignUpInput, userId: string): Promise<PreparedMessage> {
   const { identifier, channel, data, pkce, context } = input
   if (identifier.kind === 'phone') {
     const { secrets, sms } = prepareSmsCode(deps, {

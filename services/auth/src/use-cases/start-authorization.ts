@@ -12,7 +12,7 @@ import { findCaller, lockLinkingUser } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'hooks' | 'lanes' | 'now' | 'outbound' | 'randomBytes'>
+type StartAuthorizationDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
 
 export interface StartAuthorization {
   readonly provider: string
@@ -33,7 +33,7 @@ export interface StartAuthorization {
  * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
  * @returns the URL that the browser goes to @throws validationFailed, inviteUnknown, exchangeFailed
  */
-export async function startAuthorization(deps: Deps, request: StartAuthorization): Promise<string> {
+export async function startAuthorization(deps: StartAuthorizationDeps, request: StartAuthorization): Promise<string> {
   const { provider, scopes, query, pkce, linking } = request
   const configured = await findProvider(deps, provider)
   if (!configured) throw validationFailed({ message: unsupported(provider) })
@@ -64,7 +64,7 @@ export interface StartLinking {
  * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
  * @throws manualLinkingDisabled, identitiesNeedSecondFactor, and what `startAuthorization` throws
  */
-export async function startLinking(deps: Deps, { caller, request }: StartLinking): Promise<string> {
+export async function startLinking(deps: StartAuthorizationDeps, { caller, request }: StartLinking): Promise<string> {
   if (!deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
@@ -74,7 +74,7 @@ export async function startLinking(deps: Deps, { caller, request }: StartLinking
 }
 
 /** A linking flow belongs to a session. Checks again, under its lock, that the session is alive. */
-async function storeFlow(deps: Pick<Deps, 'config' | 'db' | 'now'>, flow: NewAuthorizationFlow): Promise<void> {
+async function storeFlow(deps: Pick<AuthDeps, 'config' | 'db' | 'now'>, flow: NewAuthorizationFlow): Promise<void> {
   const { linking } = flow
   if (linking === null) return insertAuthorizationFlow(deps.db, flow)
   await deps.db.transaction().execute(async (trx) => {
@@ -85,12 +85,19 @@ async function storeFlow(deps: Pick<Deps, 'config' | 'db' | 'now'>, flow: NewAut
 
 const NONCE_BYTES = 12
 
-function seal({ encryptionKeys, randomBytes }: Deps, flowId: string, secret: string | undefined) {
+function seal(
+  { encryptionKeys, randomBytes }: Pick<AuthDeps, 'randomBytes' | 'encryptionKeys'>,
+  flowId: string,
+  secret: string | undefined,
+) {
   return secret === undefined ? null : sealSecret(encryptionKeys, flowId, secret, randomBytes(NONCE_BYTES))
 }
 
 /** The hash of the token of an invitation that is still valid. @throws inviteUnknown */
-async function findInvitation({ db, now }: Deps, token: string | undefined): Promise<Buffer | null> {
+async function findInvitation(
+  { db, now }: Pick<AuthDeps, 'db' | 'now'>,
+  token: string | undefined,
+): Promise<Buffer | null> {
   if (token === undefined) return null
   const hash = hashLinkToken(token)
   const found = await findTokenByLink(db, hash, ['confirmation'])

@@ -10,7 +10,7 @@ import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
+type UnenrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
 export interface UnenrollFactor {
   readonly caller: Caller
@@ -24,7 +24,7 @@ export interface UnenrollFactor {
  * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor (reference: Unenrolment).
  * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld
  */
-export async function unenrollFactor(deps: Deps, { caller, which, ip }: UnenrollFactor): Promise<string> {
+export async function unenrollFactor(deps: UnenrollFactorDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)
     const { user, session } = requireFactorOwner(active)

@@ -15,7 +15,7 @@ import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
+type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
 
 export interface UnlinkIdentity {
   readonly caller: Caller
@@ -32,7 +32,10 @@ const CONFLICT = { email: emailConflict, phone: emailConflict }
  * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
  * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound, emailConflict
  */
-export async function unlinkIdentity(deps: Deps, { caller, identityId, audience, ip }: UnlinkIdentity): Promise<void> {
+export async function unlinkIdentity(
+  deps: UnlinkIdentityDeps,
+  { caller, identityId, audience, ip }: UnlinkIdentity,
+): Promise<void> {
   const { security, jwt } = deps.config
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!caller.audiences.includes(callerAudience(caller, audience, jwt.audience))) throw foreignAudience()
@@ -59,7 +62,7 @@ export async function unlinkIdentity(deps: Deps, { caller, identityId, audience,
   })
 }
 
-async function removePhone(trx: Transaction<AuthDatabase>, { now }: Deps, user: User): Promise<User> {
+async function removePhone(trx: Transaction<AuthDatabase>, { now }: Pick<AuthDeps, 'now'>, user: User): Promise<User> {
   await deleteTokensOfUser(trx, user.id)
   return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: '', updated_at: now() })
 }
@@ -73,7 +76,7 @@ async function removePhone(trx: Transaction<AuthDatabase>, { now }: Deps, user: 
  */
 async function replaceEmail(
   trx: Transaction<AuthDatabase>,
-  { config, now }: Deps,
+  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
   user: User,
   left: readonly Identity[],
 ): Promise<User> {

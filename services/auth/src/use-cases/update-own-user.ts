@@ -34,7 +34,7 @@ import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 
-type Deps = Pick<
+type UpdateOwnUserDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -71,7 +71,10 @@ export interface UpdateOwnUser {
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
  */
-export async function updateOwnUser(deps: Deps, { caller, changes, context }: UpdateOwnUser): Promise<Profile> {
+export async function updateOwnUser(
+  deps: UpdateOwnUserDeps,
+  { caller, changes, context }: UpdateOwnUser,
+): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
   if (changes.appMetadata && !isStillAdmin(deps, caller, found)) throw appMetadataForAdmins()
@@ -115,7 +118,7 @@ interface Change {
 
 async function makeChanges(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   active: ActiveCaller,
   { changes, context, prepared }: Change,
 ): Promise<void> {
@@ -137,7 +140,7 @@ async function makeChanges(
  */
 async function changePassword(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs'>,
   { user, session }: ActiveCaller,
   { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },
 ): Promise<void> {

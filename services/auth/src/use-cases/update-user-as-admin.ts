@@ -21,7 +21,7 @@ import type { User } from '../users/user.ts'
 import { deleteAddressChange, updateBan, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type Deps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
+type UpdateUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
 
 export interface UpdateUser extends ManagedUser {
   readonly admin: Admin
@@ -34,7 +34,7 @@ export interface UpdateUser extends ManagedUser {
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
  * @throws userNotFound
  */
-export async function updateUserAsAdmin(deps: Deps, input: UpdateUser): Promise<Profile> {
+export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUser): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) {
     throw validationFailed({ message: 'A password hash can only be given when a user is created' })
@@ -52,7 +52,10 @@ export async function updateUserAsAdmin(deps: Deps, input: UpdateUser): Promise<
   })
 }
 
-async function hashPassword(deps: Deps, password: string): Promise<string> {
+async function hashPassword(
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
+  password: string,
+): Promise<string> {
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
   return deps.passwords.hash(password)

@@ -22,7 +22,7 @@ import {
   findChallenge,
 } from '../factors/challenge-repository.ts'
 import { judgeActivation } from '../factors/enrollment.ts'
-import { FACTOR_METHODS, type Factor, type FactorType } from '../factors/factor.ts'
+import { FACTOR_METHODS, type Factor } from '../factors/factor.ts'
 import {
   acceptFactor,
   countFactorGuess,
@@ -51,7 +51,7 @@ import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 
-type Deps = Pick<
+type VerifyFactorDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -84,6 +84,8 @@ export interface VerifyFactor extends SessionOrigin {
   readonly network: string | undefined
 }
 
+const WRONG_ANSWER = { totp: totpCodeWrong, phone: phoneFactorCodeWrong, webauthn: webauthnFactorWrong } as const
+
 /** A challenge and its factor. */
 interface Asked {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
@@ -94,7 +96,7 @@ interface Asked {
  * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without a
  * lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
  */
-export async function verifyFactor(deps: Deps, input: VerifyFactor): Promise<SessionView> {
+export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
@@ -124,7 +126,7 @@ export async function verifyFactor(deps: Deps, input: VerifyFactor): Promise<Ses
     await failures.record()
   }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
-  throw refuseProof(asked.factor)
+  throw WRONG_ANSWER[asked.factor.factorType]()
 }
 
 async function findAsked(
@@ -151,7 +153,7 @@ async function findAsked(
 /** @returns undefined for a proof that was used before */
 async function accept(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { caller, userAgent, ip }: VerifyFactor,
   { factor, challenge, proof }: Asked & { readonly proof: FactorProof },
 ): Promise<IssuedSession | undefined> {
@@ -208,7 +210,11 @@ async function proveFactor(deps: ProofDeps, asked: Asked, answer: FactorAnswer):
   return answer.kind === 'code' ? proveCode(deps, asked, answer.code) : undefined
 }
 
-function proveCode(deps: ProofDeps, { factor, challenge }: Asked, code: string): FactorProof | undefined {
+function proveCode(
+  deps: Pick<AuthDeps, 'now' | 'encryptionKeys' | 'serverKeys'>,
+  { factor, challenge }: Asked,
+  code: string,
+): FactorProof | undefined {
   if (factor.phone !== null) {
     const answer = { challengeId: challenge.id, phone: factor.phone, code }
     return matchesFactorSms(deps, answer, challenge.codeHash) ? {} : undefined
@@ -220,14 +226,17 @@ function proveCode(deps: ProofDeps, { factor, challenge }: Asked, code: string):
 }
 
 /** The secret of a TOTP factor. SQL of others inserts it unsealed. */
-function readSecret({ encryptionKeys }: ProofDeps, { id, secret, plainSecret }: FactorWithSecrets): string | undefined {
+function readSecret(
+  { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
+  { id, secret, plainSecret }: FactorWithSecrets,
+): string | undefined {
   if (secret !== null) return openSecret(encryptionKeys, id, secret)
   return BASE32.test(plainSecret ?? '') ? (plainSecret ?? undefined) : undefined
 }
 
 /** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
 async function proveCredential(
-  deps: ProofDeps,
+  deps: Pick<AuthDeps, 'config' | 'logger'>,
   { factor, challenge }: Asked,
   answer: FactorAnswer,
 ): Promise<FactorProof | undefined> {
@@ -238,11 +247,4 @@ async function proveCredential(
       : answer.kind === 'assertion' &&
         (await verifyAssertion(deps, { response: answer.response, challenge: challenge.webauthn }, factor.credential))
   return credential ? { credential } : undefined
-}
-
-const WRONG = { totp: totpCodeWrong, phone: phoneFactorCodeWrong, webauthn: webauthnFactorWrong } as const
-
-/** The error for a wrong answer. */
-function refuseProof({ factorType }: { readonly factorType: Exclude<FactorType, 'recovery_code'> }): Error {
-  return WRONG[factorType]()
 }

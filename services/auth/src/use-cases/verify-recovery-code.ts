@@ -29,7 +29,7 @@ import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { Timestamp } from '../timestamp.ts'
 
-type Deps = Pick<
+type VerifyRecoveryCodeDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'serverKeys' | 'rateLimits' | 'hooks'
 >
@@ -46,7 +46,10 @@ export interface VerifyRecoveryCode extends SessionOrigin {
  * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
  * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
  */
-export async function verifyRecoveryCode(deps: Deps, input: VerifyRecoveryCode): Promise<SessionView> {
+export async function verifyRecoveryCode(
+  deps: VerifyRecoveryCodeDeps,
+  input: VerifyRecoveryCode,
+): Promise<SessionView> {
   const { db, config, now, serverKeys } = deps
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -73,7 +76,7 @@ export async function verifyRecoveryCode(deps: Deps, input: VerifyRecoveryCode):
 
 /** @returns undefined for a wrong code, and for a used one */
 async function promote(
-  deps: Deps,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCode,
   { factorId, hashes, credentialSince }: CodeOfFactor & { readonly credentialSince: Timestamp },
 ): Promise<IssuedSession | undefined> {

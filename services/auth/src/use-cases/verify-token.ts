@@ -18,7 +18,7 @@ import { isBanned, type User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 import { type Redeemed, redeemToken } from './redeem-token.ts'
 
-type Deps = Pick<
+type VerifyTokenDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -44,7 +44,7 @@ export interface VerifyCode {
 }
 
 /** Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. */
-export async function verifyCode(deps: Deps, input: VerifyCode): Promise<Redeemed> {
+export async function verifyCode(deps: VerifyTokenDeps, input: VerifyCode): Promise<Redeemed> {
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
@@ -108,7 +108,10 @@ export interface VerifyLink {
 }
 
 /** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
-export async function verifyLink(deps: Deps, input: VerifyLink): Promise<Redeemed> {
+export async function verifyLink(
+  deps: Omit<VerifyTokenDeps, 'serverKeys' | 'rateLimits'>,
+  input: VerifyLink,
+): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
