@@ -1,4 +1,4 @@
--- Ships stock that is reserved. The row of the reservation is locked before its level, as everywhere.
+-- Ships stock that is reserved.
 -- A due reservation never commits, whether or not a sweep has expired it.
 --
 -- p_caller: who asks, and the key of the request.
@@ -6,6 +6,9 @@
 -- p_quantity: how much to ship; null ships all that remains.
 -- Returns done or replayed with the reservation, a verdict about the key, not-found, above-remaining (with the quantity that
 -- remains), or the status of a reservation that is over.
+--
+-- Lock order: the key, the reservation, its level. A repeat waits at the key before it locks any stock. Every function locks a
+-- reservation before its level, so that two of them never wait for each other.
 CREATE OR REPLACE FUNCTION {{commit_reservation}}(p_caller {{caller}}, p_id bigint, p_quantity bigint)
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql

@@ -1,10 +1,13 @@
 -- Expires due reservations: stock that was promised until a time and not taken by then becomes available again.
--- One process at a time expires. Others wait for it, because a request that lacks stock must see what the first one gives back.
--- When nothing is due, nobody waits. A reservation that somebody else has locked is left to the next call. Levels change in the
--- order in which lock_levels locks them, so the two never wait for each other in a circle.
+-- Other processes wait for it, because a request that lacks stock must see what the first one gives back.
+-- When nothing is due, nobody waits. A reservation that somebody else has locked is left to the next call.
 --
 -- p_limit: how many reservations to expire at most.
 -- Returns how many expired. As many as p_limit means that more may be due.
+--
+-- Lock order: the sweep, the reservations that are due, their levels by product and location. The lock of the sweep lets one
+-- process at a time expire. Requests lock a reservation before its level, and levels in this order, so that a sweep and a request
+-- never wait for each other.
 CREATE OR REPLACE FUNCTION {{expire_reservations}}(p_limit integer)
 RETURNS integer
 LANGUAGE plpgsql

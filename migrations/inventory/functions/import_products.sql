@@ -6,6 +6,9 @@
 -- p_replace: whether a product that exists gets the attributes of the batch.
 -- p_skus, p_attributes: the products, in the order of the file.
 -- Returns for each place in the batch, from 1, the verdict created, updated or exists.
+--
+-- Lock order: products in the order of the batch. Batches of two imports may hold products in opposite orders. PostgreSQL then
+-- ends one of them with a deadlock, and the caller stores that batch again.
 CREATE OR REPLACE FUNCTION {{import_products}}(p_replace boolean, p_skus text[], p_attributes text[])
 RETURNS TABLE (place bigint, verdict text)
 LANGUAGE plpgsql

@@ -1,5 +1,8 @@
--- Locks every level that lines are about, in one order, and creates levels that are missing. A level is created only where both
--- the product and the location exist. Requests that share levels wait for one another, never in a circle.
+-- Locks every level that lines are about, and creates levels that are missing. A level is created only where both the product
+-- and the location exist.
+--
+-- Lock order: the levels by product and location. All calls take them in this order, so that two of them never wait for each
+-- other.
 --
 -- p_lines: the lines of a request.
 CREATE OR REPLACE FUNCTION {{lock_levels}}(p_lines {{stock_line}}[])

@@ -1,10 +1,12 @@
--- Moves stock as a request says: one line or many, all or nothing. Levels are created and locked in one order before the first
--- line is carried out (see lock_levels.sql).
+-- Moves stock as a request says: one line or many, all or nothing. Levels that are missing are created (see lock_levels.sql).
 --
 -- p_caller: who asks, and the key of the request.
 -- p_lines: an array of objects with the members of the type stock_line.
 -- Returns done or replayed with the ids of the movements and the levels afterwards, a verdict about the key, or a refusal of
 -- move_line with its line, from 0.
+--
+-- Lock order: the key, the levels by product and location, then each product and location that takes stock in. A repeat waits
+-- at the key before it locks any stock. All calls lock levels in one order, so that two of them never wait for each other.
 CREATE OR REPLACE FUNCTION {{move_stock}}(p_caller {{caller}}, p_lines json)
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql

@@ -1,9 +1,12 @@
--- Releases a reservation: gives back what remains of it. The row of the reservation is locked before its level, as everywhere.
+-- Releases a reservation: gives back what remains of it.
 -- A due reservation is over and is not released, whether or not a sweep has expired it.
 --
 -- p_actor: who asks.
 -- p_id: the reservation.
 -- Returns the status before the call, or not-found. `active` means that this call released the reservation.
+--
+-- Lock order: the reservation, its level. Every function locks a reservation before its level, so that two of them never wait
+-- for each other.
 CREATE OR REPLACE FUNCTION {{release_reservation}}(p_actor text, p_id bigint)
 RETURNS text
 LANGUAGE plpgsql

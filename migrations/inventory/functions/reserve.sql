@@ -5,6 +5,8 @@
 -- p_seconds: how long the reservation lasts; null for one that does not expire.
 -- p_reference: what the client calls it, or null.
 -- Returns done or replayed with the reservation, a verdict about the key, or a refusal of apply_movement.
+--
+-- Lock order: the key, the level. A repeat waits at the key before it locks any stock.
 CREATE OR REPLACE FUNCTION {{reserve}}(
   p_caller {{caller}}, p_product_id bigint, p_location_id bigint, p_quantity bigint, p_seconds integer, p_reference text
 )

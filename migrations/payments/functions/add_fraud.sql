@@ -3,6 +3,9 @@
 --
 -- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud
 -- alerts)
+--
+-- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
+-- everything else of the merchant waits.
 CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -3,6 +3,9 @@
 --
 -- Verdict: that of judge_test_access or claim_key; limit-exceeded; done. A live merchant has no clock of its own, whoever asks.
 -- The limit is 100 years: beyond it, the clock would leave the range of ids and dates. (reference: Test clock)
+--
+-- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
+-- everything else of the merchant waits.
 CREATE OR REPLACE FUNCTION {{advance_clock}}(p_caller {{caller}}, p_merchant_id text, p_seconds bigint)
 RETURNS TABLE (verdict text, identity_id text, moment timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -2,6 +2,8 @@
 -- given. Returns the merchant, or no row when there is no such merchant.
 --
 -- The row is locked before it is compared with what was recorded, so that nobody changes it in between.
+--
+-- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
 CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)
 RETURNS SETOF {{merchants}}
 LANGUAGE plpgsql

@@ -8,6 +8,9 @@
 --
 -- An operation that was never handed over has no row, and the function raises: otherwise a forged job for an entry that books an
 -- operation again could make the acquirer refund twice. (reference: States of an operation)
+--
+-- Lock order: the transaction, its operation, the balance. Every function that changes the money of a transaction locks the
+-- transaction first, so that two of them never wait for each other. Under its lock nobody else changes the operation.
 CREATE OR REPLACE FUNCTION {{close_operation}}(p_merchant_id text, p_id text, p_outcome text, p_reason text)
 RETURNS TABLE (verdict text, status text, owed bigint)
 LANGUAGE plpgsql SECURITY DEFINER

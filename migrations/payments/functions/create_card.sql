@@ -4,6 +4,9 @@
 -- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code for a merchant without the permission;
 -- done. Access, permission and row are one decision, so a merchant that loses the permission meanwhile keeps no card.
 -- (reference: Kept cards)
+--
+-- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
+-- everything else of the merchant waits.
 CREATE OR REPLACE FUNCTION {{create_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -3,6 +3,9 @@
 --
 -- A pending amount only shrinks, so a transaction is looked at once: expired_id is the place to continue from. (reference:
 -- Expiry of authorizations)
+--
+-- Lock order: the transactions by their id, the balance. run_operations takes them in this order too, so that the two never
+-- wait for each other.
 CREATE OR REPLACE FUNCTION {{expire_authorizations}}(p_merchant_id text, p_days int, p_limit int)
 RETURNS TABLE (looked_at int, voided int)
 LANGUAGE plpgsql SECURITY DEFINER

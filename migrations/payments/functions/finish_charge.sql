@@ -2,6 +2,9 @@
 -- processing error, NULL for an approval. For an unknown outcome the caller gets 12, and a job asks the acquirer.
 --
 -- Verdict: done with the id of the transaction; settled when another process was first. (reference: Charging again)
+--
+-- Lock order: the attempt, the balance, the key. The attempt decides which of two callers stores the outcome, so the other
+-- locks nothing more. The key belongs to the attempt alone, so its row is free by then.
 CREATE OR REPLACE FUNCTION {{finish_charge}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_error_code int, p_acquirer_ref text
 )

@@ -3,6 +3,10 @@
 -- tokens.
 --
 -- Verdict: done with the id of the transaction; settled when another process was first.
+--
+-- Lock order: the attempt, the instrument, the balance, the session, the tokens, the key. The attempt decides which of two
+-- callers stores the outcome, so the other locks nothing more. begin_payment locks session, key and tokens too, but stops at a
+-- session that has an attempt, and never locks a balance. So the two never wait for each other.
 CREATE OR REPLACE FUNCTION {{finish_payment}}(
   p_merchant_id text, p_attempt_id text, p_outcome text, p_status_code text, p_error_code int, p_acquirer_ref text,
   p_network_ref text

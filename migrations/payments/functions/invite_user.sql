@@ -4,6 +4,9 @@
 -- Verdict: that of judge_access or claim_key; done. A user who is a member gets no mail. An invited user gets another mail every
 -- ten minutes at most. The event contains the membership, not the shared record of the user: its id and date would reveal that
 -- another merchant has invited the address. (reference: Invitations)
+--
+-- Lock order: the key, the user, the membership, the balance. A repeat waits at the key before it locks anything. The
+-- membership comes before the balance, as in revoke_user, so that the two never wait for each other.
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )

@@ -3,6 +3,10 @@
 --
 -- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency; done,
 -- also with the dispute that the reference opened before. (reference: Disputes)
+--
+-- Lock order: the transaction, the key, the balance. Every function that changes the money of a transaction locks the
+-- transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees the
+-- dispute.
 CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_transaction_id text, p_dispute jsonb)
 RETURNS TABLE (verdict text, identity_id text, possible bigint, currency text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -5,6 +5,10 @@
 -- Verdict: that of judge_test_access or claim_key; skipped with the reason; done with the payout. A payout never takes what an
 -- open dispute may take back, so disputes are compared with what was recorded: a dispute that somebody closed by hand would
 -- release its reserve. (reference: Making payouts)
+--
+-- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
+-- everything else of the merchant waits. Payouts of the day are read under the lock of the balance, so that two calls never
+-- make two.
 CREATE OR REPLACE FUNCTION {{pay_out}}(p_caller {{caller}}, p_merchant_id text, p_minimum int, p_delay_days int)
 RETURNS TABLE (verdict text, identity_id text, reason text, payout {{payouts}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,5 +1,6 @@
 -- Takes back rejected captures of a transaction, but never so much that less is left than was refunded and disputed. Returns the
--- rest, which stays owed until the next call. The caller has locked the transaction. (reference: What is taken back)
+-- rest, which stays owed until the next call. The caller has locked the transaction, so the balance is locked
+-- after it. (reference: What is taken back)
 CREATE OR REPLACE FUNCTION {{reverse_rejected}}(p_merchant_id text, p_transaction_id text)
 RETURNS bigint
 LANGUAGE plpgsql

@@ -1,8 +1,10 @@
 -- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused.
 --
 -- Verdict: that of judge_access; not-found; last-app when an app would remove the last app: nobody could then reach the merchant
--- and its money through the API. A user who is a member may remove it. All apps of the merchant are locked: of two that remove
--- themselves, or each other, at once, the second sees that it is the last. (reference: Apps of a merchant)
+-- and its money through the API. A user who is a member may remove it. (reference: Apps of a merchant)
+--
+-- Lock order: the memberships of all apps by the id of the app, the balance. All are locked so that, of two apps that remove
+-- themselves or each other at once, the second sees that it is the last.
 CREATE OR REPLACE FUNCTION {{revoke_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER

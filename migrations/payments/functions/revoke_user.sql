@@ -2,6 +2,9 @@
 -- members see. Members may also use the id of their own user record: they know no other id of themselves.
 --
 -- Verdict: that of judge_access; not-found; done. (reference: Users of a merchant)
+--
+-- Lock order: the membership, its invitations, the balance. accept_invitation and invite_user take them in this order too, so
+-- that two calls never wait for each other.
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -9,6 +9,9 @@
 --
 -- Every answer and event of a transaction contains its whole trail, so a trail is bounded: captures end at 200 entries, refunds
 -- and voids at 300. The login of the service chooses margin and amounts, so the function checks both. (reference: Operations)
+--
+-- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes them in this order, so
+-- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.
 CREATE OR REPLACE FUNCTION {{run_operations}}(p_operations json, p_margin_bps int, p_rate_days int)
 RETURNS TABLE (
   verdict text, identity_id text, possible bigint, moment {{movement}}, transaction {{transactions}},
@@ -67,7 +70,7 @@ BEGIN
     LIMIT 1
   ) m ON true
   LEFT JOIN LATERAL {{membership}}(m.id, c.identity_id) s ON true;
-  -- Each transaction is locked as it is fetched, in the same order in all calls, so that two calls never wait for each other.
+  -- Each transaction is locked as it is fetched: one statement reads and locks all of them.
   FOR i IN
     SELECT v.*, t AS transaction
     FROM (SELECT * FROM unnest(judged) WITH ORDINALITY i ORDER BY i.merchant_id, i.transaction_id) v
@@ -79,7 +82,6 @@ BEGIN
     result := ROW(i.verdict, i.identity_id, NULL, NULL, i.transaction);
     t := i.transaction;
     first_use := NULL;
-    -- A repeat has waited for the lock of its transaction, so it sees what the first request left.
     IF i.key IS NOT NULL AND i.verdict = 'done' THEN
       SELECT * INTO first_use FROM {{idempotency}} k
         WHERE k.merchant_id = i.merchant_id AND k.identity_id = i.identity_id AND k.method = 'POST'

@@ -4,6 +4,8 @@
 -- Verdict: that of judge_access. differing: the members of p_fixed that differ from the merchant's; then nothing is changed.
 -- Access, these members and the change are judged against the same row. It is locked before it is compared with what was
 -- recorded. (reference: Changing a merchant)
+--
+-- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
 CREATE OR REPLACE FUNCTION {{update_merchant}}(p_caller {{caller}}, p_merchant_id text, p_changes jsonb, p_fixed jsonb)
 RETURNS TABLE (verdict text, identity_id text, differing text[])
 LANGUAGE plpgsql SECURITY DEFINER
