@@ -1,6 +1,6 @@
 import { chapter } from './requirement.ts'
 
-const README = 'services/auth/README.md'
+const REFERENCE = 'docs/reference/auth.md'
 /** Of payments only the limit of guesses (6.3.1) is its own. */
 const OUTSIDE = {
   payments:
@@ -16,10 +16,10 @@ export const authentication = chapter(
       '6.1.1',
       1,
       'How guesses and floods are held off, and nobody is locked out by others',
-      { documented: `${README}#guesses` },
+      { documented: `${REFERENCE}#limits` },
     ],
-    ['6.1.2', 2, 'The words that passwords may not rest on', { documented: `${README}#the-strict-profile` }],
-    ['6.1.3', 2, 'Every way to sign in, and how strong it is', { documented: `${README}#ways-to-sign-in` }],
+    ['6.1.2', 2, 'The words that passwords may not rest on', { documented: `${REFERENCE}#password-policy` }],
+    ['6.1.3', 2, 'Every way to sign in, and how strong it is', { documented: `${REFERENCE}#ways-to-sign-in` }],
     [
       '6.2.1',
       1,

@@ -25,7 +25,7 @@ How auth, payments and inventory stand to every requirement of levels 1 and 2 of
 
 - **met**: the linked tests show it. \`npm test\` runs them. A test without the name of a service is of code that several services share; inventory is built on [the framework](../packages/endpoints/README.md), so tests of the framework count for inventory.
 - **documented**: the requirement asks for words, or the operator must meet it. The linked page has the words.
-- **met when strict**: auth meets it with [\`AUTH_PROFILE=strict\`](../services/auth/README.md#the-strict-profile). The default profile keeps the API that existing clients expect.
+- **met when strict**: auth meets it with [\`AUTH_PROFILE=strict\`](reference/auth.md#profiles). The default profile keeps the API that existing clients expect.
 - **deviation**: the service does not meet it, for the reason given.
 - **not applicable**: the service has nothing that the requirement is about.
 - **–**: the whole chapter does not apply to the service. The next section says why.

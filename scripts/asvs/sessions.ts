@@ -1,6 +1,6 @@
 import { chapter } from './requirement.ts'
 
-const SESSIONS = { documented: 'services/auth/README.md#sessions' }
+const SESSIONS = { documented: 'docs/reference/auth.md#sessions' }
 
 const OUTSIDE = {
   payments: 'it keeps no sessions: every request brings a key, which its owner can revoke, or a token (V9)',

@@ -13,7 +13,7 @@ export const validation = chapter('V2 Validation and business logic', [
     2,
     'The documentation names limits, for one caller and for all',
     {
-      auth: { documented: 'services/auth/README.md#guesses' },
+      auth: { documented: 'docs/reference/auth.md#limits' },
       payments: { documented: 'docs/settings/payments.md#limits' },
       inventory: { documented: 'docs/settings/inventory.md#limits' },
     },

@@ -14,7 +14,7 @@ export const profileSettings = group('Profile', {
   PROFILE: oneOf('compatible', 'strict')
     .prefault('compatible')
     .describe(
-      '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults; the README of auth says what else it changes.',
+      '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults; the reference of auth says what else it changes.',
     ),
 })
 
