@@ -7,7 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { signDelivery } from '../services/payments/src/webhooks/webhook.ts'
+
+const MailList = z.object({ messages: z.array(z.object({ id: z.int() })).nonempty() })
+const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'examples-'))
@@ -45,8 +49,36 @@ async function freePort(): Promise<string> {
 
 /** The first example in a language in a document. */
 function exampleOf(document: string, language: string): string {
-  const text = readFileSync(join(root, document), 'utf8')
-  return new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(text)?.[1] ?? ''
+  return examplesOf(document, language)[0] ?? ''
+}
+
+/** Every example in a language in a document, without the indentation of a list. */
+function examplesOf(document: string, language: string): readonly string[] {
+  const text = readFileSync(join(root, document), 'utf8').replaceAll(/^ {3}/gm, '')
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, example = '']) => example)
+}
+
+/** Sends the request of a `curl` command to auth, and throws unless it succeeds. */
+async function callAuth(command: string): Promise<unknown> {
+  const [, quoted, plain, body] = /^curl (?:'([^']*)'|(\S+)).*?(?: -d '(.*)')?$/.exec(command) ?? []
+  const header = / -H '([^:]+): ([^']+)'/.exec(command)
+  const url = String(quoted ?? plain).replace('localhost:8081', `localhost:${env.AUTH_API_PORT}`)
+  const response = await fetch(`http://${url}`, {
+    headers: header ? { [String(header[1])]: String(header[2]) } : {},
+    ...(body === undefined ? {} : { method: 'POST', body }),
+  })
+  expect([command, response.status]).toEqual([command, 200])
+  return response.json()
+}
+
+/** Waits for the mail to an address, and returns its code. */
+async function codeOfMail(address: string): Promise<string> {
+  return vi.waitFor(async () => {
+    const list: unknown = await (await fetch(`${env.MAIL_URL}/messages?to=${address}`)).json()
+    const { messages } = MailList.parse(list)
+    const mail = await (await fetch(`${env.MAIL_URL}/messages/${messages[0]?.id}/text`)).text()
+    return /\b\d{6}\b/.exec(mail)?.[0] ?? expect.fail('no code')
+  }, 20_000)
 }
 
 beforeAll(async () => {
@@ -110,6 +142,18 @@ describe('examples/', () => {
       },
     })
   })
+})
+
+it('runs the first run of the README of auth, from a sign-up to a refresh', async () => {
+  const commands = examplesOf('services/auth/README.md', 'sh').join('').trim().split('\n')
+  const [signUp, verify, signIn, readUser, refresh, ...others] = commands.map(String)
+  expect(others).toEqual([])
+  const email = 'ada@example.com'
+  expect(await callAuth(String(signUp))).toMatchObject({ email })
+  await callAuth(String(verify).replace('<code>', await codeOfMail(email)))
+  const session = Session.parse(await callAuth(String(signIn)))
+  expect(await callAuth(String(readUser).replace('<access_token>', session.access_token))).toMatchObject({ email })
+  await callAuth(String(refresh).replace('<refresh_token>', session.refresh_token))
 })
 
 it('seeds the example of the README of payments, which its key then reads', async () => {
