@@ -20,6 +20,7 @@ import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
+import { pinnedImages } from './layout/pinned-images.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { pureFiles } from './layout/pure-files.ts'
 import { rootEntries } from './layout/root-entries.ts'
@@ -47,6 +48,7 @@ export const rules: readonly Rule[] = [
   metricQueries,
   pagePictures,
   pinnedActions,
+  pinnedImages,
   imageFiles,
   unlicensedPackages,
   citations,
