@@ -16,6 +16,7 @@ function staticSteps(): readonly Step[] {
     { name: 'unused files, exports, dependencies', command: tool('knip'), args: ['--no-progress'] },
     { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },
     { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },
+    { name: 'commits', command: process.execPath, args: ['scripts/check-commits.ts'] },
     { name: 'OpenAPI documents', command: process.execPath, args: ['scripts/write-openapi.ts', '--check'] },
     { name: 'security page', command: process.execPath, args: ['scripts/write-security.ts', '--check'] },
     { name: 'settings', command: process.execPath, args: ['scripts/write-settings.ts', '--check'] },

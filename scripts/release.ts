@@ -58,7 +58,7 @@ export function release(plan: ReleasePlan, regenerate: () => void): void {
   }
   regenerate()
   git('add', '--all')
-  git('commit', '--quiet', '--message', `chore(repo): release ${version}`)
+  git('commit', '--quiet', '--message', `chore(repo): release ${version}\n\nWhat has changed is in CHANGELOG.md.`)
   git('tag', '--annotate', tag, '--message', `Trestle ${version}\n\n${plan.notes}`)
 }
 
