@@ -20,6 +20,7 @@ import { toWebauthnConfig, webauthnRules } from './config/webauthn.ts'
 
 type Values = SettingValues<typeof settings>
 
+/** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export type AuthConfig = ReturnType<typeof toAuthConfig>
 
 /** The settings by subject. */

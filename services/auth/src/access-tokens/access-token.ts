@@ -30,6 +30,7 @@ export interface AccessTokenClaims {
 /** The claims of a token that verified. Tokens of operators may lack any of them. */
 export type VerifiedClaims = Readonly<Record<string, unknown>>
 
+/** Whether a token verified. Clients see `reason`, so it names no key. */
 export type Verification =
   | { readonly verdict: 'valid'; readonly claims: VerifiedClaims }
   /** Clients see `reason`, so it names no key. */

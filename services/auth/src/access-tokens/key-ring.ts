@@ -37,16 +37,18 @@ export interface KeyRing {
   stopPolling(): void
 }
 
+/** What a key ring works with: the table of keys, the settings of access tokens, and what seals private keys. */
 export interface KeyRingOptions extends Sealing {
   readonly db: Kysely<AuthDatabase>
   readonly jwt: JwtConfig
 }
 
-/** How soon every process knows of a change. */
+/** The time between two reads of the table, in milliseconds: after it every process knows of a change. */
 export const POLL_MS = 5_000
 const VERIFIED_TOKENS_MAX = 10_000
 const VERIFIED_CHARACTERS_MAX = 16 * 1024 * 1024
 
+/** The key ring of a process. It caches the claims of verified tokens until they expire or the keys change. */
 export function createKeyRing(options: KeyRingOptions): KeyRing {
   const { db, jwt, encryptionKeys } = options
   const secretKey = secretSigningKey(jwt.secret, jwt.secretKeyId)

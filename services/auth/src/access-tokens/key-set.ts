@@ -2,7 +2,7 @@ import type { FindKey } from './access-token.ts'
 import type { PublicJwk, SigningKey } from './signing-key.ts'
 import type { SigningKeyState } from './signing-key-repository.ts'
 
-/** How long others may cache the key set. */
+/** How long clients may cache the key set, in seconds. A key that is younger cannot be promoted yet. */
 export const JWKS_MAX_AGE_SECONDS = 600
 
 /** The keys of access tokens at one moment. */
@@ -14,6 +14,7 @@ export interface KeySet {
   readonly publicJwks: readonly PublicJwk[]
 }
 
+/** The keys that a key set is made of. */
 export interface KeySetOptions {
   /** HS256 with JWT_SECRET: signs while no key is active, and always verifies (reference: Signing keys). */
   readonly secretKey: SigningKey
@@ -22,6 +23,10 @@ export interface KeySetOptions {
   readonly validMethods: readonly string[] | undefined
 }
 
+/**
+ * Makes a key set. The active key signs, or JWT_SECRET where no key is active. JWT_SECRET also verifies HS256 tokens without a
+ * known `kid`.
+ */
 export function createKeySet({ secretKey, stored, validMethods }: KeySetOptions): KeySet {
   const byKid = new Map(stored.map(({ key }) => [key.kid, key]))
   return {

@@ -2,6 +2,7 @@ import { type EncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-s
 import { importSigningKey, type PrivateJwk, type SigningKey } from './signing-key.ts'
 import type { NewSigningKey, StoredSigningKey } from './signing-key-repository.ts'
 
+/** What seals a private key: the encryption keys of the service, and a source of nonces. */
 export interface Sealing {
   readonly encryptionKeys: EncryptionKeys
   readonly randomBytes: (size: number) => Buffer

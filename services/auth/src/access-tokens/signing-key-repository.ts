@@ -3,9 +3,13 @@ import type { AuthDatabase } from '../database.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
 
-/** `next`: published, but does not sign. `active`: signs. `retired`: verifies for a limited time. */
+/**
+ * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs; at most one
+ * key. `retired`: verifies until `retire_at`.
+ */
 export type SigningKeyState = 'next' | 'active' | 'retired'
 
+/** A key that signs or verifies, as the table holds it. Its private part is sealed. */
 export interface StoredSigningKey {
   readonly kid: string
   readonly state: SigningKeyState
@@ -47,6 +51,7 @@ export async function listSigningKeyStatus(db: Kysely<AuthDatabase>): Promise<Si
   return rows.map(toStatus)
 }
 
+/** Finds a key in any state, also one that verifies no more. Undefined when no key ever had the kid. */
 export async function findSigningKeyStatus(
   db: Kysely<AuthDatabase>,
   kid: string,
@@ -66,6 +71,7 @@ export async function lockSigningKeys<Result>(
   })
 }
 
+/** A key that is about to be inserted. `publicJwk` is null for a symmetric key, which the key set must not show. */
 export interface NewSigningKey {
   readonly kid: string
   readonly alg: SigningAlgorithm

@@ -15,6 +15,8 @@ import { promisify } from 'node:util'
 
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const
+
+/** An algorithm of `SIGNING_ALGORITHMS`. A token whose header names another one is refused. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
 /** A private JWK as JWT_KEYS and the table hold it. */

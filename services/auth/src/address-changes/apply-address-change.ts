@@ -11,6 +11,7 @@ import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { type EmailChangeToken, judgeEmailChange } from './email-change.ts'
 
+/** What a change that is applied works with: it is recorded in the audit log, and the old address is notified. */
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
   readonly config: Pick<AuthConfig, 'database' | 'mail' | 'signup'>
 }

@@ -16,15 +16,18 @@ import { updateUser } from '../users/user-change-repository.ts'
 import { lockUserByIdentifier } from '../users/user-repository.ts'
 import { needsBoth } from './email-change.ts'
 
+/** What a pending change of phone works with. */
 export interface PhoneChangeDeps extends SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly jobs: Jobs
 }
 
+/** What a pending change of email works with. */
 export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 
+/** The messages of a change of email: one to the new address, and one to the current address for a secure change. */
 export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'messageId'> {
   readonly newEmail: string
   readonly pkce: PkceChallenge | undefined
@@ -70,6 +73,7 @@ export async function sendEmailChange(
   await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
 }
 
+/** The message of a change of phone, which goes to the new number. */
 export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId'> {
   readonly newPhone: string
   /** Whether the SMS is sent again. The change keeps the time at which it was asked for. */

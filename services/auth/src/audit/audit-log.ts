@@ -39,14 +39,17 @@ const LOG_TYPES = {
   factor_updated: 'factor',
 } as const
 
+/** An action of the audit log (reference: Audit log). Its `log_type` follows from it. */
 export type AuditAction = keyof typeof LOG_TYPES
 
+/** What recording an event works with. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log. */
 export interface AuditDeps {
   readonly config: Pick<AuthConfig, 'database'>
   readonly logger: ServiceLogger['logger']
   readonly now: () => Date
 }
 
+/** Something that was done to an account. It is written in the transaction that does it, so neither exists without the other. */
 export interface AuditEvent {
   readonly action: AuditAction
   /** Who did it; for sign-in flows the user. */

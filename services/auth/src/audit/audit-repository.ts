@@ -5,6 +5,7 @@ import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Timestamp } from '../timestamp.ts'
 import type { AuditFilter } from './audit-query.ts'
 
+/** A page of the audit log. `offset` counts entries. An undefined filter lists all entries. */
 export interface AuditList {
   readonly filter: AuditFilter | undefined
   readonly limit: number
@@ -50,9 +51,10 @@ export const auditEntryViewSchema = z.object({
   ip_address: z.string(),
 })
 
+/** An entry of the audit log as clients see it. */
 export type AuditEntryView = z.output<typeof auditEntryViewSchema>
 
-/** An entry of the audit log. */
+/** An entry of the audit log as the table holds it. `payload` is shown unchanged. */
 export interface AuditEntry {
   readonly id: string
   readonly payload: Readonly<Record<string, unknown>>
@@ -61,6 +63,7 @@ export interface AuditEntry {
   readonly ipAddress: string
 }
 
+/** The form in which clients see an entry of the audit log. */
 export function toAuditEntryView({ id, payload, createdAt, ipAddress }: AuditEntry): AuditEntryView {
   return { id, payload: { ...payload }, created_at: createdAt, ip_address: ipAddress }
 }

@@ -12,6 +12,7 @@ import { retireSigningKey, type TokensOfRetired } from '../use-cases/retire-sign
 
 type Print = (line: string) => void
 
+/** What `auth keys` works with: the database, the output, and a pause that tests can skip. */
 export interface KeysCommandOptions {
   /** Runs an action with an open database. */
   readonly withDeps: (run: (deps: CommandDeps) => Promise<void>) => Promise<void>

@@ -9,6 +9,7 @@ import { exportUsers } from '../use-cases/export-users.ts'
 import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
 import { readLines } from '../users/read-lines.ts'
 
+/** What `auth users` works with: the database, the clock and the standard streams. */
 export interface UsersCommandOptions {
   /** Runs an action with an open database. */
   readonly withDeps: (run: (deps: CommandDeps) => Promise<void>) => Promise<void>

@@ -40,8 +40,13 @@ type Values = SettingValues<typeof databaseSettings>
 const POOL_SIZE = 16
 const POOL_SIZE_WARNED = 32
 
+/** The settings of the database, of roles and of retention. */
 export type DatabaseSettings = ReturnType<typeof toDatabaseSettings>
 
+/**
+ * Groups the settings of the database. A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps
+ * rows for ever.
+ */
 export function toDatabaseSettings(values: Values) {
   return {
     url: values.DB_DATABASE_URL,
@@ -59,6 +64,7 @@ export function toDatabaseSettings(values: Values) {
   }
 }
 
+/** Warns of a pool that is so large that it slows the database down. */
 export function databaseWarnings(values: Values): string[] {
   return values.DB_MAX_POOL_SIZE > POOL_SIZE_WARNED
     ? [`AUTH_DB_MAX_POOL_SIZE above ${POOL_SIZE_WARNED} makes the database slower, not faster`]

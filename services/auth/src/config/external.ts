@@ -24,6 +24,7 @@ export const PROVIDERS = [
   'workos',
 ] as const
 
+/** The name of a fixed external provider. Names of custom providers begin with `custom:`. */
 export type ProviderName = (typeof PROVIDERS)[number]
 
 /** Providers that operators host themselves. */
@@ -108,8 +109,10 @@ export interface ProviderConfig {
 
 const FLOW_STATE_LIFETIME_MIN_MS = 300_000
 
+/** The settings of external providers, fixed and custom. */
 export type ExternalConfig = ReturnType<typeof toExternalConfig>
 
+/** Groups the settings of external providers. A flow lives for at least 300 s, whatever the setting says. */
 export function toExternalConfig(values: Values) {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),

@@ -14,6 +14,7 @@ const HOOKS = {
   AFTER_USER_CREATED: 'is told of new users',
 } as const
 
+/** The name of a hook, as in AUTH_HOOK_<name>_URI (reference: Hooks). */
 export type HookName = keyof typeof HOOKS
 
 // TypeScript types the keys of an object as strings.
@@ -25,6 +26,7 @@ export interface HookConfig {
   readonly keys: readonly Buffer[]
 }
 
+/** The hooks that are on. A hook that is off is absent. */
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
 /** Settings of hooks. */
@@ -50,6 +52,7 @@ export function toHooksConfig(values: Values): HooksConfig {
   return Object.fromEntries(hooks)
 }
 
+/** A hook that is on needs its URL and its keys. */
 export const hookRules: readonly Rule<Values>[] = HOOK_NAMES.flatMap((name) =>
   (['URI', 'SECRETS'] as const).map(
     (part) => (values: Values) =>

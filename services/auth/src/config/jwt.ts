@@ -41,6 +41,7 @@ type Values = SettingValues<typeof jwtSettings>
 const SECRET_BYTES_MIN = 32
 const DEFAULT_ROLE = 'authenticated'
 
+/** The settings of access tokens. */
 export type JwtConfig = ReturnType<typeof toJwtConfig>
 
 /** How access tokens are made and verified. */
@@ -66,6 +67,7 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
   }
 }
 
+/** Warns of a default role that makes every new user an admin, of a deprecated name, and of a JWT_SECRET that can be guessed. */
 export function jwtWarnings(values: Values): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   const badRole = roleProblem(values)
@@ -90,6 +92,7 @@ export function roleProblem({
     : undefined
 }
 
+/** JWT_KEY_ID names JWT_SECRET, so no key of JWT_KEYS may have it as its kid. */
 export const jwtRules: readonly Rule<Values>[] = [
   (values) =>
     values.JWT_KEYS.some(({ kid }) => kid === values.JWT_KEY_ID)

@@ -19,6 +19,7 @@ export const NOTIFICATIONS = [
   'MFA_FACTOR_UNENROLLED',
 ] as const
 
+/** The name of a notification, as in AUTH_MAILER_NOTIFICATIONS_<name>_ENABLED. */
 export type NotificationName = (typeof NOTIFICATIONS)[number]
 
 /** The default path of links, under the URL of the service. */
@@ -118,10 +119,12 @@ export interface SmtpConfig {
   readonly headers: Readonly<Record<string, readonly string[]>>
 }
 
+/** The settings of mails: server, sender, links, intervals, templates and notifications. */
 export type MailConfig = ReturnType<typeof toMailConfig>
 
 const SECOND_MS = 1_000
 
+/** Groups the settings of mails. Paths of templates become URLs under SITE_URL. */
 export function toMailConfig(values: Values & ProfileValues & { readonly SITE_URL: string }) {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
@@ -200,6 +203,7 @@ export const mailRules: readonly Rule<MailValues>[] = [
   ),
 ]
 
+/** Warns when mails are dropped because the mail server is not set, and when a strict service may send them without TLS. */
 export function mailWarnings(values: WithHook & ProfileValues): string[] {
   if (values.HOOK_SEND_EMAIL_ENABLED) return []
   const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)

@@ -35,6 +35,7 @@ const LIFETIME_MIN_SECONDS = 300
 type Values = SettingValues<typeof mfaSettings> &
   Pick<SettingValues<typeof webauthnSettings>, 'MFA_WEBAUTHN_ENROLL_ENABLED' | 'MFA_WEBAUTHN_VERIFY_ENABLED'>
 
+/** Groups the settings of second factors. Challenges and unverified factors live for at least 300 s. */
 export function toMfaConfig(values: Values) {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_MIN_SECONDS),

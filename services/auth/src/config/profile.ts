@@ -84,6 +84,7 @@ type JudgedValues = ProfileValues &
   Pick<SettingValues<typeof securitySettings>, 'RATE_LIMIT_HEADER'> &
   Pick<SettingValues<typeof serverSettings>, 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'>
 
+/** What the strict profile requires beyond the limits of single settings (reference: Profiles). */
 export const profileRules: readonly Rule<JudgedValues>[] = [
   // The request limits are off where no setting says how to find the client's address.
   (values) =>

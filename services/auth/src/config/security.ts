@@ -96,6 +96,7 @@ type Values = SettingValues<typeof securitySettings> &
   > &
   Pick<SettingValues<typeof signupSettings>, 'SECURITY_MANUAL_LINKING_ENABLED'>
 
+/** Groups the settings of guesses, encryption, proxies and captcha, with what the profile decides. */
 export function toSecurityConfig(values: Values & ProfileValues) {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
@@ -120,8 +121,10 @@ export function toSecurityConfig(values: Values & ProfileValues) {
   }
 }
 
+/** The settings of limits. `off` switches a limit off; an undefined header means that limits count by the client address. */
 export type RateLimitConfig = ReturnType<typeof toRateLimitConfig>
 
+/** Groups the settings of limits. Names of headers become lower case, as Node gives them. */
 export function toRateLimitConfig(values: Values & { readonly MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: number | 'off' }) {
   return {
     header: values.RATE_LIMIT_HEADER?.toLowerCase(),
@@ -163,6 +166,7 @@ function toCaptchaConfig(values: Values): CaptchaConfig | undefined {
   }
 }
 
+/** Captcha needs its secret, and limits in Redis need its address. */
 export const securityRules: readonly Rule<Values>[] = [
   (values) =>
     values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
@@ -182,6 +186,7 @@ export function followsNoProxy({
   return header?.toLowerCase() === 'x-forwarded-for' && proxies === undefined
 }
 
+/** Warns of limits by X-Forwarded-For without a trusted proxy: anybody could write that header. */
 export function securityWarnings(values: Values): string[] {
   return followsNoProxy(values)
     ? ['AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection']

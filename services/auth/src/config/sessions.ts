@@ -68,8 +68,10 @@ export const passwordSettings = group('Passwords', {
 
 const PASSWORD_LENGTH_MIN = 6
 
+/** The settings of sessions and refresh tokens. Undefined is no limit. */
 export type SessionConfig = ReturnType<typeof toSessionConfig>
 
+/** Groups the settings of sessions and refresh tokens. */
 export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
   return {
     /** Whether the use of a spent token revokes its whole family. */
@@ -87,6 +89,7 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
   }
 }
 
+/** The settings of passwords. */
 export interface PasswordConfig {
   readonly policy: PasswordPolicy
   /** Whether passwords that admins give to new users must meet the policy too. */
@@ -99,6 +102,7 @@ type PasswordValues = SettingValues<typeof passwordSettings> &
   ProfileValues &
   Readonly<Record<'SITE_URL' | 'API_EXTERNAL_URL', string>>
 
+/** Groups the settings of passwords. The strict profile adds common passwords, and the words in the hosts of the service. */
 export function toPasswordConfig(values: PasswordValues): PasswordConfig {
   const isStrict = values.PROFILE === 'strict'
   const hosts = isStrict ? [values.SITE_URL, values.API_EXTERNAL_URL].map((url) => new URL(url).hostname) : []

@@ -13,6 +13,7 @@ import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
 /** The gateways (reference: SMS). */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
 
+/** The name of a gateway, as AUTH_SMS_PROVIDER takes it. */
 export type SmsGatewayName = (typeof SMS_GATEWAYS)[number]
 
 const messageSettings = group('SMS', {
@@ -67,8 +68,10 @@ const CREDENTIALS = {
   vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
 } as const satisfies Record<SmsGatewayName, readonly (keyof Values)[]>
 
+/** The settings of SMS and of the one gateway that sends them. */
 export type SmsConfig = ReturnType<typeof toSmsConfig>
 
+/** Groups the settings of SMS. */
 export function toSmsConfig(values: Values) {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
@@ -120,6 +123,7 @@ const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProto
     }),
 }
 
+/** Warns when no SMS can be sent, because the account at the gateway is incomplete or malformed. */
 export function smsWarnings(values: Values): string[] {
   const missing = missingCredentials(values)
   if (missing.length > 0) return missing.map((name) => `no SMS can be sent, because AUTH_${name} is not set`)

@@ -37,6 +37,7 @@ export const webauthnSettings = { ...factorSettings, ...passkeySettings } as con
 
 type Values = SettingValues<typeof webauthnSettings>
 
+/** Groups the settings of passkeys and WebAuthn factors. */
 export function toWebauthnConfig(values: Values) {
   return {
     /** Undefined where one of its parts is missing. */
@@ -57,6 +58,7 @@ function toRelyingParty(values: Values): RelyingParty | undefined {
 const isOn = (values: Values): boolean =>
   values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
 
+/** Passkeys and WebAuthn factors need the name and the origins of the relying party. */
 export const webauthnRules: readonly Rule<Values>[] = (
   ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
 ).map(

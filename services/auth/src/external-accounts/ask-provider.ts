@@ -29,6 +29,7 @@ import type { AuthorizationFlow } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
 
+/** What the exchange at a provider works with. The encryption keys open what the flow kept while its browser was away. */
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
   readonly config: Pick<AuthConfig, 'security'>
   readonly encryptionKeys: EncryptionKeys

@@ -35,6 +35,7 @@ export interface ExternalOwner {
   readonly credentialSince: Timestamp | null
 }
 
+/** What the search for the owner works with: a new user is announced to hooks and recorded in the audit log. */
 export interface FindOwnerDeps extends AuditDeps {
   readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'signup'>
   readonly hooks: Hooks

@@ -14,10 +14,12 @@ import { recordAddressChange, updateUser } from '../users/user-change-repository
 import { adoptProfile, freeEmail } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
+/** What linking works with: the caller is checked again, the event is recorded, and the user is notified. */
 export interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
   readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
 }
 
+/** An external account, and the user whom it is to be linked to. */
 export interface ExternalLink {
   readonly account: ExternalAccount
   readonly target: LinkingTarget

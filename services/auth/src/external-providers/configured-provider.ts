@@ -14,6 +14,7 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
   readonly origin: 'operator' | 'data'
 }
 
+/** A provider with the service's account there. The protocol tells OAuth 2.0 and OAuth 1.0a apart. */
 export type AnyConfiguredProvider = ConfiguredProvider<OAuth2Provider> | ConfiguredProvider<OAuth1Provider>
 
 /** Whether a provider speaks OAuth 1.0a. */

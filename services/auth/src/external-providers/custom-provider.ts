@@ -86,7 +86,10 @@ export const customProviderSettings = z.discriminatedUnion('provider_type', [
   }),
 ])
 
+/** What an admin has stored of a custom provider, except its identifier and its sealed secret. */
 export type CustomProviderSettings = z.output<typeof customProviderSettings>
+
+/** Which claim of a custom provider tells a member of the profile, by name or JSON pointer. */
 export type AttributeMapping = CustomProviderSettings['attribute_mapping']
 
 /** The prefix of every custom provider's identifier. No fixed provider has it. */

@@ -6,6 +6,7 @@ import type { ExternalProfile, IdTokenClaims, OAuth2Provider, ProviderApi } from
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
 type Claims = Readonly<Record<string, unknown>>
 
+/** The service's account at a custom provider, with its secret in the clear. */
 export interface CustomAccount {
   readonly identifier: string
   readonly settings: CustomProviderSettings

@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { KeySets } from './key-sets.ts'
 import type { IdTokenClaims, IdTokenRules } from './provider.ts'
 
+/** An id_token whose signature, issuer, audience and times are valid. Its nonce has not been compared yet. */
 export interface VerifiedIdToken {
   readonly claims: IdTokenClaims
   /** The algorithm of the signature. */

@@ -19,6 +19,10 @@ const TIMEOUT_MS = 10_000
 /** Each tenant of Azure has its own keys. */
 const SETS_MAX = 500
 
+/**
+ * The public keys of providers, for one process. Keys are read again after an hour; origins `operator` and `data` share none,
+ * since other addresses are allowed to them.
+ */
 export function createKeySets(outbound: Outbound): KeySets {
   const sets = new LRUCache<string, JWTVerifyGetKey>({ max: SETS_MAX })
   const addresses = new LRUCache<string, string>({ max: SETS_MAX, ttl: LIFETIME_MS })

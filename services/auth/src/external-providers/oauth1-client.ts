@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { ExternalProfile, OAuth1Provider } from './provider.ts'
 
+/** What a call by OAuth 1.0a works with: each request has its own nonce and time. */
 export interface OAuth1Deps {
   readonly outbound: Outbound
   readonly randomBytes: (size: number) => Buffer

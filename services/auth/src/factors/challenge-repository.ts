@@ -4,6 +4,7 @@ import type { Challenge } from './challenge.ts'
 
 type Database = Kysely<AuthDatabase>
 
+/** A challenge that is about to be stored. The hash and the WebAuthn challenge are null where its type has none. */
 export interface NewChallenge {
   readonly id: string
   readonly factorId: string

@@ -19,6 +19,7 @@ export const enrolledFactorSchema = z.object({
   phone: z.string().optional(),
 })
 
+/** What a factor is shown by, right after its enrolment. `totpSecret` is base32; undefined for other types. */
 export interface EnrolledFactorParts {
   readonly id: string
   readonly type: EnrolledType
@@ -29,6 +30,7 @@ export interface EnrolledFactorParts {
   readonly totpSecret: string | undefined
 }
 
+/** The form in which clients see a factor right after its enrolment. A TOTP factor has its secret, also as a QR code. */
 export function toEnrolledFactorView(factor: EnrolledFactorParts): z.output<typeof enrolledFactorSchema> {
   const { id, type, friendlyName, phone, totpSecret, issuer, account } = factor
   const view = { id, type, friendly_name: friendlyName }
@@ -58,6 +60,7 @@ export const recoveryCodesSchema = z.object({
   codes: z.array(z.string()),
 })
 
+/** The form in which clients see new recovery codes, in the clear. */
 export function toRecoveryCodesView({
   factor,
   codes,

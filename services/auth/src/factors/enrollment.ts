@@ -8,11 +8,13 @@ export interface WantedFactor {
   readonly phone: string | undefined
 }
 
+/** How many factors a user may have: AUTH_MFA_MAX_ENROLLED_FACTORS and AUTH_MFA_MAX_VERIFIED_FACTORS. */
 export interface FactorLimits {
   readonly enrolledFactorsMax: number
   readonly verifiedFactorsMax: number
 }
 
+/** Whether a factor may be enrolled, or why not. The order of the checks decides which error a client sees. */
 export type EnrollmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
 
 /**

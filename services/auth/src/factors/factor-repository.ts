@@ -16,13 +16,13 @@ export interface FactorWithSecrets extends Factor {
   readonly credential: StoredCredential | null
 }
 
-/** All factors of a user, oldest first. A user has a handful. */
+/** Lists all factors of a user, recovery codes too, oldest first. A user has a handful. */
 export async function listFactors(db: Database, userId: string): Promise<Factor[]> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Finds a factor of a user, other than recovery codes. */
+/** Finds a factor with its secrets. Recovery codes are no such factor: they have their own table. */
 export async function findFactor(
   db: Database,
   userId: string,
@@ -34,13 +34,13 @@ export async function findFactor(
   return row && { ...toFactor(row), secret, plainSecret, credential }
 }
 
-/** The WebAuthn credentials of a user's factors. */
+/** Lists the WebAuthn credentials of a user. An authenticator that has one of them makes no other. */
 export async function listFactorCredentials(db: Database, userId: string): Promise<StoredCredential[]> {
   const query = db.selectFrom('mfa_factors').select('credential').where('user_id', '=', userId)
   return (await query.execute()).flatMap((row) => row.credential ?? [])
 }
 
-/** Adds a factor. */
+/** Inserts a factor. @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY */
 export async function insertFactor(trx: Database, values: Insertable<MfaFactorsTable>): Promise<Factor> {
   return toFactor(await trx.insertInto('mfa_factors').values(values).returningAll().executeTakeFirstOrThrow())
 }
@@ -144,7 +144,7 @@ function succeeds({ id, counter }: StoredCredential): RawBuilder<boolean> {
   return sql`coalesce(credential ->> 'id' = ${id} AND ${rises}, true)`
 }
 
-/** Locks a factor of a user, which may be the recovery codes, until the transaction ends. */
+/** Locks a factor or the recovery codes of a user, until the transaction ends. Undefined where the user has none with the id. */
 export async function lockFactor(
   trx: Transaction<AuthDatabase>,
   userId: string,
@@ -164,14 +164,15 @@ export async function lockFactor(
   return row && toFactor(row)
 }
 
-/** Whether a user has a verified second factor. */
+/** Whether a user has a verified second factor. Recovery codes do not count: they exist only beside another factor. */
 export async function hasVerifiedFactor(db: Database, userId: string): Promise<boolean> {
   const query = db.selectFrom('mfa_factors').select('id').where('user_id', '=', userId).where('status', '=', 'verified')
   return (await query.limit(1).executeTakeFirst()) !== undefined
 }
 
-/** The unique indexes of the names and of the phones of a user's factors. */
+/** The unique index of a user and the name of a factor. Blank names do not collide. */
 export const FACTOR_NAME_KEY = 'mfa_factors_user_friendly_name_unique'
+/** The unique index of a user and the phone of a factor. */
 export const FACTOR_PHONE_KEY = 'unique_phone_factor_per_user'
 
 interface FactorUpdate {
@@ -200,9 +201,7 @@ export async function updateFactor(
   return toFactor(await trx.selectFrom('user_factors').selectAll().where('id', '=', id).executeTakeFirstOrThrow())
 }
 
-/**
- * Deletes a factor. Sessions that it raised fall to aal1, and lose all proofs of second factors (reference: Unenrolment).
- */
+/** Deletes a factor. Sessions that it raised fall to aal1, without proofs of second factors (reference: Unenrolment). */
 export async function deleteFactor(
   trx: Transaction<AuthDatabase>,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,

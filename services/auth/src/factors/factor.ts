@@ -1,5 +1,6 @@
 import type { Timestamp } from '../timestamp.ts'
 
+/** The type of a second factor, as clients name it (reference: Second factors). */
 export type FactorType = 'totp' | 'phone' | 'webauthn' | 'recovery_code'
 
 /** The `amr` method of a second factor, by its type (reference: Second factors). */
@@ -10,7 +11,7 @@ export const FACTOR_METHODS: Readonly<Record<FactorType, string>> = {
   recovery_code: 'mfa/recovery_code',
 }
 
-/** A second factor of a user, without its secret. */
+/** A second factor of a user, without its secret. A set of recovery codes has this form too, and is always verified. */
 export interface Factor {
   readonly id: string
   readonly friendlyName: string | null

@@ -10,14 +10,14 @@ type Database = Kysely<AuthDatabase>
 const GUESSES_MAX = 5
 const WINDOW_MS = 15 * 60_000
 
-/** Finds the recovery codes of a user, in the form of a factor. */
+/** Finds the recovery codes of a user, in the form of a factor. Undefined when the user has none. */
 export async function findRecoveryFactor(db: Database, userId: string): Promise<Factor | undefined> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   const row = await query.where('factor_type', '=', 'recovery_code').executeTakeFirst()
   return row && toFactor(row)
 }
 
-/** Inserts a set of recovery codes, still empty. */
+/** Inserts a set of recovery codes, still empty. A user has at most one set, which a unique index enforces. */
 export async function insertRecoverySet(trx: Database, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
   return toFactor(
@@ -40,7 +40,7 @@ export async function countRecoveryCodes(
     .executeTakeFirstOrThrow()
 }
 
-/** Replaces the codes of a set, and lifts a lock after wrong guesses. */
+/** Replaces the codes of a set, and forgets wrong guesses, so that a locked set can be used again. */
 export async function replaceRecoveryCodes(
   trx: Database,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },

@@ -10,6 +10,7 @@ export function makeTotpSecret(randomBytes: (size: number) => Buffer): string {
   return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
 }
 
+/** What an authenticator app shows and stores. The secret is base32 without padding. */
 export interface TotpAccount {
   /** The name of the service, as the app shows it. */
   readonly issuer: string

@@ -34,6 +34,7 @@ export function messageRedirect(redirectTo: string, message: string, flow: 'impl
   return withFormFragment(base, { message, sb: '' })
 }
 
+/** A failure that the query or the fragment of a redirect tells (reference: Error redirects). */
 export interface RedirectFailure {
   readonly status: number
   readonly code: string

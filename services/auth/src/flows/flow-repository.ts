@@ -65,13 +65,13 @@ export async function insertAuthorizationFlow(db: Kysely<AuthDatabase>, flow: Ne
     .execute()
 }
 
+/** Whether a request has claimed a flow. `used`: another request was first. `unknown`: there is no such flow. */
 export type ClaimedFlow =
   | { readonly verdict: 'claimed'; readonly flow: AuthorizationFlow & { readonly startedAt: Timestamp } }
   | { readonly verdict: 'used' | 'unknown' }
 
 /**
- * Claims a flow for the answer of its provider. Of concurrent requests one succeeds. Deletes an implicit flow, which ends here;
- * a PKCE flow stays for the exchange of its auth code.
+ * Claims a flow for its provider's answer. One of concurrent requests succeeds. A PKCE flow stays, an implicit flow is deleted.
  */
 export async function claimAuthorizationFlow(db: Kysely<AuthDatabase>, id: string, at: Date): Promise<ClaimedFlow> {
   const { rows } = await sql<Selectable<FlowStateTable>>`

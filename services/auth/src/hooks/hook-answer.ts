@@ -6,6 +6,7 @@ import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '.
 /** The longest answer that is read. */
 export const ANSWER_BYTES_MAX = 200 * 1_024
 
+/** The JSON object that a hook answers. Each caller checks the members that it reads. */
 export type HookAnswer = Readonly<Record<string, unknown>>
 
 const errorSchema = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })

@@ -29,6 +29,7 @@ const TOTAL_MS = 5_000
 const ATTEMPTS = 3
 const PAUSE_MS = 200
 
+/** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
   return {
     isOn: (name) => config[name] !== undefined,

@@ -6,6 +6,7 @@ import { findTestCode } from '../messages/test-code.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
 import { type SendDeps, sendRequested } from './send-requested.ts'
 
+/** What answering a queued request works with. The limits count each message here, whether or not it has a recipient. */
 export interface AnswerDeps extends SendDeps {
   readonly db: Kysely<AuthDatabase>
   readonly jobs: Jobs

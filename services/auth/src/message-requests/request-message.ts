@@ -16,8 +16,10 @@ import type { RequestContext } from '../request-context.ts'
 import type { AnswerDeps } from './message-request-job.ts'
 import { sendRequested } from './send-requested.ts'
 
+/** What a request for a message works with. */
 export type RequestMessageDeps = AnswerDeps
 
+/** What a client asks for, with what the job needs of the request: no more of it is stored. */
 export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }

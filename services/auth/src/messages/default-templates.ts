@@ -15,6 +15,7 @@ export const MAIL_KINDS = [
   'MFA_FACTOR_UNENROLLED_NOTIFICATION',
 ] as const
 
+/** A kind of mail. Each has a subject and a body (reference: Mail templates). */
 export type MailKind = (typeof MAIL_KINDS)[number]
 
 /** The templates of one mail, in the language of mail-template.ts. */

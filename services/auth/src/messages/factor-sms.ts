@@ -14,6 +14,7 @@ interface FactorSmsDeps {
   readonly serverKeys: ServerKeys
 }
 
+/** The SMS of a phone factor's challenge. */
 export interface FactorSms {
   readonly userId: string
   readonly challengeId: string

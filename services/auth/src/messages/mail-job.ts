@@ -36,6 +36,7 @@ export async function queueMail(
   await jobs.send(trx, mailTask, { messageId: randomUUID(), ...mail })
 }
 
+/** What sending queued mails works with. Where the hook SEND_EMAIL is on, `mailer` is not used. */
 export interface MailWorkDeps {
   readonly db: Kysely<AuthDatabase>
   readonly hooks: Hooks

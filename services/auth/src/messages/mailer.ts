@@ -37,6 +37,10 @@ const CONNECT_MS = 10_000
 /** For each step of the conversation. A server that scans a mail takes long before it accepts it. */
 const IDLE_MS = 60_000
 
+/**
+ * The mailer of a process. It loads its library and opens its connections at the first mail, and counts the mails that it sends
+ * and those that the mail server does not take.
+ */
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
   const { smtp } = config
   const kinds = MAIL_KINDS.map((type) => ({ type }))

@@ -8,4 +8,5 @@ export const LINK_TYPES = [
   'email_change_new',
 ] as const
 
+/** The `type` of a mail's link, which `GET /verify` takes. */
 export type LinkType = (typeof LINK_TYPES)[number]

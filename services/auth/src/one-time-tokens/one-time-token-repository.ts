@@ -31,6 +31,7 @@ export interface MessageSecrets {
   readonly expiresAt: Date
 }
 
+/** The secrets of a new message, hashed. `flowStateId` is null where the link belongs to no PKCE flow. */
 export interface NewOneTimeToken extends MessageSecrets {
   readonly userId: string
   readonly flowStateId: string | null

@@ -47,11 +47,12 @@ export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, co
   return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()
 }
 
+/** Makes the salt of a code. Equal codes of two messages have different hashes. */
 export function makeSalt(randomBytes: RandomBytes): Buffer {
   return randomBytes(SALT_BYTES)
 }
 
-/** Compares in constant time. */
+/** Compares two hashes of codes in constant time. */
 export function codeMatches(expected: Buffer, actual: Buffer): boolean {
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }

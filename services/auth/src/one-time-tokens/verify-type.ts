@@ -13,6 +13,7 @@ export const VERIFY_TYPES = [
   'phone_change',
 ] as const
 
+/** The `type` of `POST /verify` (reference: Verification types). */
 export type VerifyType = (typeof VERIFY_TYPES)[number]
 
 /** The kinds of message that a type accepts, before the user is known (reference: Verification types). */
@@ -27,6 +28,7 @@ export const ACCEPTED_KINDS: Readonly<Record<VerifyType, readonly TokenKind[]>> 
   phone_change: ['phone_change'],
 }
 
+/** Whether a client's text is a verification type. */
 export function isVerifyType(type: string): type is VerifyType {
   return VERIFY_TYPES.some((known) => known === type)
 }

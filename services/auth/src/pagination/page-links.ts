@@ -1,5 +1,6 @@
 import type { Page } from './page-query.ts'
 
+/** A page of a list with a total, whose neighbours the header `Link` names. */
 export interface LinkedPage extends Page {
   /** Path of the request. */
   readonly path: string

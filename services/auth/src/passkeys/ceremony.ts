@@ -19,6 +19,7 @@ export interface CeremonyDeps {
 /** The limit of the standard (WebAuthn, level 3, 7.1). An index of the database cannot hold longer ids. */
 const ID_BYTES_MAX = 1_023
 
+/** What an authenticator is asked for when a user adds a credential. `userId` is its user handle. */
 export interface CreationRequest {
   readonly userId: string
   /** The name of the account that the authenticator shows. */

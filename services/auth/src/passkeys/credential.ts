@@ -10,6 +10,7 @@ export const storedCredentialSchema = z.object({
   transports: z.array(z.string()),
 })
 
+/** The credential of a passkey or of a WebAuthn factor, as the database holds it. */
 export type StoredCredential = z.output<typeof storedCredentialSchema>
 
 const bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/)
@@ -36,10 +37,14 @@ export const assertionSchema = z.object({
   }),
 })
 
+/** An authenticator's answer to a request for a new credential. Nothing of it has been verified yet. */
 export type Registration = z.output<typeof registrationSchema>
+
+/** An authenticator's signature over a challenge. Nothing of it has been verified yet. */
 export type Assertion = z.output<typeof assertionSchema>
 
 /** The options that a browser passes to an authenticator. WebAuthn defines their form. */
 export const credentialOptionsSchema = z.record(z.string(), z.unknown())
 
+/** The options that a browser passes to an authenticator, as JSON. */
 export type CredentialOptions = z.output<typeof credentialOptionsSchema>

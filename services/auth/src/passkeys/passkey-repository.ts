@@ -19,6 +19,7 @@ export async function findPasskeyByCredential(db: Database, credentialId: string
   return row && toPasskey(row)
 }
 
+/** A passkey that is about to be inserted. Its credential has been verified. */
 export interface NewPasskey {
   readonly userId: string
   readonly friendlyName: string

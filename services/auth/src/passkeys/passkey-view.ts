@@ -13,6 +13,7 @@ export const passkeySchema = z.object({
   last_used_at: timestamp.optional(),
 })
 
+/** The form in which clients see a passkey. `last_used_at` is absent until the passkey has signed in. */
 export function toPasskeyView(passkey: Passkey): z.output<typeof passkeySchema> {
   const { id, friendlyName, createdAt, lastUsedAt } = passkey
   const view = { id, friendly_name: friendlyName, created_at: createdAt }
@@ -26,6 +27,7 @@ export const passkeyQuestionSchema = z.object({
   expires_at: z.int().meta({ description: 'epoch seconds' }),
 })
 
+/** The form in which clients see a challenge. Its end is in whole epoch seconds, rounded down. */
 export function toPasskeyQuestionView(question: PasskeyQuestion): z.output<typeof passkeyQuestionSchema> {
   const { id, options, expiresAt } = question
   return { challenge_id: id, options, expires_at: Math.floor(expiresAt.getTime() / 1_000) }

@@ -14,6 +14,7 @@ export interface PasswordHasher {
   verify(hash: string | null, password: string): Promise<PasswordVerification>
 }
 
+/** Whether a password matches a stored hash. */
 export interface PasswordVerification {
   readonly matches: boolean
   /** True when the password matches a hash of another algorithm or cost: store a new hash. */
@@ -26,6 +27,7 @@ export interface HashWork {
   readonly alg: StoredHash['alg']
 }
 
+/** What a hasher works with: its threads, its clock, and a counter of its work. */
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax'> {
   /** Called for every hash that is made or verified. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
@@ -86,6 +88,7 @@ function mixedUp(): Error {
   return new Error('a hash thread did another task than it was given')
 }
 
+/** The threads of a queue, and how long a task may wait. A task that would wait longer is refused at once. */
 export interface HashQueueOptions {
   /** Does tasks one after the other on one thread. Resolves with their outcomes, in order, when all are done. */
   readonly runTasks: RunHashTasks

@@ -16,6 +16,7 @@ export interface PasswordPolicy {
 /** Why a password is weak, as clients see it. */
 export type WeakPasswordReason = 'length' | 'characters' | 'pwned'
 
+/** Whether a password meets the policy. */
 export type PasswordVerdict =
   | { readonly verdict: 'accepted' }
   /** Longer than 72 bytes. Refused before the policy is checked, since imported bcrypt hashes would ignore the rest. */

@@ -13,6 +13,7 @@ export type StoredHash =
       readonly key: Uint8Array
     }
 
+/** The cost of an argon2 hash, under the names of its PHC string. */
 export interface Argon2Cost {
   /** KiB. */
   readonly m: number
@@ -22,6 +23,7 @@ export interface Argon2Cost {
   readonly p: number
 }
 
+/** A parsed hash of scrypt or firebase-scrypt. */
 export interface ScryptHash {
   /** N, a power of two. */
   readonly cost: number

@@ -9,6 +9,7 @@ export interface AttemptKey {
   readonly address: string
 }
 
+/** What counting failed checks works with. The store holds keyed hashes, never an identifier or an address. */
 export interface FailureDeps {
   readonly rateLimits: Pick<RateLimits, 'failures' | 'factorFailures'>
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
@@ -19,7 +20,7 @@ export function isBlocked(deps: FailureDeps, attempt: AttemptKey): Promise<boole
   return deps.rateLimits.failures.isBlocked(toKey(deps, attempt))
 }
 
-/** Counts a failed check. */
+/** Counts a failed check for the identifier and the client's address together, known or not. */
 export function recordFailure(deps: FailureDeps, attempt: AttemptKey): Promise<void> {
   return deps.rateLimits.failures.record(toKey(deps, attempt))
 }

@@ -26,6 +26,7 @@ const BUCKETS = {
   passkey: { setting: 'passkey', periodSeconds: 300, burst: 30 },
 } as const
 
+/** A limit that some endpoints share. Clients are counted in each bucket apart (reference: Request limits). */
 export type Bucket = keyof typeof BUCKETS
 /** A sign-up without an identifier is counted as anonymous, once its body has been read. */
 export type ReturnableBucket = 'signup'
@@ -46,6 +47,7 @@ export interface MessageLimit {
   giveBack(): Promise<void>
 }
 
+/** All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL or Redis. */
 export interface RateLimits {
   /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */
   consume(bucket: Bucket, key: string | undefined): Promise<void>
@@ -73,6 +75,7 @@ const ALL = 'all'
 const CLIENT_MESSAGES_MIN = 2
 const KEY_LENGTH_MAX = 128
 
+/** The limits that the settings ask for. A limit that is `off` counts nothing. */
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
   const limiters = new Map<string, Limiter>()
   for (const [bucket, { setting, periodSeconds, burst }] of Object.entries(BUCKETS)) {

@@ -6,6 +6,7 @@ import type { ServerKeys } from '../secrets/server-key.ts'
 import { type ThrottleKind, touchThrottle } from './send-throttle.ts'
 import { retryAfterSeconds } from './windows.ts'
 
+/** What the interval between messages works with. The table holds keyed hashes of identifiers. */
 export interface IntervalDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly now: () => Date

@@ -5,6 +5,7 @@ import type { AuthDatabase } from '../database.ts'
 /** Messages that share an interval: a magic link counts as a recovery. */
 export type ThrottleKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
 
+/** A message whose interval is noted. `intervalMs` is the least time since the message before it. */
 export interface Throttled {
   readonly kind: ThrottleKind
   /** Normalised email or phone. */

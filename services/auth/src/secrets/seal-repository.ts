@@ -24,6 +24,7 @@ export const sealedPlaces: readonly SealedPlace[] = [
   { table: 'flow_state', column: 'provider_refresh_token', id: 'id', start: BEFORE_UUIDS },
 ]
 
+/** A sealed secret, and the id of its row. */
 export interface StoredSeal {
   readonly id: string
   readonly sealed: SealedSecret
@@ -48,6 +49,7 @@ export async function lockOldSeals(
   return rows
 }
 
+/** Stores a secret that was sealed anew. The row is locked by `lockOldSeals`. */
 export async function updateSeal(
   trx: Kysely<AuthDatabase>,
   { table, column, id }: SealedPlace,

@@ -13,6 +13,9 @@ export interface ServerKeys {
   readonly jobs: readonly [Buffer, ...Buffer[]]
 }
 
+/**
+ * Derives the server keys from each encryption key (HKDF). Keys of older encryption keys verify and open, but make nothing new.
+ */
 export function deriveServerKeys({ current, byId }: EncryptionKeys): ServerKeys {
   const older = [...byId.values()].filter(({ id }) => id !== current.id)
   const derive = (info: string, { key }: { readonly key: Buffer }): Buffer =>

@@ -14,6 +14,7 @@ export interface ActiveCaller {
   readonly session: Session | undefined
 }
 
+/** What finding a caller works with: the default audience, and the clock by which bans end. */
 export interface ActiveCallerDeps {
   readonly config: { readonly jwt: { readonly audience: string } }
   readonly now: () => Date
@@ -72,6 +73,7 @@ async function toActiveCaller(
   return { user, session: caller.aal === 'aal2' ? session : { ...session, aal: 'aal1' } }
 }
 
+/** What the check of a fresh sign-in works with. Undefined `freshForMs`: no sign-in has to be fresh. */
 export interface FreshSessionDeps {
   readonly config: { readonly sessions: { readonly freshForMs: number | undefined } }
   readonly now: () => Date

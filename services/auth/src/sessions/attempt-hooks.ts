@@ -16,6 +16,7 @@ const verdictSchema = z.object({
   should_logout_user: z.boolean().optional(),
 })
 
+/** What the hooks of attempts work with. A rejection ends sessions in a transaction of its own. */
 export interface AttemptHookDeps {
   readonly db: Kysely<AuthDatabase>
   readonly hooks: Hooks

@@ -11,6 +11,7 @@ import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refres
 import type { IssuedSession, SessionOrigin, SignInMethod, StoredSession } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 
+/** How a user has just signed in. */
 export interface SignIn extends SessionOrigin {
   readonly method: SignInMethod
   /** Since when the credential that was shown belongs to the account; null: since the account was made. */
@@ -71,6 +72,10 @@ export interface PasswordSignInRules {
 
 const REFUSALS = ['password-changed', 'user-banned', 'email-not-confirmed', 'phone-not-confirmed'] as const
 
+/**
+ * The outcome of a sign-in by a password that was right. `password-changed`: the stored hash is no longer the hash that was
+ * verified.
+ */
 export type PasswordSignInResult =
   | { readonly verdict: 'done'; readonly session: StoredSession }
   | { readonly verdict: (typeof REFUSALS)[number] }

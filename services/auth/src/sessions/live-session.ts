@@ -11,6 +11,7 @@ export interface LiveSession {
   readonly userHasFactor: boolean
 }
 
+/** What the check of a live session works with. Undefined is no limit. */
 export interface LiveSessionDeps {
   readonly config: {
     readonly sessions: {

@@ -9,6 +9,7 @@ import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
 import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
 import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './proof-repository.ts'
 
+/** What the check of a new password works with. */
 export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, BreachLookup {
   readonly config: NonceDeps['config'] &
     BreachLookup['config'] & {
@@ -18,6 +19,7 @@ export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, BreachLooku
   readonly passwords: PasswordHasher
 }
 
+/** A new password with what a client sent to prove that it may set it. */
 export interface NewPassword {
   readonly password: string
   readonly nonce: string | undefined

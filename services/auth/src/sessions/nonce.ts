@@ -11,6 +11,7 @@ import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { PASSWORD_PROOF_MS } from './proof-repository.ts'
 
+/** What nonces work with. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
 export interface NonceDeps extends FailureDeps {
   readonly config: {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }

@@ -25,7 +25,7 @@ export function isByOldCredential({ at, credentialSince }: Proof, ageMs: number)
   return credentialSince === null || Date.parse(at) - Date.parse(credentialSince) >= ageMs
 }
 
-/** Lists how a session was proven. */
+/** Lists how a session was proven, in no particular order. An ended session has no proofs. */
 export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): Promise<readonly Proof[]> {
   return db
     .selectFrom('mfa_amr_claims')

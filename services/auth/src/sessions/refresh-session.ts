@@ -40,6 +40,7 @@ export interface RefreshConfig {
   readonly database: { readonly auditInPostgres: boolean }
 }
 
+/** The rules of a refresh, in the units of the SQL function: seconds, and null for no limit. */
 export function toRefreshRules({ sessions, database }: RefreshConfig): RefreshRules {
   return {
     revokeFamily: sessions.revokeFamilyOnReuse,
@@ -70,6 +71,10 @@ const REFUSALS = [
 /** `busy`: another transaction held the session's lock for too long, and nothing was written. */
 export type RefreshRefusal = (typeof REFUSALS)[number] | 'busy'
 
+/**
+ * The outcome of a refresh. `reused`: the child that was given before is given again. `stolen`: all tokens of the session are
+ * revoked, unless rotation is off.
+ */
 export type RefreshResult =
   | { readonly verdict: 'rotated' | 'reused'; readonly session: StoredSession }
   | { readonly verdict: 'stolen'; readonly userId: string }

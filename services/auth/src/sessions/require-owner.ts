@@ -12,6 +12,7 @@ import type { User } from '../users/user.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
 import type { Session } from './session-repository.ts'
 
+/** What the right to change identities works with. */
 export interface IdentityOwnerDeps extends FreshSessionDeps {
   readonly config: Pick<AuthConfig, 'security' | 'sessions'>
 }

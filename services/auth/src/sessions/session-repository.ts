@@ -23,6 +23,7 @@ export interface SessionRow {
   readonly profile: ProfileJson
 }
 
+/** The columns of a `SessionRow`, from a SQL function whose result is named `r`. */
 export const sessionColumns = sql`r.verdict, r.session_id, r.aal, r.started_at, r.amr, r.profile`
 
 /** Maps the row of a session that was begun or changed. */
@@ -50,7 +51,7 @@ export interface Session {
   readonly startedAt: Timestamp
 }
 
-/** Finds a session of a user. */
+/** Finds a session of a user, without a lock. Undefined when the session has ended, or belongs to another user. */
 export async function findSession(
   db: Kysely<AuthDatabase>,
   userId: string,
@@ -88,7 +89,7 @@ export async function findSessionOfToken(lanes: Lanes, tokenHash: Buffer): Promi
   return ofRow(await lanes.read.first(findSessionOfTokenQuery, { tokenHash }))
 }
 
-/** Finds a session with everything that its tokens tell. */
+/** Finds a session with everything that its tokens tell, on the read lane. Undefined when it has ended. */
 export async function findStoredSession(lanes: Lanes, sessionId: string): Promise<StoredSession | undefined> {
   return ofRow(await lanes.read.first(findStoredSessionQuery, { sessionId }))
 }
@@ -119,6 +120,7 @@ function toAal(text: string | null): 'aal1' | 'aal2' {
 /** Which sessions a sign-out ends: all, that of the access token, or all others. */
 export type SignOutScope = 'global' | 'local' | 'others'
 
+/** A sign-out, with what it is recorded by. */
 export interface SignOut {
   readonly userId: string
   /** The user must have this audience; null: any audience. */
@@ -145,7 +147,7 @@ const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepa
     END AS verdict`,
 )
 
-/** Ends sessions of a user, with their refresh tokens. */
+/** Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database. */
 export async function deleteSessionsInScope(lanes: Lanes, input: SignOut): Promise<(typeof SIGN_OUT_VERDICTS)[number]> {
   return toVerdict((await lanes.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
 }

@@ -15,6 +15,7 @@ export interface SessionLimits {
   readonly singlePerUser: boolean
 }
 
+/** A session as a refresh judges it. */
 export interface SessionOfUser extends SessionTimes {
   readonly aal: 'aal1' | 'aal2'
 }
@@ -27,6 +28,7 @@ export interface SessionCircumstances {
   readonly now: number
 }
 
+/** Whether a session may be refreshed, or the first reason why not. */
 export type SessionVerdict = 'valid' | 'session-expired' | 'session-inactive' | 'session-low-aal' | 'session-superseded'
 
 /**

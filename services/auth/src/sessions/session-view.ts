@@ -21,8 +21,10 @@ export const sessionViewSchema = z.object({
   user: userViewSchema,
 })
 
+/** The body of a session, as every sign-in and refresh answers it. */
 export type SessionView = z.output<typeof sessionViewSchema>
 
+/** What an access token is made with. */
 export interface SessionViewDeps {
   readonly config: { readonly jwt: JwtConfig; readonly sessions: SessionConfig }
   readonly signingKeys: { sign(claims: object): string }

@@ -9,6 +9,7 @@ export interface FamilyToken {
 /** All refresh tokens of a session, oldest first. */
 export type TokenFamily = readonly FamilyToken[]
 
+/** The settings by which a spent refresh token is judged. */
 export interface RotationRules {
   /** SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: whether reuse revokes the family. */
   readonly revokeFamily: boolean
@@ -16,6 +17,7 @@ export interface RotationRules {
   readonly reuseMs: number
 }
 
+/** What became of the tokens of a session. */
 export interface Rotation {
   /** `rotated`: a child was made. `reused`: the child that is there is given again. */
   readonly verdict: 'token-not-found' | 'rotated' | 'reused' | 'stolen'

@@ -10,6 +10,9 @@ import { insertIdentity } from '../identities/identity-repository.ts'
 import type { User } from '../users/user.ts'
 import { insertUnlessTaken } from '../users/user-change-repository.ts'
 
+/**
+ * What a new user works with. The hook AFTER_USER_CREATED is called by a job, and later for a staged user, who is no user yet.
+ */
 export interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'jwt'>
   readonly hooks: Hooks
@@ -17,6 +20,7 @@ export interface OwnUserDeps {
   readonly now: () => Date
 }
 
+/** A user who is about to be inserted, known by one identifier of their own. */
 export interface OwnUser {
   readonly identifier: UserIdentifier
   readonly aud: string

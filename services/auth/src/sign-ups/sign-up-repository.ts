@@ -12,6 +12,7 @@ import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from '../sessions/session-repository.ts'
 
+/** A sign-up with everything that its one call of the database needs, made before anybody looks for its identifier. */
 export interface SignUp extends SessionOrigin {
   readonly userId: string
   readonly identityId: string

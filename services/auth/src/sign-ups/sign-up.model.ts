@@ -6,6 +6,7 @@ import type { SignUpVerdict } from './sign-up-repository.ts'
  */
 export type Holder = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
 
+/** What decides on a sign-up, beside the holder of its identifier. */
 export interface SignUpRules {
   /** Whether identifiers count as confirmed at once. */
   readonly autoconfirm: boolean

@@ -11,11 +11,13 @@ import { hasClaimedEmail, lockOwnerOfIdentifier, lockUserByIdentifier } from '..
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { keepSignUpContent, replaceIdentityData } from './sign-up-content-repository.ts'
 
+/** What staging a user works with. */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly randomBytes: (size: number) => Buffer
 }
 
+/** An identifier that asked for a code, in the audience of its request. */
 export interface StageUser {
   readonly identifier: UserIdentifier
   readonly audience: string

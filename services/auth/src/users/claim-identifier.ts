@@ -12,7 +12,10 @@ import { findIdentifierHolder } from './user-repository.ts'
 /** The errors for an email or phone number that another user has. */
 export type TakenErrors = Readonly<Record<UserIdentifier['kind'], () => Error>>
 
+/** The errors of a taken identifier, for a request of a user. */
 export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExists }
+
+/** The errors of a taken identifier, for a request of an admin, who reads another text about phones. */
 export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
 
 /**

@@ -16,6 +16,7 @@ export type LineVerdict =
   | { readonly verdict: 'present' }
   | { readonly verdict: 'refused'; readonly reason: string }
 
+/** The holders before the first line of a batch, when no identifier is known to be taken. */
 export function noHolders(): Holders {
   return { ids: new Set(), emails: new Map(), phones: new Map(), identities: new Map() }
 }

@@ -18,8 +18,10 @@ export interface ImportedUser {
   readonly hasOwnId: boolean
 }
 
+/** An identity of an imported user, without the id of the user, which is known when the user is inserted. */
 export type ImportedIdentity = Omit<Insertable<IdentitiesTable>, 'user_id'>
 
+/** What a line of an import does not say. */
 export interface ImportDefaults {
   readonly audience: string
   readonly role: string

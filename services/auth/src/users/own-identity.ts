@@ -6,6 +6,7 @@ import { listIdentities, upsertIdentity } from '../identities/identity-repositor
 import type { User } from './user.ts'
 import { updateUser } from './user-change-repository.ts'
 
+/** The identity of a user's own email or phone. `at` is the time of the change. */
 export interface OwnIdentity {
   readonly identifier: UserIdentifier
   readonly isVerified: boolean

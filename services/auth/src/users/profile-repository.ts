@@ -158,6 +158,7 @@ export async function getProfile(trx: Kysely<AuthDatabase>, userId: string): Pro
   return profile
 }
 
+/** The user who asks in their own name, and the session of their token. */
 export interface OwnUserQuery {
   readonly userId: string
   /** The session that must exist; null requires none. */

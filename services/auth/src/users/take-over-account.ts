@@ -8,6 +8,7 @@ import type { User } from './user.ts'
 import { deleteWaysIn, updateUser } from './user-change-repository.ts'
 import { isUnclaimed } from './user-repository.ts'
 
+/** What the take-over of an account works with. `confirmerOwnsAccount` is true in the strict profile. */
 export interface ConfirmerDeps {
   readonly config: { readonly signup: { readonly confirmerOwnsAccount: boolean } }
   readonly db: Kysely<AuthDatabase>

@@ -4,6 +4,7 @@ import { ownIdentityData } from '../identities/identity.ts'
 import { toTimestamp } from '../timestamp.ts'
 import type { User } from './user.ts'
 
+/** What a user who has just signed up is made of. The same values make the answer to a duplicate sign-up. */
 export interface UnconfirmedUserInput {
   readonly identifier: UserIdentifier
   readonly data: Readonly<Record<string, unknown>>

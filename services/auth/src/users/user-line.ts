@@ -56,7 +56,10 @@ const userLineSchema = z.object({
   updated_at: time.optional(),
 })
 
+/** A valid line of an import, without the members that are absent. */
 export type UserLine = z.output<typeof userLineSchema>
+
+/** An identity of a line. `provider_id` is the id of the account at the provider. */
 export type IdentityLine = z.output<typeof identity>
 
 /** The columns of GoTrue's table that hold the same values. */

@@ -93,6 +93,7 @@ function needle(filter: string): RawBuilder<string> {
   return sql`(repeat(chr(31), 3 - length(${filter}::text)) || lower(${filter}::text))`
 }
 
+/** A user as an export writes them, with their password hash. */
 export interface UserWithIdentities {
   readonly user: User
   /** Since when the account is claimed, see `isUnclaimed`. */

@@ -66,8 +66,13 @@ export const userViewSchema = z.object({
   is_anonymous: z.boolean(),
 })
 
+/** An identity as clients see it (reference: Identity). */
 export type IdentityView = z.output<typeof identityViewSchema>
+
+/** A factor as clients see it (reference: Factor). */
 export type FactorView = z.output<typeof factorViewSchema>
+
+/** A user as clients see them (reference: User record). */
 export type UserView = z.output<typeof userViewSchema>
 
 /** The record of a user. An absent member is undefined, which JSON leaves out. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../gateway-protocol.ts'
 
+/** The account at MessageBird. */
 export interface MessagebirdConfig {
   /** Scheme and host. */
   readonly apiUrl: string

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../gateway-protocol.ts'
 
+/** The account at Textlocal. */
 export interface TextlocalConfig {
   /** Scheme and host. */
   readonly apiUrl: string

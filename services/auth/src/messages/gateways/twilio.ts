@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../gateway-protocol.ts'
 
+/** The account at Twilio. */
 export interface TwilioConfig {
   /** Scheme and host. */
   readonly apiUrl: string

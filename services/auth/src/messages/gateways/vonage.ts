@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../gateway-protocol.ts'
 
+/** The account at Vonage. */
 export interface VonageConfig {
   /** Scheme and host. */
   readonly apiUrl: string
