@@ -14,7 +14,7 @@ import { migrateOptions, tasks } from '../migrations.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../use-cases/clean-up.ts'
 import { VERSION } from '../version.ts'
-import { startWork } from '../work.ts'
+import { startWork, type WorkDeps } from '../work.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
@@ -92,7 +92,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   })
 }
 
-async function startJobs(deps: AuthDeps): Promise<void> {
+async function startJobs(deps: WorkDeps & Pick<AuthDeps, 'config' | 'meter'>): Promise<void> {
   await startWork(deps)
   if (!deps.config.database.cleanupEnabled) return
   await deps.jobs.work(cleanUpTask, createCleanUp(deps, createCleanUpCounter(deps)))

@@ -14,7 +14,8 @@ export interface UserCreated {
   readonly ip: string
 }
 
-interface WorkDeps {
+/** What the job that calls the hook works with. */
+export interface UserCreatedDeps {
   readonly db: Kysely<AuthDatabase>
   readonly hooks: Hooks
   readonly jobs: Jobs
@@ -38,7 +39,7 @@ const HELD_SECONDS = 40
 /** Queues news for the hook AFTER_USER_CREATED, in the transaction that makes the user. */
 export async function queueUserCreated(
   trx: Kysely<AuthDatabase>,
-  { hooks, jobs }: Pick<WorkDeps, 'hooks' | 'jobs'>,
+  { hooks, jobs }: Pick<UserCreatedDeps, 'hooks' | 'jobs'>,
   created: UserCreated,
 ): Promise<void> {
   if (hooks.isOn('AFTER_USER_CREATED')) await jobs.send(trx, userCreatedTask, created)
@@ -49,7 +50,7 @@ export async function queueUserCreated(
  * that the address is taken. No user has the id then, and the job tells nothing. Either way takes the same time.
  */
 export async function holdUserCreated(
-  { db, hooks, jobs }: Pick<WorkDeps, 'db' | 'hooks' | 'jobs'>,
+  { db, hooks, jobs }: Pick<UserCreatedDeps, 'db' | 'hooks' | 'jobs'>,
   created: UserCreated,
 ): Promise<void> {
   if (!hooks.isOn('AFTER_USER_CREATED')) return
@@ -57,11 +58,14 @@ export async function holdUserCreated(
 }
 
 /** Starts to work on these jobs. */
-export async function workOnUsersCreated(deps: WorkDeps): Promise<void> {
+export async function workOnUsersCreated(deps: UserCreatedDeps): Promise<void> {
   await deps.jobs.work(userCreatedTask, (created) => callHook(deps, created))
 }
 
-async function callHook({ db, hooks, now }: Omit<WorkDeps, 'jobs'>, { userId, ip }: UserCreated): Promise<Outcome> {
+async function callHook(
+  { db, hooks, now }: Omit<UserCreatedDeps, 'jobs'>,
+  { userId, ip }: UserCreated,
+): Promise<Outcome> {
   const profile = hooks.isOn('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {

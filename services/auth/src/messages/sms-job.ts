@@ -36,7 +36,8 @@ export const smsTask = defineTask<SmsJob>('sms', { ...RETRY_FOR_A_DAY, timeoutSe
 const HELD_SECONDS = smsTask.timeoutSeconds + 5
 const PATIENCE_MS = 2_000
 
-interface SendDeps {
+/** What sends queued SMS. */
+export interface SmsWorkDeps {
   readonly db: Kysely<AuthDatabase>
   readonly hooks: Hooks
   readonly jobs: Jobs
@@ -69,7 +70,7 @@ export async function holdSms(
  * the job. Everything else continues without the request, and the queue tries again where the gateway is away.
  * @throws smsSendFailed
  */
-export async function sendHeldSms(deps: SendDeps, { jobId, job }: HeldSms): Promise<void> {
+export async function sendHeldSms(deps: SmsWorkDeps, { jobId, job }: HeldSms): Promise<void> {
   const result = Promise.withResolvers<SmsRefused | 'under-way'>()
   let isAwaited = true
   const timer = setTimeout(() => result.resolve('under-way'), PATIENCE_MS)
@@ -93,7 +94,7 @@ export async function sendHeldSms(deps: SendDeps, { jobId, job }: HeldSms): Prom
 }
 
 /** Starts to send queued SMS. Logs what the gateway does not take. */
-export async function workOnSms(deps: SendDeps): Promise<void> {
+export async function workOnSms(deps: SmsWorkDeps): Promise<void> {
   await deps.jobs.work(smsTask, async (job, { attempt }) => {
     try {
       return await sendQueuedSms(deps, job)
@@ -108,7 +109,7 @@ export async function workOnSms(deps: SendDeps): Promise<void> {
  * Sends a queued SMS. Drops and counts it where no gateway is set.
  * @throws Hopeless when the code of the SMS has expired
  */
-async function sendQueuedSms({ db, hooks, logger, now, sms }: SendDeps, job: SmsJob): Promise<Outcome> {
+async function sendQueuedSms({ db, hooks, logger, now, sms }: SmsWorkDeps, job: SmsJob): Promise<Outcome> {
   if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
   if (job.onlyIfFree && (await isHeld(db, { kind: 'phone', value: job.to }))) return 'dropped'
   if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook({ db, hooks }, job)) ? 'done' : 'dropped'

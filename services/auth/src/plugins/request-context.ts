@@ -14,7 +14,7 @@ import { admitAdmin } from '../use-cases/admit-admin.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent } from './session-origin.ts'
 
-type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
+export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
 
 /**
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here

@@ -2,7 +2,6 @@ import { noteThrown } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
 import {
   callbackFailureRedirect,
@@ -10,9 +9,14 @@ import {
   externalSessionRedirect,
   unknownFlowRedirect,
 } from '../flows/flow-redirect.ts'
-import { readClient } from '../plugins/request-context.ts'
-import { signNewSession } from '../sessions/session-view.ts'
-import { type FinishAuthorization, finishAuthorization, takeAuthorization } from '../use-cases/finish-authorization.ts'
+import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
+import { type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
+import {
+  type FinishAuthorization,
+  type FinishAuthorizationDeps,
+  finishAuthorization,
+  takeAuthorization,
+} from '../use-cases/finish-authorization.ts'
 
 /** A form may be twice as long as the URL of a GET. */
 const FORM_BYTES = 16_384
@@ -74,7 +78,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
 
 /** Takes the flow of an answer and signs in. @returns where the browser goes next */
 async function endFlow(
-  deps: AuthDeps,
+  deps: FinishAuthorizationDeps & RequestContextDeps,
   request: FastifyRequest,
   answer: CallbackAnswer,
 ): Promise<{ readonly address: string; readonly status: 302 | 303 }> {
@@ -90,7 +94,11 @@ async function endFlow(
 }
 
 /** The address where a flow ends, with the session or with the error. */
-async function signIn(deps: AuthDeps, request: FastifyRequest, input: FinishAuthorization): Promise<string> {
+async function signIn(
+  deps: FinishAuthorizationDeps & SessionViewDeps,
+  request: FastifyRequest,
+  input: FinishAuthorization,
+): Promise<string> {
   const { redirectTo, provider } = input.flow
   try {
     const finished = await finishAuthorization(deps, input)

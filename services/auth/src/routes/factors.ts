@@ -77,7 +77,7 @@ function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
 }
 
 /** Limits the issuer to what fits into a QR code. */
-function readIssuer({ config }: AuthDeps, issuer: string | undefined): string {
+function readIssuer({ config }: Pick<AuthDeps, 'config'>, issuer: string | undefined): string {
   if (!issuer) return new URL(config.signup.redirects.siteUrl).host
   if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer
   throw validationFailed({ message: `issuer may not be longer than ${ISSUER_LENGTH_MAX} characters` })

@@ -1,13 +1,18 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
 import { emailLoginsDisabled, phoneCodesDisabled, validationFailed } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { type OneTimeCodeWish, requestMagicLink, sendPhoneCode } from '../use-cases/request-one-time-code.ts'
+import {
+  type MagicLinkDeps,
+  type OneTimeCodeWish,
+  type PhoneCodeDeps,
+  requestMagicLink,
+  sendPhoneCode,
+} from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 
 const otpBody = z.looseObject({
@@ -51,14 +56,14 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 type Wanted = Omit<OneTimeCodeWish, 'identifier'>
 
 /** @throws emailLoginsDisabled, validationFailed, and what `requestMagicLink` throws */
-async function sendMail(deps: AuthDeps, body: OtpBody, wanted: Wanted): Promise<void> {
+async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const { emailEnabled, pkce } = deps.config.signup
   if (!emailEnabled) throw emailLoginsDisabled()
   await requestMagicLink(deps, { ...wanted, identifier: requireIdentifier(body), pkce: parsePkce(body, pkce) })
 }
 
 /** @throws phoneCodesDisabled, validationFailed, and what `sendPhoneCode` throws */
-async function sendSms(deps: AuthDeps, body: OtpBody, wanted: Wanted): Promise<void> {
+async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   if (!deps.config.signup.phoneEnabled) throw phoneCodesDisabled()
   await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })

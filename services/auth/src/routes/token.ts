@@ -1,19 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
 import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { readCaller } from '../plugins/authenticate.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
 import { plainJson } from '../plugins/plain-json.ts'
-import { readAudience, readContext } from '../plugins/request-context.ts'
+import { type RequestContextDeps, readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { type SessionView, sessionViewSchema } from '../sessions/session-view.ts'
-import { grantAuthCode } from '../use-cases/grant-auth-code.ts'
-import { grantIdToken } from '../use-cases/grant-id-token.ts'
-import { grantPassword } from '../use-cases/grant-password.ts'
-import { grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
+import { type AuthCodeGrantDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
+import { grantIdToken, type IdTokenGrantDeps } from '../use-cases/grant-id-token.ts'
+import { grantPassword, type PasswordGrantDeps } from '../use-cases/grant-password.ts'
+import { grantRefreshToken, type RefreshTokenGrantDeps } from '../use-cases/grant-refresh-token.ts'
 
 const TokenQuery = z.object({
   grant_type: z
@@ -92,8 +91,10 @@ interface TokenRequest extends FastifyRequest {
   readonly body: z.output<typeof TokenBody>
 }
 
+type GrantDeps = PasswordGrantDeps & RefreshTokenGrantDeps & AuthCodeGrantDeps & IdTokenGrantDeps & RequestContextDeps
+
 /** Reads the parameters of one grant from a request, and grants it. */
-type Grant = (deps: AuthDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
+type Grant = (deps: GrantDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
 
 const grants: ReadonlyMap<string | undefined, Grant> = new Map<string, Grant>([
   ['password', byPassword],
@@ -103,25 +104,29 @@ const grants: ReadonlyMap<string | undefined, Grant> = new Map<string, Grant>([
   ['web3', () => Promise.reject(web3Disabled())],
 ])
 
-async function byPassword(deps: AuthDeps, request: TokenRequest): Promise<SessionView> {
+async function byPassword(deps: PasswordGrantDeps & RequestContextDeps, request: TokenRequest): Promise<SessionView> {
   const { email, phone, password } = requireBody(request)
   const audience = await readAudience(deps, request)
   const { address } = request.clientAddress
   return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience, address })
 }
 
-async function byRefreshToken(deps: AuthDeps, request: TokenRequest): Promise<SessionView> {
+async function byRefreshToken(deps: RefreshTokenGrantDeps, request: TokenRequest): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
   return grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
 }
 
-async function byAuthCode(deps: AuthDeps, request: TokenRequest): Promise<SessionView> {
+async function byAuthCode(deps: AuthCodeGrantDeps, request: TokenRequest): Promise<SessionView> {
   const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(request)
   const { limitKey } = request.clientAddress
   return grantAuthCode(deps, { ...readSessionOrigin(request), authCode, codeVerifier, limitKey })
 }
 
-async function byIdToken(deps: AuthDeps, request: TokenRequest, reply: FastifyReply): Promise<SessionView> {
+async function byIdToken(
+  deps: IdTokenGrantDeps & RequestContextDeps,
+  request: TokenRequest,
+  reply: FastifyReply,
+): Promise<SessionView> {
   const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(request)
   const { provider, issuer, nonce, link_identity: isLink } = rest
   const linkTo = isLink ? readCaller(deps, request) : undefined

@@ -68,7 +68,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /** Checks each field by itself. Empty texts count as absent. */
-function parseChanges({ config }: AuthDeps, body: z.output<typeof UserBody>): OwnChanges {
+function parseChanges({ config }: Pick<AuthDeps, 'config'>, body: z.output<typeof UserBody>): OwnChanges {
   const { email, phone, password, nonce, data, app_metadata: appMetadata, current_password: currentPassword } = body
   return {
     email: email ? requireEmail(email) : undefined,

@@ -11,11 +11,11 @@ import { redirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
-import { readContext } from '../plugins/request-context.ts'
+import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
 import type { RequestContext } from '../request-context.ts'
-import { sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
+import { type SessionViewDeps, sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
 import type { Redeemed } from '../use-cases/redeem-token.ts'
-import { verifyCode, verifyLink } from '../use-cases/verify-token.ts'
+import { type VerifyCodeDeps, type VerifyLinkDeps, verifyCode, verifyLink } from '../use-cases/verify-token.ts'
 
 const verifyQuery = z.object({
   type: z.string().optional(),
@@ -95,7 +95,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 function verifyBodyToken(
-  deps: AuthDeps,
+  deps: VerifyCodeDeps,
   body: z.output<typeof verifyBody>,
   context: RequestContext,
 ): Promise<Redeemed> {
@@ -105,7 +105,7 @@ function verifyBodyToken(
 
 /** Shows the page whose button uses the link. To open the page uses nothing up. */
 async function showPage(
-  deps: AuthDeps,
+  deps: RequestContextDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   fields: VerifyFields,
@@ -120,13 +120,13 @@ async function showPage(
 }
 
 /** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */
-function mayFollow({ config }: AuthDeps, { token, token_hash: tokenHash }: VerifyFields): boolean {
+function mayFollow({ config }: Pick<AuthDeps, 'config'>, { token, token_hash: tokenHash }: VerifyFields): boolean {
   return config.signup.pkce === 'optional' || isPkceToken(token || tokenHash || '')
 }
 
 /** Uses a link and redirects the browser, with the session, an auth code or the error. */
 async function followLink(
-  deps: AuthDeps,
+  deps: VerifyLinkDeps & RequestContextDeps & SessionViewDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   fields: VerifyFields,

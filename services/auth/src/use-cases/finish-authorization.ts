@@ -51,7 +51,7 @@ import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type FinishAuthorizationDeps = Pick<
+export type FinishAuthorizationDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'

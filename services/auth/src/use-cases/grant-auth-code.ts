@@ -17,7 +17,7 @@ import { isBanned } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type GrantAuthCodeDeps = Pick<
+export type AuthCodeGrantDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -51,7 +51,7 @@ type AuthCodeSession = SessionView & ProviderTokens
  * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). It works once: of concurrent requests one deletes the
  * flow. A wrong verifier leaves the flow as it is. In the strict profile this links the identity of a linking flow.
  */
-export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
+export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
   if (!authCode || !codeVerifier) {
     throw validationFailed({ message: 'invalid request: both auth code and code verifier should be non-empty' })

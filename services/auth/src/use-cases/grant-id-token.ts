@@ -30,7 +30,7 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 
-type GrantIdTokenDeps = Pick<
+export type IdTokenGrantDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -62,7 +62,7 @@ export interface IdTokenGrant {
 }
 
 /** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
-export async function grantIdToken(deps: GrantIdTokenDeps, grant: IdTokenGrant): Promise<SessionView> {
+export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!grant.idToken) throw refuse('id_token required')

@@ -18,7 +18,7 @@ export interface RefreshTokenGrant extends SessionOrigin {
   readonly refreshToken: string | undefined
 }
 
-export type RefreshTokenDeps = Pick<
+export type RefreshTokenGrantDeps = Pick<
   AuthDeps,
   'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'
 >
@@ -36,7 +36,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
 }
 
 /** Exchanges a refresh token for its child and a new access token (reference: Refresh tokens). */
-export async function grantRefreshToken(deps: RefreshTokenDeps, grant: RefreshTokenGrant): Promise<SessionView> {
+export async function grantRefreshToken(deps: RefreshTokenGrantDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
   const child = childOf(deps.refreshTokenKey, parent)

@@ -16,10 +16,12 @@ import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
 
-type RequestOneTimeCodeDeps = Pick<
+export type MagicLinkDeps = Pick<
   AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks'
 >
+
+export type PhoneCodeDeps = MagicLinkDeps & Pick<AuthDeps, 'sms'>
 
 export interface OneTimeCodeWish {
   readonly identifier: UserIdentifier
@@ -32,7 +34,7 @@ export interface OneTimeCodeWish {
 
 /** Requests a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
 export async function requestMagicLink(
-  deps: Omit<RequestOneTimeCodeDeps, 'sms'>,
+  deps: MagicLinkDeps,
   { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
 ): Promise<void> {
   const { identifier, context } = wish
@@ -44,7 +46,7 @@ export async function requestMagicLink(
  * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
  */
 export async function sendPhoneCode(
-  deps: RequestOneTimeCodeDeps,
+  deps: PhoneCodeDeps,
   { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
 ): Promise<void> {
   const stage = await judgeUnknown(deps, wish)
@@ -81,7 +83,7 @@ interface PhoneCode extends OneTimeCodeWish {
 
 /** @returns the SMS; undefined for a test phone, and where there is no recipient */
 function storeCode(
-  deps: Omit<RequestOneTimeCodeDeps, 'rateLimits' | 'sms'>,
+  deps: Omit<MagicLinkDeps, 'rateLimits'>,
   { identifier, stage, channel, context }: PhoneCode,
 ): Promise<HeldSms | undefined> {
   const { value: phone } = identifier

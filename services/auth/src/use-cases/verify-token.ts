@@ -18,21 +18,12 @@ import { isBanned, type User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 import { type Redeemed, redeemToken } from './redeem-token.ts'
 
-type VerifyTokenDeps = Pick<
+export type VerifyLinkDeps = Pick<
   AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'outbound'
-  | 'hooks'
+  'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'jobs' | 'outbound' | 'hooks'
 >
+
+export type VerifyCodeDeps = VerifyLinkDeps & Pick<AuthDeps, 'serverKeys' | 'rateLimits'>
 
 export interface VerifyCode {
   readonly type: VerifyType
@@ -44,7 +35,7 @@ export interface VerifyCode {
 }
 
 /** Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. */
-export async function verifyCode(deps: VerifyTokenDeps, input: VerifyCode): Promise<Redeemed> {
+export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCode): Promise<Redeemed> {
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
@@ -108,10 +99,7 @@ export interface VerifyLink {
 }
 
 /** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
-export async function verifyLink(
-  deps: Omit<VerifyTokenDeps, 'serverKeys' | 'rateLimits'>,
-  input: VerifyLink,
-): Promise<Redeemed> {
+export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLink): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
