@@ -18,10 +18,12 @@ import { findNonceAddress } from '../sessions/nonce.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 
-type Deps = Pick<
+type ReauthenticateDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
 >
+
+type SendCodeDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
 export interface Reauthentication {
   readonly caller: Caller
@@ -32,7 +34,10 @@ export interface Reauthentication {
 }
 
 /** Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate). */
-export async function reauthenticate(deps: Deps, { caller, ip, limitKey }: Reauthentication): Promise<void> {
+export async function reauthenticate(
+  deps: ReauthenticateDeps,
+  { caller, ip, limitKey }: Reauthentication,
+): Promise<void> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)
   const allowance = await (kind === 'phone'
@@ -78,7 +83,7 @@ async function requireAddress(
 /** Mails a code without a link, because the user types it into the page that asked for it. */
 async function sendByMail(
   trx: Transaction<AuthDatabase>,
-  deps: Deps,
+  deps: SendCodeDeps,
   { id, userMetadata }: User,
   email: string,
 ): Promise<void> {
@@ -94,7 +99,7 @@ async function sendByMail(
   })
 }
 
-async function sendBySms(trx: Transaction<AuthDatabase>, deps: Deps, user: User, phone: string): Promise<void> {
+async function sendBySms(trx: Transaction<AuthDatabase>, deps: SendCodeDeps, user: User, phone: string): Promise<void> {
   const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId: randomUUID() } as const
   const sms = await issueSmsCode(trx, deps, message)
   if (sms) await queueSms(trx, deps, sms)
