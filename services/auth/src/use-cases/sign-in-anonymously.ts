@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { anonymousDisabled, signupDisabled } from '../errors.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -9,9 +10,9 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
-type SignInAnonymouslyDeps = Pick<
+export type SignInAnonymouslyDeps = Pick<
   AuthDeps,
-  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'jobs' | 'hooks'
+  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks'
 >
 
 export interface AnonymousSignIn {
@@ -19,9 +20,25 @@ export interface AnonymousSignIn {
   readonly context: RequestContext
 }
 
+/**
+ * Counts a request by the limit of anonymous sign-ins. It was counted as a sign-up before its body was read, so that count is given
+ * back first.
+ * @param limitKey the key of the client's limits
+ * @throws anonymousDisabled, signupDisabled, overRequestRateLimit
+ */
+export async function checkAnonymousSignIn(
+  { config, rateLimits }: Pick<AuthDeps, 'config' | 'rateLimits'>,
+  limitKey: string | undefined,
+): Promise<void> {
+  await rateLimits.giveBack('signup', limitKey)
+  if (!config.signup.anonymousEnabled) throw anonymousDisabled()
+  await rateLimits.consume('anonymous', limitKey)
+  if (config.signup.disabled) throw signupDisabled()
+}
+
 /** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
 export async function signInAnonymously(
-  deps: SignInAnonymouslyDeps,
+  deps: Omit<SignInAnonymouslyDeps, 'rateLimits'>,
   { data, context }: AnonymousSignIn,
 ): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))

@@ -2,21 +2,30 @@ import { randomUUID } from 'node:crypto'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userAlreadyExists } from '../errors.ts'
-import type { PkceChallenge } from '../flows/pkce.ts'
+import {
+  emailSignupsDisabled,
+  phoneSignupsDisabled,
+  signupDisabled,
+  userAlreadyExists,
+  validationFailed,
+} from '../errors.ts'
+import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
-import type { UserIdentifier } from '../identifier.ts'
+import { requireIdentifier, type UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { toMessageRequest } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { mailTask } from '../messages/mail-job.ts'
 import { prepareMailToken } from '../messages/mail-token.ts'
 import { messageRequestTask } from '../messages/message-request.ts'
+import { requireChannel } from '../messages/require-channel.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { prepareSmsCode } from '../messages/sms-code.ts'
 import { smsTask } from '../messages/sms-job.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
+import { refuseBreached } from '../passwords/breached-passwords.ts'
+import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
 import { intervalMs, throttledAudience } from '../rate-limits/send-interval.ts'
 import { hashThrottleKey } from '../rate-limits/send-throttle.ts'
@@ -26,7 +35,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
-type SignUpDeps = Pick<
+export type SignUpDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -40,18 +49,57 @@ type SignUpDeps = Pick<
   | 'jobs'
   | 'outbox'
   | 'sms'
+  | 'outbound'
   | 'hooks'
 >
 
 type MessageDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
-export interface SignUpInput {
+/** The members of a request to sign up. Empty members count as absent. */
+export interface SignUpFields {
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+  readonly password?: string | undefined
+  readonly channel?: string | undefined
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
+}
+
+export interface CheckedSignUp {
   readonly identifier: UserIdentifier
   /** Meets the policy. */
   readonly password: string
-  readonly data: Readonly<Record<string, unknown>>
   readonly pkce: PkceChallenge | undefined
   readonly channel: SmsChannel
+}
+
+/**
+ * Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees.
+ * @throws signupDisabled, validationFailed, weakPassword, emailSignupsDisabled, phoneSignupsDisabled
+ */
+export async function checkSignUp(
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'outbound'>,
+  fields: SignUpFields,
+): Promise<CheckedSignUp> {
+  const { signup, sms, passwords } = deps.config
+  const { email, phone } = fields
+  if (signup.disabled) throw signupDisabled()
+  const password = requireSignUpPassword(passwords.policy, fields.password)
+  await refuseBreached(deps, password)
+  if (email && phone) {
+    throw validationFailed({ message: 'Only an email address or phone number should be provided on signup.' })
+  }
+  const channel = phone ? requireChannel(sms.provider, fields.channel) : 'sms'
+  const hasPkce = Boolean(fields.code_challenge || fields.code_challenge_method)
+  if (phone && hasPkce) throw validationFailed({ message: 'PKCE not supported for phone signups' })
+  const pkce = parsePkce(fields, signup.pkce)
+  if (email && !signup.emailEnabled) throw emailSignupsDisabled()
+  if (phone && !signup.phoneEnabled) throw phoneSignupsDisabled()
+  return { identifier: requireIdentifier(fields), password, pkce, channel }
+}
+
+export interface SignUpInput extends CheckedSignUp {
+  readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
 
@@ -72,7 +120,7 @@ const ACTIONS = {
  * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
  */
-export async function signUp(deps: SignUpDeps, input: SignUpInput): Promise<SignUpResult> {
+export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input
   const isConfirmed = isAutoconfirmed(deps, identifier)
   const fresh = {
