@@ -1,4 +1,4 @@
-// A person signs up, confirms the address with the link of the mail, signs in, refreshes the session and signs out.
+// A user signs up, confirms the address with the link of the mail, signs in, refreshes the session and signs out.
 // Start the stack first (npm start), then: npx node examples/sign-up.ts
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'

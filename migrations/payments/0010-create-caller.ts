@@ -7,10 +7,10 @@ export const createCaller: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TYPE ${names.id('caller')} AS (
-        key_mac bytea, person text, method text, path text, key text, fingerprint bytea
+        key_mac bytea, user_email text, method text, path text, key text, fingerprint bytea
       )`.execute(db)
     await sql`
-      COMMENT ON COLUMN ${names.id('caller')}.person IS 'verified email address, where no key was given'`.execute(db)
+      COMMENT ON COLUMN ${names.id('caller')}.user_email IS 'verified email address, where no key was given'`.execute(db)
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TYPE ${names.id('caller')}`.execute(db)

@@ -55,7 +55,7 @@ export const tokens = chapter('V9 Self-contained tokens', [
     {
       auth: AUDIENCE,
       payments: {
-        deviation: 'tokens of persons for any audience are taken unless `PAYMENTS_USER_AUDIENCE` names one',
+        deviation: 'tokens of users for any audience are taken unless `PAYMENTS_USER_AUDIENCE` names one',
       },
     },
   ],

@@ -14,7 +14,7 @@ AS $$
 DECLARE
   claimed record;
 BEGIN
-  SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.person) i;
+  SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.user_email) i;
   verdict := CASE WHEN FOUND THEN 'done' ELSE 'unauthorized' END;
   -- Without values only access is checked, for a request whose body was refused.
   IF verdict <> 'done' OR p_merchant IS NULL THEN RETURN NEXT; RETURN; END IF;

@@ -1,9 +1,9 @@
 -- The caller: the app of a key, or the user of a verified email address. No row for an unknown caller.
-CREATE OR REPLACE FUNCTION {{identify}}(p_key_mac bytea, p_person text)
+CREATE OR REPLACE FUNCTION {{identify}}(p_key_mac bytea, p_user_email text)
 RETURNS TABLE (identity_id text)
 LANGUAGE sql STABLE
 AS $$
 SELECT c.identity_id FROM {{caller_identity}}(p_key_mac) c
 UNION ALL
-SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(p_person)
+SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(p_user_email)
 $$;

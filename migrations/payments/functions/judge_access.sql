@@ -7,7 +7,7 @@ LANGUAGE plpgsql STABLE
 AS $$
 #variable_conflict use_variable
 BEGIN
-  SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.person) i;
+  SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.user_email) i;
   SELECT CASE
       WHEN identity_id IS NULL THEN 'unauthorized'
       WHEN m.id IS NULL THEN 'not-found'

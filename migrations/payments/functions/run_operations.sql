@@ -1,5 +1,5 @@
--- Carries out captures, refunds and voids: one of them, or many on different transactions. p_operations: [{keyMac, person, kind,
--- transactionId, amount, currency, descriptor, reference, key, fingerprint}, …], with digests in hexadecimal digits.
+-- Carries out captures, refunds and voids: one of them, or many on different transactions. p_operations: [{keyMac, userEmail,
+-- kind, transactionId, amount, currency, descriptor, reference, key, fingerprint}, …], with digests in hexadecimal digits.
 -- p_margin_bps: the margin of an exchange. p_rate_days: how old a rate may be for a live merchant.
 --
 -- Returns one row for each operation, in their order, with its own verdict: unauthorized, not-found or forbidden; replayed with
@@ -52,12 +52,12 @@ BEGIN
       ELSE 'forbidden'
     END, c.identity_id, m.id, m.currency, m.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
   FROM ROWS FROM (json_to_recordset(p_operations) AS (
-    "keyMac" text, person text, kind text, "transactionId" text, amount bigint, currency text, descriptor text,
+    "keyMac" text, "userEmail" text, kind text, "transactionId" text, amount bigint, currency text, descriptor text,
     reference text, key text, fingerprint text
   )) WITH ORDINALITY AS i (
-    key_mac, person, kind, transaction_id, amount, currency, descriptor, reference, key, fingerprint, place
+    key_mac, user_email, kind, transaction_id, amount, currency, descriptor, reference, key, fingerprint, place
   )
-  LEFT JOIN LATERAL {{identify}}(decode(i.key_mac, 'hex'), i.person) c ON true
+  LEFT JOIN LATERAL {{identify}}(decode(i.key_mac, 'hex'), i.user_email) c ON true
   LEFT JOIN LATERAL (
     SELECT m.id, m.currency, m.pricing, m.claim FROM {{merchants}} m
     JOIN {{transactions}} t ON t.merchant_id = m.id AND t.id = i.transaction_id

@@ -58,7 +58,7 @@ const BODY_BYTES = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 const SECURITY_SCHEMES = {
   key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
-  person: { type: 'http', scheme: 'bearer', description: 'An access token of a person, where that is switched on' },
+  user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
 } as const
 
 /** The HTTP server of payments with all plugins and routes, not listening yet. */

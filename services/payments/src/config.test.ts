@@ -184,7 +184,7 @@ describe('loadPaymentsConfig', () => {
     expect(problems({ ...demanded, PAYMENTS_TRUSTED_PROXIES: '10.0.0.0/8' })).toEqual([])
   })
 
-  it('requires keys and issuer of persons together', () => {
+  it('requires keys and issuer of users together', () => {
     const jwks = { ...complete, PAYMENTS_USER_JWKS_URL: 'http://localhost:8081/.well-known/jwks.json' }
     const problem = ['config: PAYMENTS_USER_JWKS_URL and PAYMENTS_USER_ISSUER are set together']
     expect(problems(jwks)).toEqual(problem)
@@ -196,7 +196,7 @@ describe('loadPaymentsConfig', () => {
     })
   })
 
-  it('refuses an audience of persons without keys', () => {
+  it('refuses an audience of users without keys', () => {
     const env = { ...complete, PAYMENTS_USER_AUDIENCE: 'payments' }
     expect(problems(env)).toEqual(['config: PAYMENTS_USER_JWKS_URL is required when PAYMENTS_USER_AUDIENCE is set'])
     const jwksUrl = 'https://auth.example/.well-known/jwks.json'
@@ -205,7 +205,7 @@ describe('loadPaymentsConfig', () => {
   })
 
   // ASVS 12.3.3
-  it('warns when keys of persons travel without TLS', () => {
+  it('warns when keys of users travel without TLS', () => {
     const warningsFor = (jwksUrl: string) =>
       loadPaymentsConfig({ ...complete, PAYMENTS_USER_JWKS_URL: jwksUrl, PAYMENTS_USER_ISSUER: 'x' }).warnings
     expect(warningsFor('http://auth:8081/.well-known/jwks.json')).toEqual([

@@ -21,7 +21,7 @@ import type { DayLimits } from './config/acquiring.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
-import type { Persons } from './members/person-token.ts'
+import type { UserTokens } from './members/user-token.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
 import {
@@ -83,8 +83,8 @@ export interface PaymentsDeps extends Settings, Sources, Secrets {
   readonly jobs: Jobs
   readonly outbox: Outbox
   readonly webhooks: WebhookDeps
-  /** Undefined unless persons may sign in. */
-  readonly persons: Persons | undefined
+  /** Undefined unless users may sign in. */
+  readonly userTokens: UserTokens | undefined
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
   readonly tracing: Pick<Tracing, 'instrument'>
@@ -154,7 +154,7 @@ export async function createDeps(
     }),
     mailer,
     webhooks: openWebhooks(config.webhooks, createWebhookSecrets(config)),
-    persons: config.signIn && (await openSignIn(lanes, config.signIn)),
+    userTokens: config.signIn && (await openSignIn(lanes, config.signIn)),
     logger,
     meter,
     metrics,
@@ -227,9 +227,9 @@ function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
 }
 
 /** Loads the library for tokens only where users sign in: a start without them is faster. */
-async function openSignIn(lanes: Lanes, signIn: NonNullable<PaymentsConfig['signIn']>): Promise<Persons> {
-  const { openPersons } = await import('./members/person-token.ts')
-  return openPersons(lanes, { ...signIn, now: SOURCES.now })
+async function openSignIn(lanes: Lanes, signIn: NonNullable<PaymentsConfig['signIn']>): Promise<UserTokens> {
+  const { openUserTokens } = await import('./members/user-token.ts')
+  return openUserTokens(lanes, { ...signIn, now: SOURCES.now })
 }
 
 /** The simulator, and the acquirers of the settings, which may stand in the operator's own network. */

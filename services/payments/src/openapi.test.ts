@@ -8,7 +8,7 @@ describe('buildOpenApi', () => {
       openapi: '3.1.0',
       info: { title: 'Trestle payments' },
       components: { securitySchemes: { key: { type: 'http', scheme: 'basic' } } },
-      security: [{ key: [] }, { person: [] }],
+      security: [{ key: [] }, { user: [] }],
     })
     expect(document.paths['/apps'].post.security).toEqual([])
     expect(Object.keys(document.paths['/merchants'].post.requestBody.content)).toEqual([

@@ -69,7 +69,7 @@ const documentDeps: PaymentsDeps = {
     secrets: { seal: unused, open: unused, isCurrent: unused },
     allowHttp: false,
   },
-  persons: undefined,
+  userTokens: undefined,
   baseUrl: '',
   trustedProxies: 0,
   docsEnabled: true,

@@ -30,7 +30,7 @@ const price = async (rate: number, flat: number) => {
   await sql`SELECT FROM ${sql.table('change_merchant')}(${merchant.id}, ${change})`.execute(payments.database.db)
 }
 const capture = async (transactionId: string, amount: number) => {
-  const caller = { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined }
+  const caller = { keyMac: keyMac(testPepper, app.key), userEmail: null, repeat: undefined }
   const operation = { ...caller, kind: 'capture' as const, transactionId, amount }
   const [result] = await callRunOperations(payments.database.lanes, [operation], TERMS)
   const entry = result?.transaction?.trail.at(-1)

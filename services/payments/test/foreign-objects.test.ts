@@ -6,12 +6,12 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 let payments: TestPayments
 let owner: TestApp
 let stranger: TestApp
-/** A person. The token is the address. */
-const person = { authorization: 'Bearer ada' }
+/** A user. The token is the address. */
+const user = { authorization: 'Bearer ada' }
 /** An object of the owner for each parameter of a path. */
 let ids: Record<string, string>
 beforeAll(async () => {
-  payments = await startPayments({ verifyPerson: async (token) => `${token}@example.com` })
+  payments = await startPayments({ verifyUser: async (token) => `${token}@example.com` })
   owner = await createTestApp(payments)
   stranger = await createTestApp(payments)
   await createTestMerchant(payments, stranger, { test: true })
@@ -69,7 +69,7 @@ async function callsOnObjects(): Promise<{ method: 'GET'; url: string }[]> {
   return calls
 }
 
-type Headers = TestApp['headers'] | typeof person
+type Headers = TestApp['headers'] | typeof user
 
 /** Expects that each call is refused and changes nothing. */
 async function expectShutOut(headers: Headers): Promise<void> {
@@ -87,7 +87,7 @@ async function expectShutOut(headers: Headers): Promise<void> {
       method === 'GET' ? [undefined] : [undefined, { amount: 1, currency: 'EUR', outcome: 'won', advance: 1 }]
     for (const payload of bodies) {
       const answer = await payments.app.inject({ method, url, headers, ...(payload && { payload }) })
-      const isOfCaller = url.startsWith('/me/') && headers !== person
+      const isOfCaller = url.startsWith('/me/') && headers !== user
       const message = isOfCaller ? 'There is no such resource' : 'The API key has no access to this resource'
       expect([method, url, answer.statusCode, answer.json().message]).toEqual([
         method,
@@ -132,15 +132,15 @@ describe('an app that is no member of a merchant', () => {
   })
 })
 
-describe('a person', () => {
+describe('a user', () => {
   // ASVS 8.2.2, 8.4.1
   it('403: sees and changes nothing below a merchant of others', async () => {
-    await payments.app.inject({ url: '/me', headers: person })
-    await expectShutOut(person)
+    await payments.app.inject({ url: '/me', headers: user })
+    await expectShutOut(user)
   })
 
   it('200: gets the same answers as an app, as a member', async () => {
-    const me = await payments.app.inject({ url: '/me', headers: person })
+    const me = await payments.app.inject({ url: '/me', headers: user })
     const member = { merchant_id: ids.merchantId ?? '', user_id: me.json().identity.id, created: new Date() }
     await payments.database.db.insertInto('merchant_users').values(member).execute()
     const reads = await readsOfMembers()
@@ -148,10 +148,10 @@ describe('a person', () => {
     for (const read of reads) {
       for (const order of ['', `&after=${'0'.repeat(24)}`]) {
         const url = `${read.url}${order}`
-        const [toApp, toPerson] = await Promise.all(
-          [owner.headers, person].map((headers) => payments.app.inject({ url, headers })),
+        const [toApp, toUser] = await Promise.all(
+          [owner.headers, user].map((headers) => payments.app.inject({ url, headers })),
         )
-        expect([url, toPerson?.statusCode, toPerson?.body]).toEqual([url, 200, toApp?.body])
+        expect([url, toUser?.statusCode, toUser?.body]).toEqual([url, 200, toApp?.body])
       }
     }
   })

@@ -106,7 +106,7 @@ async function openWorld() {
     const path = { method: 'POST', path: '/payments', fingerprint: Buffer.alloc(32, body) }
     const repeat = key === undefined ? undefined : { ...path, key: `key-${key}` }
     return callBeginPayment(lanes, {
-      ...callerColumns({ keyMac: null, person: null, repeat }),
+      ...callerColumns({ keyMac: null, userEmail: null, repeat }),
       merchantId,
       sessionId: session === undefined ? null : (sessions[session] ?? null),
       panSealed: Buffer.alloc(45),

@@ -20,7 +20,7 @@ import { buildApp } from '../src/app.ts'
 import type { PaymentsTables } from '../src/database.ts'
 import type { OperatorDeps, PaymentsDeps } from '../src/deps.ts'
 import { createMailer } from '../src/mail/mailer.ts'
-import { createPersons, type VerifyPersonToken } from '../src/members/person-token.ts'
+import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
@@ -56,8 +56,8 @@ export interface TestOptions {
   /** The mail server. Background work runs with it, or with `work`. */
   readonly smtp?: MailSink
   readonly work?: boolean
-  /** Checks tokens of persons. Undefined: persons cannot call. */
-  readonly verifyPerson?: VerifyPersonToken
+  /** Checks tokens of users. Undefined: users cannot call. */
+  readonly verifyUser?: VerifyUserToken
   /** Hosts of the operator's own network that may have webhooks. */
   readonly webhookHosts?: readonly string[]
   readonly authorizationExpiryDays?: number
@@ -207,7 +207,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       secrets: createWebhookSecrets({ vaultKeys: TEST_VAULT_KEYS, pepper: testPepper.export() }),
       allowHttp: true,
     },
-    persons: options.verifyPerson && createPersons(service.lanes, options.verifyPerson),
+    userTokens: options.verifyUser && createUserTokens(service.lanes, options.verifyUser),
     trustedProxies: options.trustedProxies ?? 0,
     docsEnabled: options.docsEnabled ?? true,
     logger,

@@ -34,7 +34,7 @@ const TERMS = { marginBasisPoints: 0, ageDaysMax: 7 }
 const today = () => new Date().toISOString().slice(0, 10)
 
 function operationOf(operation: Pick<Operation, 'transactionId' | 'kind' | 'amount'> & Partial<Operation>): Operation {
-  return { keyMac: keyMac(testPepper, app.key), person: null, repeat: undefined, ...operation }
+  return { keyMac: keyMac(testPepper, app.key), userEmail: null, repeat: undefined, ...operation }
 }
 const runOperations = (operations: readonly Operation[]) =>
   callRunOperations(payments.database.lanes, operations, TERMS)

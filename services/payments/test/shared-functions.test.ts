@@ -77,10 +77,10 @@ describe('take_ids', () => {
 })
 
 describe('judge_access', () => {
-  const judge = (keyMac: Buffer | null, person: string | null, id: string | null) =>
+  const judge = (keyMac: Buffer | null, userEmail: string | null, id: string | null) =>
     one(sql<{ verdict: string }>`
     SELECT verdict FROM ${sql.table('judge_access')}(
-      ROW(${keyMac}::bytea, ${person}::text, NULL, NULL, NULL, NULL)::${sql.table('caller')}, ${id})`)
+      ROW(${keyMac}::bytea, ${userEmail}::text, NULL, NULL, NULL, NULL)::${sql.table('caller')}, ${id})`)
 
   it('judges key, object and membership in this order', async () => {
     const [member, stranger] = [keyMac(testPepper, app.key), keyMac(testPepper, (await createTestApp(payments)).key)]
@@ -92,7 +92,7 @@ describe('judge_access', () => {
     expect(await judge(member, null, merchantId)).toEqual({ verdict: 'done' })
   })
 
-  it('finds a person by a verified email address in any case', async () => {
+  it('finds a user by a verified email address in any case', async () => {
     await owner.query(
       `INSERT INTO payments.users (id, email, created) VALUES ('aaaaaaaaaaaaaaaaaaaaaaaa', 'Ada@example.com', now())`,
     )

@@ -15,7 +15,7 @@ export interface Access {
 
 /**
  * Declares a query that judges access, in two forms. Nearly all callers are apps. The form for apps does not look for a
- * person or for memberships of users, which took PostgreSQL a sixth of its time for a merchant.
+ * user or for memberships of users, which took PostgreSQL a sixth of its time for a merchant.
  */
 export function prepareForCaller<Input extends Credentials, Row>(
   name: string,
@@ -39,7 +39,7 @@ function accessOfApp(p: Credentials): Access {
 
 function accessOfAnybody(p: Credentials): Access {
   return {
-    fromCaller: sql`FROM (SELECT 1) one LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.person}) c ON true`,
+    fromCaller: sql`FROM (SELECT 1) one LEFT JOIN ${sql.table('identify')}(${p.keyMac}, ${p.userEmail}) c ON true`,
     joinMembership: (merchantId) =>
       sql`LEFT JOIN LATERAL ${sql.table('membership')}(${merchantId}, c.identity_id) a ON true`,
   }

@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** What proves who calls: the MAC of an app's key, or the verified email address of a person. One of them is null. */
+/** What proves who calls: the MAC of an app's key, or the verified email address of a user. One of them is null. */
 export interface Credentials {
   readonly keyMac: Buffer | null
-  readonly person: string | null
+  readonly userEmail: string | null
 }
 
 /** A request that its client may send again, and that must have its effect once (reference: Idempotency-Key). */
@@ -36,7 +36,7 @@ export interface CallerColumns extends Credentials {
 /** The caller of operators, jobs and acquirers. SQL functions judge no access for it. */
 export const OPERATOR: CallerColumns = {
   keyMac: null,
-  person: null,
+  userEmail: null,
   method: null,
   path: null,
   idempotencyKey: null,
@@ -44,15 +44,15 @@ export const OPERATOR: CallerColumns = {
 }
 
 /** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
-export function callerColumns({ keyMac, person, repeat }: Omit<Caller, 'identityId'>): CallerColumns {
+export function callerColumns({ keyMac, userEmail, repeat }: Omit<Caller, 'identityId'>): CallerColumns {
   const { method = null, path = null, key = null, fingerprint = null } = repeat ?? {}
-  return { keyMac, person, method, path, idempotencyKey: key, fingerprint }
+  return { keyMac, userEmail, method, path, idempotencyKey: key, fingerprint }
 }
 
 /** The argument of type `caller` that SQL functions take. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
   return sql`ROW(
-    ${p.keyMac}::bytea, ${p.person}::text, ${p.method}::text, ${p.path}::text, ${p.idempotencyKey}::text,
+    ${p.keyMac}::bytea, ${p.userEmail}::text, ${p.method}::text, ${p.path}::text, ${p.idempotencyKey}::text,
     ${p.fingerprint}::bytea
   )::${sql.table('caller')}`
 }

@@ -4,7 +4,7 @@ import type { AppKey, Identity } from './app.ts'
 /** A new app with its key. No other answer contains the key. */
 export const CreatedAppView = z.object({ id: z.string(), name: z.string().optional(), key: z.string() })
 
-/** The caller: an app, or a person with an email address (reference: Other objects). */
+/** The caller: an app, or a user with an email address (reference: Other objects). */
 export const IdentityView = z.object({
   id: z.string(),
   name: z.string().optional(),

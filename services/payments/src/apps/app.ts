@@ -1,6 +1,6 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 
-/** The identity of a caller: an app, or a person with an email address. */
+/** The identity of a caller: an app, or a user with an email address. */
 export interface Identity {
   readonly id: string
   readonly name: string | null

@@ -54,7 +54,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): rea
   const operator = { open: () => openOperatorDeps(load()), print }
   return [
     migrateCommand(() => migrateOptions(load()), print),
-    warmUpCommand(() => Promise.all([import('./serve.ts'), loadLibraries(), import('../members/person-token.ts')])),
+    warmUpCommand(() => Promise.all([import('./serve.ts'), loadLibraries(), import('../members/user-token.ts')])),
     ...operatorCommands.map((command) => command(operator)),
     new Command('doctor')
       .description('try settings, database, mail server, clock, URLs, rates and jobs, and say what to do')

@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 
-/** Settings of the sign-in service whose access tokens persons call with (reference: Persons). */
+/** Settings of the sign-in service whose access tokens users call with (reference: Tokens of users). */
 export const signInSettings = group('Signed-in users', {
   USER_JWKS_URL: url()
     .optional()
@@ -32,7 +32,7 @@ export const signInRules: readonly Rule<Values>[] = [
       : undefined,
 ]
 
-/** The service that signs tokens of persons. Undefined: persons cannot call. */
+/** The service that signs tokens of users. Undefined: users cannot call. */
 export function toSignInConfig({ USER_JWKS_URL: jwksUrl, USER_ISSUER: issuer, USER_AUDIENCE: audience }: Values) {
   return jwksUrl === undefined || issuer === undefined ? undefined : { jwksUrl, issuer, audience }
 }

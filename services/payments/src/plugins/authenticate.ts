@@ -15,7 +15,7 @@ import { refuseBeyond } from './refuse-beyond.ts'
  */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
-    const { pepper, persons, limits, meter, usedKeys } = app.deps
+    const { pepper, userTokens, limits, meter, usedKeys } = app.deps
     const counter = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
     const failures = startAtZero(counter, [{}])
     const refuseRequest = refuseBeyond(app, 'key', limits.requests)
@@ -30,14 +30,14 @@ export const authenticate = fp(
         // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
         const isCounted = goodKeys.has(key.name) || (await limits.failures.wait(request.ip)) === undefined
         if (isCounted) await refuseRequest(key.name)
-        request.caller = { keyMac: key.mac, person: null, identityId: undefined, repeat: undefined }
+        request.caller = { keyMac: key.mac, userEmail: null, identityId: undefined, repeat: undefined }
         return
       }
-      const person = await persons?.verify(BEARER.exec(authorization ?? '')?.[1] ?? '')
-      if (!persons || person === undefined) throw unauthorized()
-      await refuseRequest(`person ${person.toLowerCase()}`)
-      await persons.register(person)
-      request.caller = { keyMac: null, person, identityId: undefined, repeat: undefined }
+      const userEmail = await userTokens?.verify(BEARER.exec(authorization ?? '')?.[1] ?? '')
+      if (!userTokens || userEmail === undefined) throw unauthorized()
+      await refuseRequest(`user ${userEmail.toLowerCase()}`)
+      await userTokens.register(userEmail)
+      request.caller = { keyMac: null, userEmail, identityId: undefined, repeat: undefined }
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {

@@ -15,7 +15,7 @@ export interface RateLimits {
   readonly refusals: RateLimit
   /** Invitation mails, by a digest of the email address. */
   readonly mails: RateLimit
-  /** Requests for invitations, by key or person. */
+  /** Requests for invitations, by key or user. */
   readonly invitations: RateLimit
   /** Requests for invitations, by address. */
   readonly invitationAddresses: RateLimit

@@ -291,7 +291,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const refused = await close(id, 'won')
     const message = 'the trail of the transaction is full'
     expect([refused.statusCode, refused.json()]).toEqual([400, fields('body', 'LIMIT_EXCEEDED', message)])
-    const nobody = { keyMac: null, person: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
+    const nobody = { keyMac: null, userEmail: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
     const told = await callCloseDispute(payments.database.lanes, { ...nobody, disputeId: id, outcome: 'won' })
     expect([told.verdict, told.refusal, told.dispute?.status]).toEqual(['done', undefined, 'won'])
     expect(await amounts(transactionId)).toMatchObject({ trail_length: 301 })

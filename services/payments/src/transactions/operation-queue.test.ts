@@ -10,7 +10,7 @@ const id = (number: number, tag = TAG) => number.toString(16).padStart(16, '0') 
 function operationOf(transactionId: string, changes: Partial<Operation> = {}): Operation {
   return {
     keyMac: Buffer.alloc(32),
-    person: null,
+    userEmail: null,
     transactionId,
     kind: 'capture',
     amount: 1,
@@ -149,7 +149,7 @@ describe('createOperationQueue, when the first request does not end', () => {
     [503, 'SERVER_BUSY', 'another body with its key', withKey('k', 2)],
     [503, 'SERVER_BUSY', 'another key', withKey('l')],
     [503, 'SERVER_BUSY', 'another client', { ...withKey('k'), keyMac: Buffer.alloc(32, 9) }],
-    [503, 'SERVER_BUSY', 'a user', { ...withKey('k'), keyMac: null, person: 'john@example.com' }],
+    [503, 'SERVER_BUSY', 'a user', { ...withKey('k'), keyMac: null, userEmail: 'john@example.com' }],
     [503, 'SERVER_BUSY', 'another operation without a key', {}],
   ])('%i %s: refuses, after 5 s, %s', async (status, code, _what, changes) => {
     const { begun, run } = controlledQueue()

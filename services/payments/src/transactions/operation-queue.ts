@@ -106,10 +106,10 @@ function isServerBusy(error: unknown): boolean {
 }
 
 /** The same for requests of one client with the same Idempotency-Key and body. Undefined without a key. */
-function nameOf({ keyMac, person, repeat }: Operation): string | undefined {
+function nameOf({ keyMac, userEmail, repeat }: Operation): string | undefined {
   if (!repeat) return undefined
   const { path, key, fingerprint } = repeat
-  return JSON.stringify([keyMac?.toString('base64'), person, path, key, fingerprint.toString('base64')])
+  return JSON.stringify([keyMac?.toString('base64'), userEmail, path, key, fingerprint.toString('base64')])
 }
 
 type OperationRow = TransactionColumns & {

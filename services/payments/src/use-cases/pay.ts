@@ -138,7 +138,7 @@ function toBeginInput({ vault }: PayDeps, { opened, repeat, decision }: DecidedO
   const number = tokens.number.value
   const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })
   return {
-    ...callerColumns({ keyMac: null, person: null, repeat }),
+    ...callerColumns({ keyMac: null, userEmail: null, repeat }),
     merchantId: payee.id,
     sessionId: session?.id ?? null,
     panSealed: sealed,

@@ -24,12 +24,12 @@ export async function runOperation(
   { lanes, operations }: Pick<PaymentsDeps, 'lanes' | 'operations'>,
   { caller, flaw, transactionId, kind, values }: RunOperationInput,
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
-  const { keyMac, person, repeat } = caller
+  const { keyMac, userEmail, repeat } = caller
   if (values === null) {
-    admit(caller, await judgeOperation(lanes, { keyMac, person, transactionId, kind }), flaw)
+    admit(caller, await judgeOperation(lanes, { keyMac, userEmail, transactionId, kind }), flaw)
     throw new Error('a body without values was admitted')
   }
-  const result = await operations.run({ keyMac, person, repeat, transactionId, kind, ...values })
+  const result = await operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...values })
   const { verdict, transaction, refusal } = admit(caller, result, flaw)
   if (refusal) throw toError(refusal, kind)
   if (!transaction) throw new Error(`run_operations answered ${verdict} without a transaction`)

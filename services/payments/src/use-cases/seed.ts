@@ -64,7 +64,7 @@ async function runOperations({ database, operations: queue }: SeedDeps, transact
   if (!keyMac) throw new Error(`transaction ${id}: merchant ${merchantId} has no app that could operate`)
   const left = operations.slice(await getTrailLength(database.db, merchantId, id))
   for (const { kind, amount } of left) {
-    const operation = { keyMac, person: null, repeat: undefined, transactionId: id, kind, amount }
+    const operation = { keyMac, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
     const { verdict, refusal } = await queue.run(operation)
     if (verdict !== 'done' || refusal) {
       throw new Error(`transaction ${id}: ${kind} of ${amount}: ${refusal?.reason ?? verdict}`)

@@ -36,7 +36,7 @@ export interface World {
 }
 
 export async function openWorld(options: TestOptions = {}): Promise<World> {
-  const payments = await startPayments({ verifyPerson: async () => 'user@example.com', ...options })
+  const payments = await startPayments({ verifyUser: async () => 'user@example.com', ...options })
   const owner = await createTestApp(payments)
   const merchant = await createTestMerchant(payments, owner, {
     currency: 'EUR',

@@ -40,8 +40,8 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId/users',
     {
       // Anybody can make apps, so the address counts too.
-      onRequest: async ({ caller: { keyMac, person }, ip }) => {
-        await refuseSender(keyMac?.toString('base64') ?? person ?? '')
+      onRequest: async ({ caller: { keyMac, userEmail }, ip }) => {
+        await refuseSender(keyMac?.toString('base64') ?? userEmail ?? '')
         await refuseAddress(ip)
       },
       schema: {

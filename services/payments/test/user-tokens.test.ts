@@ -12,13 +12,13 @@ import {
 const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
 const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
 
-describe('a person with a token', () => {
+describe('a user with a token', () => {
   let payments: TestPayments
   let app: TestApp
   beforeAll(async () => {
     // The token is the address.
     payments = await startPayments({
-      verifyPerson: async (token) => (token.includes('bad') || token === '' ? undefined : `${token}@example.com`),
+      verifyUser: async (token) => (token.includes('bad') || token === '' ? undefined : `${token}@example.com`),
     })
     app = await createTestApp(payments)
   })
@@ -102,7 +102,7 @@ describe('a person with a token', () => {
   })
 })
 
-describe('without persons', () => {
+describe('without users', () => {
   it('401: refuses any token', async () => {
     const payments = await startPayments()
     const response = await payments.app.inject({ url: '/me', headers: { authorization: 'Bearer ada' } })

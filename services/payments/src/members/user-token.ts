@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { email } from '../bodies/fields.ts'
 import { serviceUnavailable } from '../errors.ts'
 
-export interface PersonTokenOptions {
+export interface UserTokenOptions {
   /** `https://auth.example.com/.well-known/jwks.json`. */
   readonly jwksUrl: string
   /** The `iss` of its tokens. Its service must verify email addresses. */
@@ -19,8 +19,8 @@ export interface PersonTokenOptions {
   readonly now: () => Date
 }
 
-/** The verified email address of the person; undefined when the token is not good. */
-export type VerifyPersonToken = (token: string) => Promise<string | undefined>
+/** The verified email address of the user; undefined when the token is not good. */
+export type VerifyUserToken = (token: string) => Promise<string | undefined>
 
 /** Asymmetric algorithms only: whoever checks tokens with a shared secret can also make them. */
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
@@ -30,11 +30,11 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_MS = 5_000
 
 /**
- * Checks access tokens of a sign-in service (reference: Persons).
+ * Checks access tokens of a sign-in service (reference: Tokens of users).
  * @throws 503 when its keys cannot be had: the token may be good
  * @see RFC 7519, RFC 8725
  */
-export function createPersonTokenVerifier({ jwksUrl, issuer, audience, now }: PersonTokenOptions): VerifyPersonToken {
+export function createUserTokenVerifier({ jwksUrl, issuer, audience, now }: UserTokenOptions): VerifyUserToken {
   const keys = openConfiguredKeys(jwksUrl, { timeoutMs: FETCH_MS })
   const expected = audience === undefined ? { issuer } : { issuer, audience }
   return async (token) => {
@@ -72,10 +72,10 @@ function verifiedEmail(claims: JWTPayload): string | undefined {
   return Claims.safeParse(claims).data?.email
 }
 
-/** People who call with a token of the sign-in service instead of an app's key. */
-export interface Persons {
-  readonly verify: VerifyPersonToken
-  /** Makes the user of an email address, unless there is one. A person need not have been invited before. */
+/** Checks the tokens of users who call with one of the sign-in service instead of an app's key. */
+export interface UserTokens {
+  readonly verify: VerifyUserToken
+  /** Makes the user of an email address, unless there is one. A user need not have been invited before. */
   register(email: string): Promise<void>
 }
 
@@ -86,13 +86,13 @@ const registerQuery = prepare(
   (p: { email: string }) => sql<{ id: string }>`SELECT (${sql.table('user_of_email')}(${p.email})).id`,
 )
 
-/** Opens the keys of the sign-in service, and answers what checks its tokens. */
-export function openPersons(lanes: Lanes, options: PersonTokenOptions): Persons {
-  return createPersons(lanes, createPersonTokenVerifier(options))
+/** Opens the keys of the sign-in service, and returns what checks its tokens. */
+export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTokens {
+  return createUserTokens(lanes, createUserTokenVerifier(options))
 }
 
 /** Remembers the users that exist: they are never deleted. */
-export function createPersons(lanes: Lanes, verify: VerifyPersonToken): Persons {
+export function createUserTokens(lanes: Lanes, verify: VerifyUserToken): UserTokens {
   const seen = new LRUCache<string, true>({ max: REMEMBERED })
   return {
     verify,

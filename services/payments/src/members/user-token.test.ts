@@ -1,7 +1,7 @@
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { createPersonTokenVerifier } from './person-token.ts'
+import { createUserTokenVerifier } from './user-token.ts'
 
 const NOW = new Date('2026-03-01T12:00:00Z')
 const ISSUER = 'https://auth.example'
@@ -10,12 +10,12 @@ const stranger = await generateKeyPair('ES256')
 const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }] }
 let status = 200
 const provider = await startStubProvider(() => ({ status, body: status === 200 ? jwks : {} }))
-let verify: ReturnType<typeof createPersonTokenVerifier>
+let verify: ReturnType<typeof createUserTokenVerifier>
 
 afterAll(() => provider.close())
 beforeEach(() => {
   status = 200
-  verify = createPersonTokenVerifier({ jwksUrl: provider.url, issuer: ISSUER, now: () => NOW })
+  verify = createUserTokenVerifier({ jwksUrl: provider.url, issuer: ISSUER, now: () => NOW })
 })
 
 const seconds = NOW.getTime() / 1_000
@@ -25,7 +25,7 @@ function sign(payload: JWTPayload, { key = privateKey, alg = 'ES256', kid = 'k1'
   return new SignJWT(payload).setProtectedHeader({ alg, kid }).sign(key)
 }
 
-describe('createPersonTokenVerifier', () => {
+describe('createUserTokenVerifier', () => {
   it.each<[object]>([[{}], [{ email_verified: true }], [{ is_anonymous: false }], [{ exp: seconds - 4 }]])(
     'accepts a token with %j',
     async (changes) => {
@@ -60,7 +60,7 @@ describe('createPersonTokenVerifier', () => {
     ['an empty list of audiences', { aud: [] }, undefined],
   ])('where the audience is set, judges a token with %s', async (_, changes, email) => {
     const options = { jwksUrl: provider.url, issuer: ISSUER, audience: 'payments', now: () => NOW }
-    expect(await createPersonTokenVerifier(options)(await sign({ ...claims, ...changes }))).toBe(email)
+    expect(await createUserTokenVerifier(options)(await sign({ ...claims, ...changes }))).toBe(email)
   })
 
   it('accepts tokens for any audience where none is set', async () => {
@@ -103,7 +103,7 @@ describe('createPersonTokenVerifier', () => {
   })
   it('503: fetches keys only through the guarded client: from permitted addresses, and with a limited length', async () => {
     const verifyFrom = async (jwksUrl: string) =>
-      createPersonTokenVerifier({ jwksUrl, issuer: ISSUER, now: () => NOW })(await sign(claims))
+      createUserTokenVerifier({ jwksUrl, issuer: ISSUER, now: () => NOW })(await sign(claims))
     const away = { status: 503, code: 'SERVICE_UNAVAILABLE' }
     // Without the guard this reaches the stub: on Linux it is another name of loopback.
     await expect(verifyFrom(provider.url.replace('127.0.0.1', '0.0.0.0'))).rejects.toMatchObject(away)
