@@ -24,11 +24,17 @@ it('reads sources and documents, but nothing installed, generated or hidden', ()
 })
 
 it('separates production code from tests and what only tests import', () => {
-  const more = { 'services/shop/test/a.ts': '', 'services/shop/src/a.test.ts': '', 'services/shopping/src/a.ts': '' }
+  const more = {
+    'services/shop/test/a.ts': '',
+    'services/shop/src/a.test.ts': '',
+    'services/shop/src/routes/test/a.ts': '',
+    'services/shopping/src/a.ts': '',
+  }
   const tree = readSourceTree(writeShop(more))
   expect(pathsOf(productionFiles(tree, 'services/shop/src/routes', 'services/shop/src/app.ts'))).toEqual([
     'services/shop/src/app.ts',
     'services/shop/src/routes/items.ts',
+    'services/shop/src/routes/test/a.ts',
   ])
   expect(pathsOf(productionFiles(tree, 'services'))).toEqual(
     pathsOf(tree.files.filter(({ path }) => /^services\/.*\/src\/.*(?<!test)\.ts$/.test(path))),

@@ -53,7 +53,6 @@ it.each([
   "app.get('/ready', () => 1)",
   "app.get('/docs', () => 1)",
   "app.get('/openapi.json', () => 1)",
-  "app.get('/test/reset', () => 1)",
   "app.get('/more')",
   "app.get('more', () => 1)",
   "app.listen('/more', () => 1)",

@@ -19,7 +19,7 @@ interface Registration {
 }
 
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
-const exempt = /^\/(health|ready|docs|openapi\.json)$|^\/test\//
+const exempt = /^\/(health|ready|docs|openapi\.json)$/
 
 /**
  * Whoever has a URL finds its file: parameters dropped, `_` as `-`, under `routes/`; or the framework has found it under

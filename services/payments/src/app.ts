@@ -43,9 +43,11 @@ import { payoutsRoutes } from './routes/payouts.ts'
 import { posPayRoutes } from './routes/pos/pay.ts'
 import { receiptRoutes } from './routes/pos/receipt.ts'
 import { posRoutes } from './routes/pos.ts'
-import { testDisputesRoutes } from './routes/test/disputes.ts'
-import { testMerchantsRoutes } from './routes/test/merchants.ts'
-import { testTransactionsRoutes } from './routes/test/transactions.ts'
+import { testOutcomesRoutes } from './routes/test/disputes/outcomes.ts'
+import { testClockRoutes } from './routes/test/merchants/clock.ts'
+import { testPayoutsRoutes } from './routes/test/merchants/payouts.ts'
+import { testTransactionDisputesRoutes } from './routes/test/transactions/disputes.ts'
+import { testTransactionFraudsRoutes } from './routes/test/transactions/frauds.ts'
 import { capturesRoutes } from './routes/transactions/captures.ts'
 import { refundsRoutes } from './routes/transactions/refunds.ts'
 import { voidsRoutes } from './routes/transactions/voids.ts'
@@ -123,9 +125,11 @@ async function keyedRoutes(app: Server): Promise<void> {
   await app.register(merchantPayoutsRoutes)
   await app.register(merchantTransactionsRoutes)
   await app.register(payoutsRoutes)
-  await app.register(testDisputesRoutes)
-  await app.register(testMerchantsRoutes)
-  await app.register(testTransactionsRoutes)
+  await app.register(testOutcomesRoutes)
+  await app.register(testPayoutsRoutes)
+  await app.register(testClockRoutes)
+  await app.register(testTransactionDisputesRoutes)
+  await app.register(testTransactionFraudsRoutes)
   await app.register(transactionsRoutes)
   await app.register(capturesRoutes)
   await app.register(refundsRoutes)

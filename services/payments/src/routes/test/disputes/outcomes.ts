@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId } from '../../bodies/fields.ts'
-import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
-import { errorResponses } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/answers.ts'
-import { closeDispute } from '../../use-cases/close-dispute.ts'
+import { pathId } from '../../../bodies/fields.ts'
+import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
+import { errorResponses } from '../../../error-body.ts'
+import { replyCreated } from '../../../plugins/answers.ts'
+import { closeDispute } from '../../../use-cases/close-dispute.ts'
 
 /** Closes a dispute of a test merchant as an acquirer would (reference: Test endpoints). */
-export const testDisputesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const testOutcomesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/test/disputes/:disputeId/outcomes',
     {

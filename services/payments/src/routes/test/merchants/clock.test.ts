@@ -7,7 +7,7 @@ import {
   type TestApp,
   type TestPayments,
   UNKNOWN_ID,
-} from '../../../test/payments-app.ts'
+} from '../../../../test/payments-app.ts'
 
 let payments: TestPayments
 let member: TestApp

@@ -1,0 +1,30 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { pathId } from '../../../bodies/fields.ts'
+import { errorResponses } from '../../../error-body.ts'
+import { replyCreated } from '../../../plugins/answers.ts'
+import { advanceClock } from '../../../use-cases/advance-clock.ts'
+
+/** Moves the clock of a test merchant forward (reference: Test clock). */
+export const testClockRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/test/merchants/:merchantId/clock',
+    {
+      schema: {
+        summary: 'Move the clock forward (test merchants)',
+        params: z.object({ merchantId: pathId() }),
+        body: z.object({ advance: z.int().min(0) }),
+        response: {
+          201: z.object({ clock: z.object({ now: z.iso.datetime() }) }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+      const input = { caller, flaw, merchantId, seconds: flaw ? null : body.advance }
+      const { now, replayed } = await advanceClock(app.deps, input)
+      replyCreated(reply, replayed)
+      return { clock: { now: now.toISOString() } }
+    },
+  )
+}

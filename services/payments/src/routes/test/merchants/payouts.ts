@@ -1,0 +1,26 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { pathId } from '../../../bodies/fields.ts'
+import { errorResponses } from '../../../error-body.ts'
+import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
+import { replyCreated } from '../../../plugins/answers.ts'
+import { payOut } from '../../../use-cases/pay-out.ts'
+
+/** Pays a test merchant out, without waiting for the schedule (reference: Test endpoints). */
+export const testPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/test/merchants/:merchantId/payouts',
+    {
+      schema: {
+        summary: 'Pay out all that is available (test merchants)',
+        params: z.object({ merchantId: pathId() }),
+        response: { 201: z.object({ payout: PayoutView }), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+      },
+    },
+    async ({ caller, flaw, params: { merchantId } }, reply) => {
+      const { payout, replayed } = await payOut(app.deps, { caller, flaw, merchantId })
+      replyCreated(reply, replayed)
+      return { payout: viewPayout(payout) }
+    },
+  )
+}

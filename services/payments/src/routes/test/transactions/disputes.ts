@@ -1,0 +1,43 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { amount, pathId } from '../../../bodies/fields.ts'
+import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
+import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
+import { errorResponses } from '../../../error-body.ts'
+import { replyCreated } from '../../../plugins/answers.ts'
+import { openDispute } from '../../../use-cases/open-dispute.ts'
+
+const reasonCode = z
+  .int()
+  .refine((code) => reasonTitle(code) !== undefined, { error: 'must be a known reason', params: { code: 'UNKNOWN' } })
+
+const DisputeBody = z.object({
+  amount: amount().optional(),
+  reason: z.object({ code: reasonCode.optional() }).optional(),
+})
+
+/** Opens a dispute of a test merchant as an acquirer would (reference: Test endpoints). */
+export const testTransactionDisputesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/test/transactions/:transactionId/disputes',
+    {
+      schema: {
+        summary: 'Open a dispute (test merchants)',
+        params: z.object({ transactionId: pathId() }),
+        body: DisputeBody,
+        response: {
+          201: z.object({ dispute: DisputeView }),
+          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+        },
+      },
+    },
+    async ({ caller, flaw, params: { transactionId }, body }, reply) => {
+      const code = flaw ? DEFAULT_REASON_CODE : (body.reason?.code ?? DEFAULT_REASON_CODE)
+      const given = { amount: body.amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
+      const input = { caller, flaw, transactionId, dispute: flaw ? null : given }
+      const { dispute, replayed } = await openDispute(app.deps, input)
+      replyCreated(reply, replayed)
+      return { dispute: viewDispute(dispute) }
+    },
+  )
+}

@@ -1,0 +1,33 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { instant, pathId } from '../../../bodies/fields.ts'
+import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
+import { errorResponses } from '../../../error-body.ts'
+import { replyCreated } from '../../../plugins/answers.ts'
+import { reportFraud } from '../../../use-cases/report-fraud.ts'
+
+const FraudBody = z.object({
+  reason: z.int().min(0).max(8).optional(),
+  reported: instant().optional(),
+})
+
+/** Stores a fraud alert of a test merchant as an acquirer would (reference: Test endpoints). */
+export const testTransactionFraudsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/test/transactions/:transactionId/frauds',
+    {
+      schema: {
+        summary: 'Store a fraud alert (test merchants)',
+        params: z.object({ transactionId: pathId() }),
+        body: FraudBody,
+        response: { 201: z.object({ fraud: FraudView }), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+      },
+    },
+    async ({ caller, flaw, params: { transactionId }, body }, reply) => {
+      const input = { caller, flaw, transactionId, fraud: flaw ? null : body }
+      const { fraud, replayed } = await reportFraud(app.deps, input)
+      replyCreated(reply, replayed)
+      return { fraud: viewFraud(fraud) }
+    },
+  )
+}
