@@ -97,8 +97,7 @@ export function report(tree: SourceTree): string {
     ['without bench', 'services', 'packages', 'migrations', 'scripts'],
   ]
   const measured = areas.map(([name, ...folders]) => ({ name, ...measure(tree, ...folders) }))
-  const columns = Object.keys(measured[0] ?? {}) as readonly (keyof (typeof measured)[number])[]
-  const rows = [columns, ...measured.map((row) => columns.map((column) => row[column]))]
+  const rows = [Object.keys(measured[0] ?? {}), ...measured.map((row) => Object.values(row))]
   const table = rows.map((row) => row.map((cell, index) => (index === 0 ? `${cell}`.padEnd(14) : pad(cell))).join(''))
   const tests = tree.files.filter(({ path }) => path.endsWith('.test.ts'))
   const functions = tree.files.filter(({ path }) => path.endsWith('.sql'))

@@ -89,7 +89,7 @@ try {
 }
 
 async function tryProbe(url: string, probe: Probe): Promise<boolean> {
-  const times = { known: [] as number[], unknown: [] as number[] }
+  const times: Record<'known' | 'unknown', number[]> = { known: [], unknown: [] }
   const shapes = { known: new Set<string>(), unknown: new Set<string>() }
   for (let round = 0; round < pairs + WARM_UP; round += 1) {
     const emails = { known: `${probe.known}${round}@example.com`, unknown: `unknown${++unknown}@example.com` }

@@ -123,7 +123,7 @@ async function importFile(server: Server, file: string, type: string, mode = 'up
   const response = await fetch(`${server.url}/products/import?mode=${mode}`, {
     method: 'POST',
     headers: { 'content-type': type, accept: 'application/x-ndjson' },
-    body: Readable.toWeb(createReadStream(file)) as ReadableStream<Uint8Array>,
+    body: createReadStream(file),
     duplex: 'half',
   })
   const last = (await response.text()).trimEnd().split('\n').at(-1) ?? ''

@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,6 +9,7 @@ import { z } from 'zod'
 import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
+import { portOf } from './processes/free-port.ts'
 import type { Server } from './processes/server.ts'
 
 // Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/webhook-deliveries.ts [events]`, 2,000
@@ -137,7 +137,7 @@ async function startSink(): Promise<{ readonly url: string; readonly close: () =
   })
   await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(sink.address() as AddressInfo).port}/`,
+    url: `http://127.0.0.1:${portOf(sink)}/`,
     close: () =>
       new Promise((resolve) => {
         sink.close(() => resolve())

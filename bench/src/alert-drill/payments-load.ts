@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { z } from 'zod'
 import { payOrder } from '../canaries/orders.ts'
 import { createVisitor } from '../canaries/visitor.ts'
+import { portOf } from '../processes/free-port.ts'
 import { newMerchant } from '../services/payments.ts'
 import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
@@ -100,6 +100,5 @@ async function startSink(started: AsyncDisposableStack): Promise<string> {
     server.closeAllConnections()
     server.close()
   })
-  const address = server.address() as AddressInfo
-  return `http://127.0.0.1:${address.port}/`
+  return `http://127.0.0.1:${portOf(server)}/`
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import pg from 'pg'
+import { portOf } from '../processes/free-port.ts'
 
 /** Something that leaves the service, or stays behind it. */
 export interface Surface {
@@ -54,6 +54,7 @@ interface Recorder {
   close(): Promise<void>
 }
 
+/** Starts a server that answers 200 and records what it is sent. */
 export async function startRecorder(): Promise<Recorder> {
   const taken: string[] = []
   const server = createServer(async (request, response) => {
@@ -63,7 +64,7 @@ export async function startRecorder(): Promise<Recorder> {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${portOf(server)}`,
     text: () => taken.join(''),
     close: () =>
       new Promise((resolve) => {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { portOf } from '../processes/free-port.ts'
 import { createSender, type Sender } from './send.ts'
 
 const text = '{"sku":"A"}'
@@ -18,7 +18,7 @@ const server = createServer(({ url = '', method }, response) => {
 let sender: Sender
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  sender = createSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  sender = createSender(`http://127.0.0.1:${portOf(server)}`)
 })
 afterAll(() => {
   sender.close()

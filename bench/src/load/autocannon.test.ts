@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { portOf } from '../processes/free-port.ts'
 import { createAutocannon } from './autocannon.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'load-'))
@@ -22,7 +22,7 @@ let url = ''
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   url = `http://127.0.0.1:${port}`
 })
 

@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { z } from 'zod'
 import { openDatabaseServer } from '../database.ts'
 import { deploy } from '../deployment.ts'
-import { freePort } from '../processes/free-port.ts'
+import { freePort, portOf } from '../processes/free-port.ts'
 import { startServer } from '../processes/server.ts'
 
 /** What the journeys play on: the service, two merchants, and a shop to return to. */
@@ -34,6 +33,7 @@ const Transaction = z.object({
   reference: z.string().optional(),
   error: z.union([z.literal(false), z.object({ code: z.int() })]),
 })
+/** What a journey asserts of the transaction that it made. */
 export type Transaction = z.infer<typeof Transaction>
 
 /** Of the repository. */
@@ -106,7 +106,7 @@ async function startShop(started: AsyncDisposableStack): Promise<string> {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   started.defer(async () => void server.close())
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   return `http://127.0.0.1:${port}/thanks`
 }
 

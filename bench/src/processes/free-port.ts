@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { createServer, type Server } from 'node:net'
 
 /** A port of 127.0.0.1 that is free at this moment. */
 export function freePort(): Promise<number> {
@@ -6,8 +6,15 @@ export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     probe.once('error', reject)
     probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
+      const port = portOf(probe)
+      probe.close(() => resolve(port))
     })
   })
+}
+
+/** The TCP port of a server. @throws Error when the server does not listen on one */
+export function portOf(server: Server): number {
+  const address = server.address()
+  if (typeof address === 'string' || address === null) throw new Error('the server has no port')
+  return address.port
 }
