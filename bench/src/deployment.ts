@@ -27,6 +27,7 @@ export interface Deployment {
   start(options: StartOptions): Promise<Server>
 }
 
+/** How a process of a deployment is started. */
 export interface StartOptions {
   readonly cores: string | undefined
   readonly coreCount: number

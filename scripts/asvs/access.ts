@@ -13,6 +13,7 @@ const RIGHTS = {
   inventory: { documented: 'docs/reference/inventory.md#authentication' },
 } as const satisfies Record<string, Standing>
 
+/** Chapter V8: who may do what. */
 export const authorization = chapter('V8 Authorization', [
   ['8.1.1', 1, 'The documentation says who may call what, on whose data', RIGHTS],
   ['8.1.2', 2, 'The documentation says who may read and write which fields', RIGHTS],
@@ -32,6 +33,7 @@ export const authorization = chapter('V8 Authorization', [
   ['8.4.1', 2, 'Tenants are kept apart', { inventory: ONE_COMPANY }],
 ])
 
+/** Chapter V9: access tokens. */
 export const tokens = chapter('V9 Self-contained tokens', [
   ['9.1.1', 1, 'Signatures are verified before anything else is believed'],
   ['9.1.2', 1, 'Only listed algorithms, never none, and no key serves another algorithm than its own'],

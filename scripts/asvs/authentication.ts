@@ -9,6 +9,7 @@ const OUTSIDE = {
 }
 const NO_PAGES = 'the service has no page with a password; clients bring their own'
 
+/** Chapter V6: passwords, factors and recovery. */
 export const authentication = chapter(
   'V6 Authentication',
   [

@@ -12,6 +12,7 @@ const PLAIN_KEYS = {
     'the address of auth’s keys may be `http://`; where it names another machine, a start and `doctor` warn that it should be `https://`',
 }
 
+/** Chapter V11: keys, algorithms and random numbers. */
 export const cryptography = chapter('V11 Cryptography', [
   [
     '11.1.1',
@@ -83,6 +84,7 @@ export const cryptography = chapter('V11 Cryptography', [
   ],
 ])
 
+/** Chapter V12: TLS. */
 export const communication = chapter('V12 Secure communication', [
   ['12.1.1', 1, 'Only current versions of TLS', PROXY],
   ['12.1.2', 2, 'Only recommended cipher suites', PROXY],

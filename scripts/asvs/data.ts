@@ -4,6 +4,7 @@ const DATA = { documented: 'SECURITY.md#data' }
 const DEPENDENCIES = { documented: 'SECURITY.md#dependencies' }
 const CLIENTS_STORE = { notApplicable: 'what clients keep is theirs; the service stores nothing in browsers' }
 
+/** Chapter V14: sensitive data. */
 export const dataProtection = chapter('V14 Data protection', [
   ['14.1.1', 2, 'Sensitive data are listed by level', DATA],
   ['14.1.2', 2, 'Each level has its rules', DATA],
@@ -51,6 +52,7 @@ export const dataProtection = chapter('V14 Data protection', [
   ['14.3.3', 2, 'Browsers store nothing sensitive', { auth: CLIENTS_STORE, inventory: CLIENTS_STORE }],
 ])
 
+/** Chapter V15: dependencies, races and expensive work. */
 export const architecture = chapter('V15 Secure coding and architecture', [
   ['15.1.1', 1, 'The documentation says how soon dependencies are mended', DEPENDENCIES],
   ['15.1.2', 2, 'Dependencies are listed (SBOM)', { documented: 'CONTRIBUTING.md#releases' }],

@@ -5,6 +5,7 @@ const NO_XML = { notApplicable: 'the service reads no XML' }
 const NO_HTML = { notApplicable: 'the only page is the documentation of the API, which shows nothing of clients' }
 const NO_MAIL = { notApplicable: 'the service sends no mail' }
 
+/** Chapter V1: injection and encoding. */
 export const encoding = chapter('V1 Encoding and sanitization', [
   ['1.1.1', 2, 'Input is decoded once, before it is validated'],
   [

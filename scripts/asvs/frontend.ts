@@ -14,6 +14,7 @@ const NO_SUBDOMAINS = {
 }
 const NO_CSRF = { auth: NO_AMBIENT, inventory: NO_AMBIENT }
 
+/** Chapter V3: browsers. */
 export const frontend = chapter('V3 Web frontend security', [
   ['3.2.1', 1, 'Browsers do not render an answer as something that it is not'],
   ['3.2.2', 1, 'Text is shown as text', { inventory: NO_PAGE_OF_DATA }],
@@ -116,6 +117,7 @@ export const frontend = chapter('V3 Web frontend security', [
 const NO_GRAPHQL = { notApplicable: 'there is no GraphQL, and no query language' }
 const NO_WEBSOCKET = { notApplicable: 'there is no WebSocket' }
 
+/** Chapter V4: HTTP messages. */
 export const interfaces = chapter('V4 API and web service', [
   ['4.1.1', 1, 'Answers name their media type and charset'],
   [
@@ -139,4 +141,5 @@ export const interfaces = chapter('V4 API and web service', [
 
 const NO_WEBRTC = 'there is no WebRTC'
 
+/** Chapter V17, which applies to no service. */
 export const webrtc = chapter('V17 WebRTC', [], { auth: NO_WEBRTC, payments: NO_WEBRTC, inventory: NO_WEBRTC })

@@ -10,6 +10,7 @@ const OUTSIDE = {
   inventory: 'it takes tokens as a resource server, which V9 is about, and takes part in no flow',
 }
 
+/** Chapter V10: OAuth and OpenID Connect. */
 export const oauth = chapter(
   'V10 OAuth and OIDC',
   [

@@ -5,6 +5,7 @@ const CONNECTIONS = { documented: 'SECURITY.md#connections' }
 const LOGS = { documented: 'docs/observability.md#logs' }
 const NO_FOLDER = { notApplicable: 'the service serves no folder' }
 
+/** Chapter V13: settings, secrets and connections. */
 export const configuration = chapter('V13 Configuration', [
   ['13.1.1', 2, 'The documentation names all connections, and which of them users can name', CONNECTIONS],
   [
@@ -66,6 +67,7 @@ export const configuration = chapter('V13 Configuration', [
   ['13.4.5', 2, 'Documentation and metrics are exposed on purpose alone'],
 ])
 
+/** Chapter V16: logs and errors. */
 export const logging = chapter('V16 Security logging and error handling', [
   ['16.1.1', 2, 'The documentation says what is logged, where to, and who may read it', LOGS],
   ['16.2.1', 2, 'Log lines say when, where, who and what'],

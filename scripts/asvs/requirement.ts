@@ -1,4 +1,6 @@
+/** The services that each requirement is asked of. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
+/** One of those services. */
 export type Service = (typeof SERVICES)[number]
 
 /** How a service stands to a requirement. A requirement that is met has a tagged test. */
@@ -20,6 +22,7 @@ export interface Deviation {
   readonly isPartial?: true
 }
 
+/** The service has nothing that the requirement is about, and why. */
 export interface NotApplicable {
   readonly notApplicable: string
 }
@@ -38,6 +41,7 @@ export interface Requirement {
 /** Why a chapter does not apply to a service. */
 export type Reasons = Readonly<Partial<Record<Service, string>>>
 
+/** A chapter of the standard. */
 export interface Chapter {
   readonly title: string
   readonly outside: Reasons
@@ -46,8 +50,10 @@ export interface Chapter {
 
 /** One standing for all services, or one for each service that differs. The others are met, or outside the chapter. */
 export type Standings = Standing | Readonly<Partial<Record<Service, Standing>>>
+/** A requirement as the files of this folder write it. Without standings, every service meets it. */
 export type Row = readonly [id: string, level: 1 | 2, asks: string, standings?: Standings]
 
+/** Makes a chapter of its rows. `outside` names the services that the whole chapter does not apply to. */
 export function chapter(title: string, rows: readonly Row[], outside: Reasons = {}): Chapter {
   const requirements = rows.map(([id, level, asks, standings]) => {
     const standingOf = (service: Service) => standingFor(service, standings, outside)

@@ -7,6 +7,7 @@ const OUTSIDE = {
   inventory: 'it keeps no sessions: every request brings a token (V9)',
 }
 
+/** Chapter V7: sessions. */
 export const sessions = chapter(
   'V7 Session management',
   [

@@ -5,6 +5,7 @@ const OPENAPI = {
   note: 'the OpenAPI document of each service has the form of every field',
 }
 
+/** Chapter V2: input and business rules. */
 export const validation = chapter('V2 Validation and business logic', [
   ['2.1.1', 1, 'The documentation says how each field is validated', OPENAPI],
   ['2.1.2', 2, 'The documentation says which fields must fit together', OPENAPI],
@@ -43,6 +44,7 @@ export const validation = chapter('V2 Validation and business logic', [
 const NO_FILES = 'no route takes a file'
 const NOT_KEPT = { notApplicable: 'imported files are read as rows, and not kept as files' }
 
+/** Chapter V5: uploads and downloads. */
 export const files = chapter(
   'V5 File handling',
   [

@@ -22,6 +22,7 @@ export interface Section {
   readonly panels: readonly Panel[]
 }
 
+/** A dashboard, section by section. */
 export interface Dashboard {
   /** Stable: links lead to it. Also the name of its file. */
   readonly uid: string

@@ -142,6 +142,7 @@ const guards: readonly Section[] = [
   },
 ]
 
+/** The dashboard of payments. */
 export const payments: Dashboard = {
   uid: 'trestle-payments',
   title: 'Trestle: payments',

@@ -1,6 +1,7 @@
 import { jobsOf, processesOf, requestsOf, standbyOf } from './common-sections.ts'
 import type { Dashboard } from './dashboard.ts'
 
+/** The dashboard of auth. */
 export const auth: Dashboard = {
   uid: 'trestle-auth',
   title: 'Trestle: auth',
@@ -108,6 +109,7 @@ export const auth: Dashboard = {
   ],
 }
 
+/** The dashboard of inventory. */
 export const inventory: Dashboard = {
   uid: 'trestle-inventory',
   title: 'Trestle: inventory',

@@ -22,6 +22,7 @@ export type AlertState = z.infer<typeof AlertState>
 
 const AlertState = z.enum(['pending', 'firing'])
 
+/** Where Prometheus has its files, and what it reads. */
 export interface PrometheusOptions {
   /** Of the committed configuration and rules. */
   readonly configFolder: string

@@ -9,7 +9,9 @@ import { type Deployment, deploy } from '../deployment.ts'
 import { freePort } from '../processes/free-port.ts'
 import type { Server } from '../processes/server.ts'
 
+/** The services under load. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
+/** One of the services under load. */
 export type ServiceName = (typeof SERVICES)[number]
 
 /** A service that can be killed and started again in its place. */

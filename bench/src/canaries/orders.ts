@@ -16,7 +16,9 @@ export interface Order {
   readonly test: object
 }
 
+/** The amount of every order: EUR 10.00. */
 export const ORDER_AMOUNT = { currency: 'EUR', exponent: 2, value: 1_000 }
+/** The expiry of every card. */
 export const CARD_EXPIRY = { month: 12, year: 2066 }
 const VERSION = { 'accept-version': '1' }
 const STEPS_MAX = 12

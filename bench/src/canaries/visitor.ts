@@ -28,6 +28,7 @@ const Taken = z.object({
 })
 type Taken = z.infer<typeof Taken>
 
+/** Makes a visitor of payments who calls with the key of an app. */
 export function createVisitor({ url, key }: { readonly url: string; readonly key: string }): Visitor {
   const kept: string[] = []
   const own = {

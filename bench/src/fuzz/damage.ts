@@ -113,6 +113,7 @@ const HEADER_VALUES = [
 /** With these a client says how the bytes come, and then has to keep to it: raw connections try them. */
 const FRAMING = /^(transfer-encoding|expect|upgrade|connection)$/
 
+/** Any damage to a request: to its body, most often, or to its target, headers or bytes. */
 export const damages: fc.Arbitrary<Damage> = fc.oneof(
   {
     weight: 6,

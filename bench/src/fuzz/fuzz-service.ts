@@ -11,6 +11,7 @@ import type { Session } from './session.ts'
 import { sourcesOf, type Target } from './target.ts'
 import type { WireRequest } from './wire.ts'
 
+/** Where the service runs, and how much it is sent. */
 export interface FuzzOptions extends RigOptions {
   readonly seed: number
   readonly requests: number
@@ -18,6 +19,7 @@ export interface FuzzOptions extends RigOptions {
   readonly stop: AbortSignal
 }
 
+/** What came of the requests to a service. */
 export interface FuzzResult {
   readonly url: string
   readonly sent: number

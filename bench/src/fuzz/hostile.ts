@@ -5,6 +5,7 @@ export interface Literal {
   readonly literal: string
 }
 
+/** Whether a value is written into JSON as it is. */
 export function isLiteral(value: unknown): value is Literal {
   return typeof value === 'object' && value !== null && Object.keys(value).join() === 'literal'
 }
@@ -141,8 +142,10 @@ const NAMES = [
   'length',
 ]
 
+/** A name of a member or parameter that may harm a server, or any other. */
 export const hostileName = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...NAMES) }, fc.string({ maxLength: 20 }))
 
+/** A text that may harm a server, or any other. */
 export const hostileText = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...TEXTS) },
   fc.string({ unit: 'binary', maxLength: 40 }),

@@ -5,6 +5,7 @@ import { type ApiDocument, findOperation, type Operation } from './openapi.ts'
 import type { Answer } from './send.ts'
 import type { WireRequest } from './wire.ts'
 
+/** What a judge knows about the service. */
 export interface JudgeOptions {
   readonly document: ApiDocument
   /** An operation whose errors look like those that no route answers. */
@@ -28,6 +29,7 @@ const URL_MAX = 8_192
 /** What a request may get at a path or with a method that is not documented. */
 const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
 
+/** Makes the judge of a service from its API document. */
 export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
   const validate = createValidator(document)
   const errors = document.operations.find(({ name }) => name === errorsOf)

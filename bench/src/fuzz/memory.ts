@@ -17,6 +17,7 @@ export interface Memory {
   all(pool: string): readonly Kept[]
 }
 
+/** Who remembers, and what. */
 export interface MemoryOptions {
   readonly actors: number
   /** The names of the values to keep. Other values are never needed again. */
@@ -28,6 +29,7 @@ const LENGTH_MAX = 4_096
 /** One choice in so many takes a value of another actor. */
 const STRANGER = 12
 
+/** Makes an empty memory. */
 export function createMemory({ actors, pools }: MemoryOptions): Memory {
   const told = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
   const of = (actor: number, pool: string) => told[actor % actors]?.get(pool) ?? []

@@ -23,6 +23,7 @@ export interface Schema {
   readonly format?: string | undefined
 }
 
+/** A parameter of an operation, with its references resolved. */
 export interface Parameter {
   readonly name: string
   readonly in: string

@@ -1,6 +1,7 @@
 /** By whom a request says it is sent. */
 export type Credential = 'own' | 'privileged' | 'none' | { readonly header: string }
 
+/** The body of a planned request. */
 export interface PlannedBody {
   /** Undefined: no Content-Type. */
   readonly type: string | undefined

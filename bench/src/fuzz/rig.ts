@@ -13,6 +13,7 @@ import { createSession, type Session } from './session.ts'
 import type { Ask, Ready, Target } from './target.ts'
 import { toWire } from './wire.ts'
 
+/** Which sources run, on which database, with files in which folder. */
 export interface RigOptions {
   readonly checkout: string
   readonly folder: string

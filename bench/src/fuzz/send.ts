@@ -2,6 +2,7 @@ import { Agent, type ClientRequest, request } from 'node:http'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import type { WireRequest } from './wire.ts'
 
+/** What a service answered, read to its end. */
 export interface Answer {
   readonly status: number
   /** Names in lower case; what came more than once is joined by a comma. */
@@ -18,6 +19,7 @@ export interface Sender {
 
 const ANSWER_MS = 40_000
 
+/** Makes a sender to a service, with connections that are kept alive. */
 export function createSender(url: string): Sender {
   const agent = new Agent({ keepAlive: true, maxSockets: 32 })
   const { hostname, port } = new URL(url)

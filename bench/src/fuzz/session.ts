@@ -17,6 +17,7 @@ export interface Session {
   readonly sent: () => number
 }
 
+/** A request of one of the actors. */
 export interface Sent {
   readonly actor: number
   readonly wire: WireRequest
@@ -24,6 +25,7 @@ export interface Sent {
   readonly isGenerated: boolean
 }
 
+/** What a session consists of. */
 export interface SessionOptions {
   readonly sender: Sender
   readonly judge: Judge
@@ -34,6 +36,7 @@ export interface SessionOptions {
 
 const ANSWER_MAX = 600
 
+/** Makes a session that has sent nothing yet. */
 export function createSession({ sender, judge, memory, operations, normalPath }: SessionOptions): Session {
   const findings = new Map<string, Finding>()
   const counts = new Map<string, Map<string, number>>()

@@ -29,6 +29,7 @@ export interface Target {
   readonly surround: (stack: AsyncDisposableStack) => Promise<Surroundings>
 }
 
+/** What a service needs to be fuzzed. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string>>
   /** Gives each actor what its requests need to succeed. */
@@ -42,8 +43,10 @@ export interface World {
   readonly ask: Ask
 }
 
+/** Sends a request of an actor, and returns the parsed body of its answer. */
 export type Ask = (question: Question) => Promise<unknown>
 
+/** A request of a preparation. */
 export interface Question {
   readonly actor: number
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -52,6 +55,7 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** What preparations have made. */
 export interface Ready {
   readonly authorize: WireContext['authorize']
   /** Gives each actor something new, since requests use up and destroy what there is. */

@@ -11,6 +11,7 @@ export interface FromMemory {
   readonly otherwise: string | number
 }
 
+/** Whether a value is to be taken from the memory when the request is sent. */
 export function isFromMemory(value: unknown): value is FromMemory {
   return typeof value === 'object' && value !== null && 'fromMemory' in value
 }
@@ -31,6 +32,7 @@ export function knownTogether<Shape>(
 /** What a schema does not say: which values of a member mean something to the service. By name, or by dotted path. */
 export type Lexicon = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
+/** What is known about the values of a document. */
 export interface ValueContext {
   readonly lexicon: Lexicon
   readonly resolve: (schema: Schema) => Schema

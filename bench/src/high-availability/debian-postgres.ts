@@ -6,8 +6,11 @@ import { execute } from '../database.ts'
 import { freePort } from '../processes/free-port.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
+/** The PostgreSQL server of Debian 12. */
 export const DEBIAN_POSTGRES: SystemProgram = { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' }
+/** The pooler of Debian 12. */
 export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPackage: 'pgbouncer' }
+/** The superuser of every PostgreSQL that a drill starts. */
 export const SUPERUSER = 'postgres'
 
 /** Nothing in a test database must survive a crash. */

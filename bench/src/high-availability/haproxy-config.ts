@@ -8,6 +8,7 @@ export interface Listener {
   readonly servers: readonly ListenedServer[]
 }
 
+/** A server behind a listener, on the loopback address. */
 export interface ListenedServer {
   readonly name: string
   readonly port: number

@@ -1,6 +1,7 @@
 import { haproxyConfig, type Listener } from './haproxy-config.ts'
 import type { SystemProgram, Workplace } from './workplace.ts'
 
+/** The HAProxy of Debian 12. */
 export const HAPROXY: SystemProgram = { file: '/usr/sbin/haproxy', debianPackage: 'haproxy' }
 
 /** Starts HAProxy in the foreground, so that it ends with the workplace. */

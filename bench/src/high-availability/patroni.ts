@@ -7,6 +7,7 @@ import { freePort } from '../processes/free-port.ts'
 import { type PatroniCluster, type PatroniNode, patroniConfig } from './patroni-config.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
+/** The programs that a cluster with Patroni needs. */
 export const PATRONI_PROGRAMS: readonly SystemProgram[] = [
   { file: '/usr/bin/patroni', debianPackage: 'patroni' },
   { file: '/usr/bin/etcd', debianPackage: 'etcd-server' },

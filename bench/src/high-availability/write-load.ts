@@ -14,6 +14,7 @@ export interface WriteLoad {
   stop(): Promise<void>
 }
 
+/** Who writes, what, and how often. */
 export interface WriteLoadOptions {
   readonly writer: Writer
   /** Where a service answers, without a slash at the end. */

@@ -18,6 +18,7 @@ export interface Writer {
   readonly found: string
 }
 
+/** The requests of a load on one service. */
 export interface PreparedRequests {
   /** The request that leaves a reference. */
   readonly write: (reference: string) => ClientRequest
@@ -25,6 +26,7 @@ export interface PreparedRequests {
   readonly read: ClientRequest
 }
 
+/** What a writer needs to prepare its requests. */
 export interface WriterContext {
   readonly url: string
   readonly secrets: Secrets

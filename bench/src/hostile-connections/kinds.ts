@@ -10,6 +10,7 @@ export const KINDS = [
   'half-open',
   'read-all',
 ] as const
+/** A way to be a burden. */
 export type Kind = (typeof KINDS)[number]
 
 /** The task of the process that holds the connections. */
@@ -23,4 +24,5 @@ export const Attack = z.object({
   /** A request with a large body that never comes to its end: its head, and how much of the body is sent at once. */
   slowBody: z.object({ head: z.string(), bytes: z.number() }),
 })
+/** The parsed task of that process. */
 export type Attack = z.output<typeof Attack>

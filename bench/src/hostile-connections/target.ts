@@ -17,6 +17,7 @@ export interface Place {
   execute(statement: string): Promise<readonly unknown[]>
 }
 
+/** The requests that honest and hostile clients send to a service. */
 export interface Requests {
   /** The next request of an honest client. */
   readonly next: () => HonestRequest
@@ -26,6 +27,7 @@ export interface Requests {
   readonly slowBody: HostileRequest & { readonly bytes: number }
 }
 
+/** What a hostile client asks for. */
 export interface HostileRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>

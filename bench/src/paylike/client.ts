@@ -21,6 +21,7 @@ export interface Cursor {
   pull(sink: (source: PullSource) => unknown): unknown
 }
 
+/** An item of a list. */
 export interface Listed {
   readonly id: string
   readonly [member: string]: unknown
@@ -76,6 +77,7 @@ export type ErrorName =
   | 'ConflictError'
   | 'ValidationError'
 
+/** What the package exports: it makes a client for a key, and has the classes of its errors. */
 export type Paylike = ((key: string | undefined, options: { url: string }) => PaylikeClient) &
   Readonly<Record<ErrorName, new () => { readonly message: string; readonly data?: unknown }>>
 

@@ -12,6 +12,7 @@ import {
   UNASKED,
 } from './steps.ts'
 
+/** The languages of the payment page. */
 export const LANGUAGES = ['en', 'da', 'de', 'sv', 'nb', 'fi', 'fr', 'es', 'it', 'nl', 'pl', 'pt'] as const
 
 const SHOP_BANK_FRAME = 'dialog iframe:not([hidden])'

@@ -1,9 +1,11 @@
 /** Whose key it is: $1 its MAC. */
 const CALLER = 'k.mac = $1 AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())'
 
+/** The app of the caller's key. */
 export const ME = `SELECT a.id, a.name, a.created
   FROM payments.app_keys k JOIN payments.apps a ON a.id = k.app_id WHERE ${CALLER}`
 
+/** A merchant (`$2`) with its balance, if the caller's app has access to it. */
 export const MERCHANT = `SELECT m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
     m.company_number, m.iban, m.created, b.balance, m.claim, m.pricing, m.tds_mode
   FROM payments.app_keys k

@@ -14,6 +14,7 @@ export interface TrailRow {
   readonly rateDate: string | null
 }
 
+/** A transaction with its card, as the statements of the reference read it. */
 export interface TransactionRow {
   readonly id: string
   readonly merchant_id: string

@@ -2,12 +2,14 @@ import { z } from 'zod'
 import type { Scenario } from '../scenario.ts'
 import { post } from './http-client.ts'
 
+/** The password of every user of a measurement. */
 export const PASSWORD = 'correct horse battery staple'
 const USERS = 64
 /** More than connections, so that a token is always at hand. */
 const REFRESHING = 48
 
 const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
+/** The tokens of a sign-in. */
 export type Session = z.output<typeof Session>
 
 /** Settings of a service that is measured: no rate limit, and an account works without a mail. */

@@ -20,6 +20,7 @@ export interface BankPage {
   readonly height?: number | undefined
 }
 
+/** What the checkout needs from the page around it. */
 export interface CheckoutOptions {
   /** Address of payments. */
   readonly url: string

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { Memory } from '../memory.ts'
 import type { Ask } from '../target.ts'
 
+/** The origin of the web page that passkeys belong to. */
 export const WEB_ORIGIN = 'http://localhost:3000'
 
 const Session = z.object({
@@ -19,6 +20,7 @@ const Registration = z.object({
 })
 const SignIn = z.object({ challenge_id: z.string(), options: z.object({ challenge: z.string(), rpId: z.string() }) })
 
+/** An account that is to be made. */
 export interface Opening {
   readonly ask: Ask
   readonly memory: Memory
@@ -62,6 +64,7 @@ export async function openAccount({ ask, memory, actor, admin, ...account }: Ope
   return raised.access_token
 }
 
+/** The header of an access token. */
 export function bearer(token: string): { readonly authorization: string } {
   return { authorization: `Bearer ${token}` }
 }

@@ -8,7 +8,9 @@ export const PASSWORD = 'canary-Horse-7-battery'
 const NOBODY = '7c0fd9a2-5f0e-4b55-9c53-0d1f0a6f3e11'
 const VERIFIER = 'v'.repeat(64)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
+/** Phone numbers that take TEST_CODE and get no message. */
 export const TEST_PHONES = ['4520000001', '4520000002', '4520000003']
+/** The code of TEST_PHONES. */
 export const TEST_CODE = '271828'
 
 const fresh = fc.nat(1_000_000).map((number) => `user${number}@fuzz.example`)
