@@ -3,6 +3,7 @@ import pg from 'pg'
 import { againWhenLost } from './again-when-lost.ts'
 import type { PipelinedClients } from './driver/pipelined-clients.ts'
 import type { ParserOf } from './driver/row-reader.ts'
+import { statedRows } from './driver/stated-types.ts'
 import { type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
@@ -26,9 +27,9 @@ export interface Lanes {
   readonly lagging: Lane
 }
 
-interface LanesOptions {
-  // biome-ignore lint/suspicious/noExplicitAny: lanes carry the queries of any schema
-  readonly db: Kysely<any>
+interface LanesOptions<Tables> {
+  /** Compiles queries, and runs none. */
+  readonly db: Kysely<Tables>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
   /** Runs a read that may lag behind. Undefined: such reads run on the read lane. */
@@ -39,10 +40,17 @@ interface LanesOptions {
 }
 
 /** Makes the lanes over open connections. A query is compiled when it is first used. */
-export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, parserOf }: LanesOptions): Lanes {
-  // biome-ignore lint/suspicious/noExplicitAny: each entry has the input type of its key
-  const compiled = new Map<object, CompiledPreparedQuery<any>>()
-  const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery<Input> => {
+export function createLanes<Tables>({
+  db,
+  pool,
+  readers,
+  laggingQuery,
+  prepared,
+  spans,
+  parserOf,
+}: LanesOptions<Tables>): Lanes {
+  const compiled = new Map<object, CompiledPreparedQuery>()
+  const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery => {
     const known = compiled.get(query)
     if (known) return known
     const fresh = compilePrepared(query, db)
@@ -54,8 +62,7 @@ export function createLanes({ db, pool, readers, laggingQuery, prepared, spans, 
     const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
       const { name, text, values } = compile(query.choose?.(input) ?? query)
       const statement = { name: prepared ? name : '', text, values: values(input) }
-      // The query states the type of its rows. Nothing checks it.
-      const ask = () => run(statement) as Promise<Row[]>
+      const ask = () => statedRows<Row>(run(statement))
       return spans ? spans.within(name, ask) : ask()
     }
     return {

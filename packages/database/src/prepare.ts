@@ -1,20 +1,22 @@
-import type { Compilable, Kysely, RawBuilder } from 'kysely'
+import type { Compilable, Kysely, QueryExecutorProvider, RawBuilder } from 'kysely'
+import { statedTables } from './driver/stated-types.ts'
 
 /** A query that is built and compiled once, and then runs by name with any values. */
 export interface PreparedQuery<Input, Row> {
   /** Name of the prepared statement, unique in the service. */
   readonly name: string
-  // biome-ignore lint/suspicious/noExplicitAny: the tables differ from service to service; the builder states its own
-  readonly build: (input: Input, db: Kysely<any>) => Compilable<Row> | RawBuilder<Row>
+  /** Builds the query for the tables of any service. `prepare` gives the builder those that it states. */
+  readonly build: (input: Input, db: QueryExecutorProvider) => Compilable<Row> | RawBuilder<Row>
   /** Another form of the query for some inputs, with its own name. Undefined: this query. */
   readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
 }
 
 /** The text of a prepared query, and how an input becomes its values. */
-export interface CompiledPreparedQuery<Input> {
+export interface CompiledPreparedQuery {
   readonly name: string
   readonly text: string
-  readonly values: (input: Input) => unknown[]
+  /** The values of the parameters, in order, from an input of the query. */
+  readonly values: (input: object) => unknown[]
 }
 
 /**
@@ -25,15 +27,14 @@ export function prepare<Input extends object, Row, Tables = unknown>(
   name: string,
   build: (input: Input, db: Kysely<Tables>) => Compilable<Row> | RawBuilder<Row>,
 ): PreparedQuery<Input, Row> {
-  return { name, build }
+  return { name, build: (input, db) => build(input, statedTables(db)) }
 }
 
 /** Compiles a prepared query against the tables and names of `db`. */
-export function compilePrepared<Input extends object, Row>(
+export function compilePrepared<Input extends object, Row, Tables>(
   query: PreparedQuery<Input, Row>,
-  // biome-ignore lint/suspicious/noExplicitAny: see PreparedQuery
-  db: Kysely<any>,
-): CompiledPreparedQuery<Input> {
+  db: Kysely<Tables>,
+): CompiledPreparedQuery {
   const built = query.build(standIns<Input>(), db)
   const compiled = 'isRawBuilder' in built ? built.compile(db) : built.compile()
   const parameters = compiled.parameters

@@ -1,9 +1,8 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import type { Kysely } from 'kysely'
 import type { JobResult, JobWithMetadata, WipData } from 'pg-boss'
 import type { OutboxEntry } from './outbox.ts'
-import { openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
-import { openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
+import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
+import { isSealed, openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
 
 export interface JobsConfig extends QueueConfig {
@@ -44,8 +43,7 @@ export interface Jobs {
   open(after?: Promise<void>): Promise<void>
   /** Adds a job in the transaction of its cause. It runs after the commit, or never. @returns the id of the job */
   send<Payload extends object>(
-    // biome-ignore lint/suspicious/noExplicitAny: a transaction over the tables of any service
-    trx: Kysely<any>,
+    trx: JobTransaction,
     task: Task<Payload>,
     payload: Payload,
     options?: SendOptions,
@@ -58,8 +56,7 @@ export interface Jobs {
   /** Makes a job that a SQL function writes into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
   /** Adds prepared jobs of one task. */
-  // biome-ignore lint/suspicious/noExplicitAny: as for `send`
-  insert(trx: Kysely<any>, task: string, entries: readonly Pick<OutboxEntry, 'data'>[]): Promise<void>
+  insert(trx: JobTransaction, task: string, entries: readonly Pick<OutboxEntry, 'data'>[]): Promise<void>
   /** Takes jobs of a task as soon as they are committed, at most eight at once in this process. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
@@ -128,7 +125,7 @@ export function createJobs(config: JobsConfig): Jobs {
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const runJob = jobRunner(config, outcomes, task, handler)
       const { boss } = await queue()
-      await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<object>[]) => Promise.all(jobs.map(runJob)))
+      await boss.work(task.name, WORK_OPTIONS, (jobs: Parameters<typeof runJob>[0][]) => Promise.all(jobs.map(runJob)))
     },
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
     retryDead: async (task) => retryDead((await queue()).boss, task),
@@ -158,7 +155,7 @@ function jobRunner<Payload extends object>(
   handler: Handler<Payload>,
 ) {
   const attempt = runAttempt(config, task, handler)
-  return async (job: JobWithMetadata<object>): Promise<JobResult> => {
+  return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
     try {
       outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
       return { id: job.id, status: 'completed' }
@@ -232,9 +229,21 @@ async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Ou
 }
 
 function runAttempt<Payload extends object>(config: JobsConfig, task: Task<Payload>, handler: Handler<Payload>) {
-  return async (job: JobWithMetadata<object>): Promise<Outcome> => {
-    // `send` of the same task has written the payload.
-    const payload = task.sealed ? await openPayload(config.sealKeys, job.data as SealedPayload) : job.data
-    return handler(payload as Payload, { id: job.id, attempt: job.retryCount + 1 })
+  return async (job: JobWithMetadata<Stored<Payload>>): Promise<Outcome> => {
+    return handler(await payloadOf(task, job.data, config.sealKeys), { id: job.id, attempt: job.retryCount + 1 })
   }
+}
+
+/** The data of a job in the table of the queue: `send` of the same task has written it. */
+type Stored<Payload extends object> = Payload | SealedPayload
+
+/** @throws Error when the payload of a sealed task is not sealed, or no key opens it */
+async function payloadOf<Payload extends object>(
+  task: AnyTask,
+  data: Stored<Payload>,
+  keys: SealKeys,
+): Promise<Payload> {
+  if (isSealed(data)) return openPayload<Payload>(keys, data)
+  if (task.sealed) throw new Error(`the payload of a job of task ${task.name} is not sealed`)
+  return data
 }

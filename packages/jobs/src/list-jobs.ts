@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type QueryExecutorProvider, sql } from 'kysely'
 import { type AnyTask, deadQueue } from './task.ts'
 
 /** Jobs of one task that have failed for good, for the same reason. */
@@ -20,8 +20,8 @@ export interface WaitingJobs {
 }
 
 interface Queues {
-  // biome-ignore lint/suspicious/noExplicitAny: the database of any service
-  readonly db: Kysely<any>
+  /** The database of the service, whatever its tables are. */
+  readonly db: QueryExecutorProvider
   /** The queue's own schema. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]

@@ -1,10 +1,10 @@
 import type { Meter } from '@opentelemetry/api'
-import { type Kysely, sql } from 'kysely'
+import { type QueryExecutorProvider, sql } from 'kysely'
 import { type AnyTask, deadQueue } from './task.ts'
 
 interface Queues {
-  // biome-ignore lint/suspicious/noExplicitAny: the database of any service
-  readonly db: Kysely<any>
+  /** The database of the service, whatever its tables are. */
+  readonly db: QueryExecutorProvider
   /** The schema of the queue. */
   readonly schema: string
   readonly tasks: readonly AnyTask[]

@@ -1,9 +1,9 @@
 import type { Meter } from '@opentelemetry/api'
-import { type Kysely, sql } from 'kysely'
+import { type QueryExecutorProvider, sql } from 'kysely'
 
 interface ObservedOutbox {
-  // biome-ignore lint/suspicious/noExplicitAny: the outbox of any service
-  readonly db: Kysely<any>
+  /** The database of the service, whatever its tables are. */
+  readonly db: QueryExecutorProvider
   /** The column with the time at which a row was written. */
   readonly writtenAt: string
 }

@@ -1,4 +1,5 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
+import type { JobTransaction } from './queue.ts'
 
 /** A job as a SQL function writes it into the table `outbox`. `data` comes from `jobs.prepare`. */
 export interface OutboxEntry {
@@ -21,12 +22,11 @@ export interface Outbox {
 }
 
 export interface OutboxOptions {
-  // biome-ignore lint/suspicious/noExplicitAny: the outbox of any service
-  readonly db: Kysely<any>
+  /** The database of the service, whatever its tables are. */
+  readonly db: { transaction(): { execute<T>(work: (trx: JobTransaction) => Promise<T>): Promise<T> } }
   readonly jobs: {
     /** Adds prepared jobs of one task to the queue. */
-    // biome-ignore lint/suspicious/noExplicitAny: a transaction over the tables of any service
-    insert(trx: Kysely<any>, task: string, entries: readonly OutboxEntry[]): Promise<void>
+    insert(trx: JobTransaction, task: string, entries: readonly OutboxEntry[]): Promise<void>
   }
   readonly onError: (error: Error) => void
   /** How rows are taken. By default from a table (id, task, data) with a job in each row. */
@@ -38,8 +38,7 @@ export interface OutboxOptions {
  * @returns the number of rows, and their jobs: a row may have none, one or more
  */
 export type TakeRows = (
-  // biome-ignore lint/suspicious/noExplicitAny: as above
-  trx: Kysely<any>,
+  trx: JobTransaction,
   limit: number,
   left: readonly string[],
 ) => Promise<{ readonly rows: number; readonly entries: readonly OutboxEntry[] }>

@@ -1,4 +1,5 @@
 import { underSettings } from '@trestle/database/driver/session-settings.ts'
+import type { Kysely, QueryExecutorProvider } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { type AnyTask, deadQueue } from './task.ts'
 
@@ -26,6 +27,9 @@ const REDRIVE_BATCH = 1_000
 export function loadLibraries() {
   return Promise.all([import('pg-boss'), import('jose')])
 }
+
+/** A database transaction that adds jobs, over the tables of any service. */
+export type JobTransaction = QueryExecutorProvider & Pick<Kysely<unknown>, 'executeQuery'>
 
 /** The open queue, and what lets it use a transaction of Kysely. */
 export interface Queue {

@@ -32,10 +32,11 @@ function clientUnder(settings: readonly (readonly [string, string | number])[]):
     setCount: settings.length,
   }
   return class extends pg.Client {
-    // biome-ignore lint/suspicious/noExplicitAny: one method stands for all overloads of pg
-    override query(first: any, values?: any, callback?: any): any {
-      if (typeof first?.submit === 'function') return super.query(putAhead(preamble, first, this))
-      const query = putAhead(preamble, new PgQuery<unknown>(first, values, callback), this)
+    // One method stands for all overloads of pg: what returns never fits each of them.
+    override query(...given: never[]): never
+    override query(first: unknown, ...rest: readonly unknown[]): unknown {
+      if (isQuery(first)) return super.query(putAhead(preamble, first, this))
+      const query = putAhead(preamble, new PgQuery<unknown>(first, ...rest), this)
       if (query.callback) return void super.query(query)
       return new Promise((resolve, reject) => {
         query.callback = (error, result) => (error ? reject(error) : resolve(result))
@@ -43,6 +44,11 @@ function clientUnder(settings: readonly (readonly [string, string | number])[]):
       })
     }
   }
+}
+
+/** Whether the caller made the query, as Kysely's cursors and this package do. Otherwise `first` is its text or configuration. */
+function isQuery(first: unknown): first is PgQuery<unknown> {
+  return typeof first === 'object' && first !== null && 'submit' in first && typeof first.submit === 'function'
 }
 
 function literal(value: string | number): string {

@@ -10,6 +10,7 @@ export interface Statement {
   readonly values: unknown[]
 }
 
+/** The rows that a statement returned: objects by column name, whose values the parsers of the connection have read. */
 export type Rows = Row[]
 type Done = (error: Error | null, rows: Rows) => void
 

@@ -1,6 +1,6 @@
 import { type FunctionFile, type FunctionFiles, withNames } from '@trestle/migrations/functions.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import { columns } from '../batches/columns.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
@@ -45,7 +45,7 @@ const [OTHER_SIGNATURE, DEPENDED_ON] = ['42P13', '2BP01']
 
 /** Compares the files of a release with the functions that `trestle_functions` lists as installed. */
 export async function compareFunctions(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   names: Names,
   { files, release }: Pick<ServiceFunctions, 'files' | 'release'>,
 ): Promise<FunctionChanges> {
@@ -67,7 +67,7 @@ export function hasChanges({ creates, replaces, drops }: FunctionChanges): boole
 }
 
 /** Whether every function of a release is installed, whichever release its text is from. */
-export async function areInstalled(db: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<boolean> {
+export async function areInstalled(db: QueryExecutorProvider, names: Names, files: FunctionFiles): Promise<boolean> {
   const installed = new Set(await listInstalledNames(db, names))
   return (await files()).every(({ name }) => installed.has(name))
 }
@@ -216,7 +216,7 @@ async function record(trx: Kysely<unknown>, names: Names, { files, release }: Se
 
 /** The installed functions. Empty in a database where none was ever installed. */
 async function listInstalled(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   names: Names,
   release: string,
 ): Promise<readonly InstalledFunction[]> {
@@ -228,13 +228,13 @@ async function listInstalled(
   return rows
 }
 
-async function listInstalledNames(db: Kysely<unknown>, names: Names): Promise<readonly string[]> {
+async function listInstalledNames(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
   if (!(await hasTable(db, names))) return []
   const { rows } = await sql<{ name: string }>`SELECT name FROM ${table(names)}`.execute(db)
   return rows.map(({ name }) => name)
 }
 
-async function hasTable(db: Kysely<unknown>, names: Names): Promise<boolean> {
+async function hasTable(db: QueryExecutorProvider, names: Names): Promise<boolean> {
   const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
   const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
   return rows[0]?.exists === true

@@ -191,9 +191,8 @@ export async function functionStatus({ names, functions, url }: MigrateOptions):
 }
 
 /** Whether every known migration has run and every function is installed, seen through a connection of the service. */
-export async function isMigrated(
-  // biome-ignore lint/suspicious/noExplicitAny: only the migrator's own tables are read, whatever the service's are
-  db: Kysely<any>,
+export async function isMigrated<Tables>(
+  db: Kysely<Tables>,
   { names, sources, files }: Pick<MigrateOptions, 'names' | 'sources'> & { readonly files: FunctionFiles },
 ): Promise<boolean> {
   const plain = db.withoutPlugins()

@@ -1,6 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, PostgresAdapter, PostgresDialect, sql, type Transaction } from 'kysely'
+import {
+  type Kysely,
+  PostgresAdapter,
+  PostgresDialect,
+  type QueryExecutorProvider,
+  sql,
+  type Transaction,
+} from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
@@ -28,7 +35,7 @@ const LOCK_PAUSE_MS = 1_000
 const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
 
 /** Lists the migrations that have run, in the order of their run. */
-export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<readonly ExecutedMigration[]> {
+export async function listExecuted(db: QueryExecutorProvider, names: Names): Promise<readonly ExecutedMigration[]> {
   const table = sql.id(names.schema, migratorTable(names, MIGRATIONS))
   const text = `"${names.schema}"."${migratorTable(names, MIGRATIONS)}"`
   const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
@@ -40,7 +47,7 @@ export async function listExecuted(db: Kysely<unknown>, names: Names): Promise<r
 
 /** Names of the migrations that have not run, and of those that have run and that this release does not know. */
 export async function compareMigrations(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   { names, sources }: Migrations,
 ): Promise<{ readonly pending: readonly string[]; readonly unknown: readonly string[] }> {
   const executed = new Set((await listExecuted(db, names)).map(({ name }) => name))
