@@ -34,7 +34,7 @@ declare module 'zod' {
 /** The metadata of a setting. Those of a wrapper, such as `optional`, win over those of the wrapped setting. */
 export function metaOf(setting: unknown): z.GlobalMeta {
   if (!(setting instanceof z.ZodType)) return {}
-  const { innerType, in: input } = setting.def as { readonly innerType?: unknown; readonly in?: unknown }
+  const [input, innerType] = [Reflect.get(setting.def, 'in'), Reflect.get(setting.def, 'innerType')]
   return { ...metaOf(input), ...metaOf(innerType), ...setting.meta() }
 }
 

@@ -12,11 +12,12 @@ export interface HandlerMethod {
   readonly verb: Verb | 'ANY'
   /** URL name of the suffix; undefined without a suffix. */
   readonly suffix: string | undefined
-  // biome-ignore lint/suspicious/noExplicitAny: its parameters are read later, from its source or declaration
-  readonly method: (this: Controller, ...args: any[]) => unknown
+  /** Its parameters are read later, from its source or its declaration. */
+  readonly method: (this: Controller, ...args: unknown[]) => unknown
 }
 
-const handlerName = new RegExp(`^(${[...VERBS, 'ANY'].join('|')})(?:_(.+))?$`)
+const HANDLER_VERBS = [...VERBS, 'ANY'] as const
+const handlerName = new RegExp(`^(${HANDLER_VERBS.join('|')})(?:_(.+))?$`)
 
 /** An exported function, which may be a class. */
 type AnyClass = { readonly prototype?: object }
@@ -38,11 +39,12 @@ export function handlersOf(controller: ControllerClass): readonly HandlerMethod[
     prototype = Object.getPrototypeOf(prototype)
   ) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-      const [, verb, suffix] = handlerName.exec(name) ?? []
+      const [, word, suffix] = handlerName.exec(name) ?? []
+      const verb = HANDLER_VERBS.find((each) => each === word)
       if (verb === undefined || seen.has(name)) continue
       seen.add(name)
       if (typeof value !== 'function') continue
-      handlers.push({ name, verb: verb as Verb | 'ANY', suffix: suffix && urlName(suffix), method: value })
+      handlers.push({ name, verb, suffix: suffix && urlName(suffix), method: value })
     }
   }
   return handlers
@@ -85,8 +87,8 @@ export function ownGuards(value: object): readonly Guard[] {
 
 /** Whether instances have a `use`: on the prototype, as a field, or set in the constructor, into which compilers move fields. */
 function hasInstanceUse(value: object): boolean {
-  const { prototype } = value as AnyClass
-  const inherited = prototype && Object.getOwnPropertyDescriptor(prototype, 'use')
+  const prototype: unknown = Reflect.get(value, 'prototype')
+  const inherited = isObject(prototype) && Object.getOwnPropertyDescriptor(prototype, 'use')
   if (inherited && typeof inherited.value !== 'function') return true
   const text = `(${Function.prototype.toString.call(value)})`
   return classBody(text).some((member) => {
@@ -94,6 +96,10 @@ function hasInstanceUse(value: object): boolean {
     if (member.type !== 'MethodDefinition' || member.kind !== 'constructor') return false
     return /\bthis\.use\s*=(?!=)|\(\s*this\s*,\s*["']use["']/.test(text.slice(member.start, member.end))
   })
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 function classBody(text: string): ClassBody['body'] {
