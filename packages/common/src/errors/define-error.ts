@@ -34,14 +34,39 @@ export interface ErrorFactory {
   readonly message: string
 }
 
-/** Declares an error: `export const userBanned = defineError(403, 'user_banned', 'User is banned')`. */
+/** Makes an error whose text names values, such as a limit or a member of the request. */
+export interface ErrorTemplate<Values> {
+  (values: Values, options?: HttpErrorOptions): HttpError
+  readonly status: number
+  readonly code: string
+}
+
+/**
+ * Declares an error: `export const userBanned = defineError(403, 'user_banned', 'User is banned')`. Where the text names values,
+ * it is a function of them: `({ max }: { readonly max: number }) => \`at most ${max}\``.
+ */
 export function defineError(
   status: number,
   code: string,
   message: string,
   headers?: Record<string, string>,
-): ErrorFactory {
-  const create = (options: HttpErrorOptions = {}) =>
-    new HttpError(status, code, { message, ...options, headers: { ...headers, ...options.headers } })
-  return Object.assign(create, { status, code, message })
+): ErrorFactory
+export function defineError<Values extends object>(
+  status: number,
+  code: string,
+  message: (values: Values) => string,
+  headers?: Record<string, string>,
+): ErrorTemplate<Values>
+export function defineError<Values extends object>(
+  status: number,
+  code: string,
+  message: string | ((values: Values) => string),
+  headers?: Record<string, string>,
+): ErrorFactory | ErrorTemplate<Values> {
+  const make = (text: string, options: HttpErrorOptions = {}) =>
+    new HttpError(status, code, { message: text, ...options, headers: { ...headers, ...options.headers } })
+  if (typeof message === 'string') {
+    return Object.assign((options?: HttpErrorOptions) => make(message, options), { status, code, message })
+  }
+  return Object.assign((values: Values, options?: HttpErrorOptions) => make(message(values), options), { status, code })
 }
