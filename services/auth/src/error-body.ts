@@ -4,16 +4,21 @@ import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavaila
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import {
-  badJson,
   methodNotAllowed,
   notFound,
   requestTimeout,
-  requestTooLarge,
   serverBusy,
   serviceUnavailable,
   unexpectedFailure,
-  validationFailed,
 } from './errors.ts'
+import {
+  bodyEmpty,
+  bodyMemberInvalid,
+  malformedRequest,
+  memberInvalid,
+  requestTooLarge,
+  unsupportedContentType,
+} from './request-errors.ts'
 
 /** The parts of a request that the form of an error body depends on. */
 export interface ErrorBodyContext {
@@ -112,10 +117,9 @@ export const errorVocabulary: ErrorVocabulary = {
       requestId: request?.id ?? '',
     }),
   invalid: toInvalid,
-  malformed: (cause) => validationFailed({ message: 'Malformed request', cause }),
-  tooLarge: (cause, { routeOptions }) =>
-    requestTooLarge({ message: `Request body too large (max ${routeOptions.bodyLimit} bytes)`, cause }),
-  unsupportedMediaType: (cause) => validationFailed({ message: 'Unsupported content type', cause }),
+  malformed: (cause) => malformedRequest({ cause }),
+  tooLarge: (cause, { routeOptions }) => requestTooLarge({ bytesMax: routeOptions.bodyLimit }, { cause }),
+  unsupportedMediaType: (cause) => unsupportedContentType({ cause }),
   notFound: () => notFound(),
   methodNotAllowed: toMethodNotAllowed,
   unavailable: (cause) => serviceUnavailable({ cause }),
@@ -134,12 +138,11 @@ function toMethodNotAllowed(allow: readonly string[]): HttpError {
 /** A body whose known fields have another type is answered like one that is no JSON; anything else names the place. */
 function toInvalid({ context, issues }: InvalidInput): HttpError {
   const [issue] = issues
-  const place = issue?.path.join('.') ?? ''
-  const message = issue?.message ?? 'not valid'
-  if (context !== 'body') return validationFailed({ message: place === '' ? message : `${place}: ${message}` })
+  const member = issue?.path.join('.') ?? ''
+  const problem = issue?.message ?? 'not valid'
+  if (context !== 'body') return memberInvalid({ member, problem })
   // What has been parsed is an object: only a missing body is refused as a whole.
-  const reason = place === '' ? 'the body is empty' : `${place}: ${message}`
-  return badJson({ message: `Could not parse request body as JSON: ${reason}` })
+  return member === '' ? bodyEmpty() : bodyMemberInvalid({ member, problem })
 }
 
 function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {

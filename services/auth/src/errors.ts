@@ -1,19 +1,12 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
-// The catalogue of all errors that a client can see (reference: Error codes). Two areas have files of their own, and are listed
-// here. Where a code has several texts, the name says where it is used. A `message` at the throw names a value of the request.
+// The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
+// request, external-errors.ts for providers and hooks, and factor-errors.ts for second factors. Where a code has several texts,
+// the name says where it is used.
 export * from './external-errors.ts'
 export * from './factor-errors.ts'
 
 export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')
-export const badJson = defineError(400, 'bad_json', 'Could not parse request body as JSON')
-export const malformedId = defineError(404, 'validation_failed', 'id must be an UUID')
-export const badEmailAtVerify = defineError(422, 'validation_failed', 'Invalid email format')
-export const requestTooLarge = defineError(
-  413,
-  'request_entity_too_large',
-  'Request body too large (max 1048576 bytes)',
-)
 export const notFound = defineError(404, 'not_found', 'Not found')
 export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
 
@@ -69,7 +62,6 @@ export const emailMessagesDisabled = defineError(400, 'email_provider_disabled',
 export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', 'Phone logins are disabled')
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
-export const magicLinkWithoutEmail = defineError(422, 'validation_failed', 'Magic link requires an email')
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
 export const otpExpired = defineError(403, 'otp_expired', 'Token has expired or is invalid')
 export const linkExpired = defineError(403, 'otp_expired', 'Email link is invalid or has expired')

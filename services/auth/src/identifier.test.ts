@@ -27,7 +27,7 @@ describe('emailProblem', () => {
     [`a@${'b'.repeat(63)}.c`, undefined],
     [`a@${'b'.repeat(64)}.c`, INVALID],
   ])('%s: %s', (email, expected) => {
-    expect(emailProblem(email)).toBe(expected)
+    expect(emailProblem(email)?.message).toBe(expected)
   })
 })
 

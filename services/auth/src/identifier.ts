@@ -1,4 +1,5 @@
-import { validationFailed } from './errors.ts'
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
+import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from './request-errors.ts'
 
 /** A normalised email or phone number, by which a user is known. */
 export interface UserIdentifier {
@@ -17,15 +18,15 @@ export function requireIdentifier(body: {
 
 /** A normalised email. @throws validationFailed */
 export function requireEmail(email: string): string {
-  const message = emailProblem(email)
-  if (message !== undefined) throw validationFailed({ message })
+  const problem = emailProblem(email)
+  if (problem !== undefined) throw problem()
   return normaliseEmail(email)
 }
 
 /** A normalised phone number: its digits. @throws validationFailed */
 export function requirePhone(phone: string): string {
   const digits = normalisePhone(phone)
-  if (digits === undefined) throw validationFailed({ message: 'Invalid phone number format (E.164 required)' })
+  if (digits === undefined) throw phoneMalformed()
   return digits
 }
 
@@ -35,11 +36,11 @@ const EMAIL_LENGTH_MAX = 255
 const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/
 
-/** Why a text is not an email address; undefined when it is (reference: Email addresses). Nothing is trimmed. */
-export function emailProblem(email: string): string | undefined {
-  if (email === '') return 'An email address is required'
-  if (email.length > EMAIL_LENGTH_MAX) return 'An email address is too long'
-  return EMAIL.test(email) ? undefined : 'Unable to validate email address: invalid format'
+/** The error of a text that is no email address; undefined when it is one (reference: Email addresses). Nothing is trimmed. */
+export function emailProblem(email: string): ErrorFactory | undefined {
+  if (email === '') return emailMissing
+  if (email.length > EMAIL_LENGTH_MAX) return emailTooLong
+  return EMAIL.test(email) ? undefined : emailMalformed
 }
 
 /** The form in which an email address is stored and compared. */

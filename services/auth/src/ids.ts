@@ -1,4 +1,4 @@
-import { malformedId, validationFailed } from './errors.ts'
+import { malformedId, newUserIdMalformed, newUserIdNil } from './request-errors.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const NIL = '00000000-0000-0000-0000-000000000000'
@@ -6,15 +6,15 @@ const NIL = '00000000-0000-0000-0000-000000000000'
 /** Requires a UUID of a path, in upper or lower case. @param name its name in the error, such as `user_id` @throws malformedId */
 export function requireId(name: string, text: string): string {
   const id = parseId(text)
-  if (id === undefined) throw malformedId({ message: `${name} must be an UUID` })
+  if (id === undefined) throw malformedId({ name })
   return id
 }
 
 /** Requires the id of a new user. A bad id is a bad request here, not a missing page. @throws validationFailed */
 export function requireNewId(text: string): string {
   const id = parseId(text)
-  if (id === undefined) throw validationFailed({ message: 'user_id must be an UUID' })
-  if (id === NIL) throw validationFailed({ message: 'user_id may not be the nil UUID' })
+  if (id === undefined) throw newUserIdMalformed()
+  if (id === NIL) throw newUserIdNil()
   return id
 }
 

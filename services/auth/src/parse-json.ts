@@ -1,4 +1,14 @@
-import { badJson, validationFailed } from './errors.ts'
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import {
+  bodyNotJson,
+  bodyNotJsonFrom,
+  bodyNotObject,
+  bodyNotUtf8,
+  bodyTooDeep,
+  tooManyFields,
+  tooManyMembers,
+  unstorableText,
+} from './request-errors.ts'
 
 const DEPTH_MAX = 64
 /** Of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
@@ -17,14 +27,14 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string, unknown> | undefined {
   if (text.trim() === '') return undefined
   const problem = shapeProblem(text, membersMax)
-  if (problem !== undefined) throw notJson(problem)
+  if (problem !== undefined) throw problem
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw badJson({ message: `Could not parse request body as JSON: ${reasonOf(cause)}`, cause })
+    throw notJson(cause)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notJson('the body is not an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bodyNotObject()
   if (MAY_BE_REFUSED.test(text)) checkStrings(value)
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null))
 }
@@ -40,22 +50,20 @@ export function decodeUtf8(body: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)
   } catch (cause) {
-    throw badJson({ message: 'Could not parse request body as JSON: the body is not UTF-8', cause })
+    throw bodyNotUtf8({ cause })
   }
 }
 
-function notJson(reason: string) {
-  return badJson({ message: `Could not parse request body as JSON: ${reason}` })
-}
-
-/** Not the parser's own words, which quote the body; of them only where it stopped, if it says so. */
-function reasonOf(cause: unknown): string {
+/** Says where the parser stopped, if the parser does. The rest of its message quotes the body. */
+function notJson(cause: unknown): HttpError {
   const position = / at position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
-  return `the body is not JSON${position === undefined ? '' : ` from character ${Number(position) + 1} on`}`
+  return position === undefined
+    ? bodyNotJson({ cause })
+    : bodyNotJsonFrom({ character: Number(position) + 1 }, { cause })
 }
 
 /** What is wrong with the shape of a text: counts brackets and commas outside of strings, before the parser sees them. */
-function shapeProblem(text: string, membersMax: number): string | undefined {
+function shapeProblem(text: string, membersMax: number): HttpError | undefined {
   let depth = 0
   let members = 0
   let fields = 1
@@ -68,13 +76,13 @@ function shapeProblem(text: string, membersMax: number): string | undefined {
     } else if (character === QUOTE) inString = true
     else if (character === OPEN_BRACE || character === OPEN_BRACKET) {
       depth += 1
-      if (depth > DEPTH_MAX) return `nesting deeper than ${DEPTH_MAX} levels`
+      if (depth > DEPTH_MAX) return bodyTooDeep({ max: DEPTH_MAX })
     } else if (character === CLOSE_BRACE || character === CLOSE_BRACKET) depth -= 1
     else if (character === COMMA) {
       members += 1
-      if (members >= membersMax) return `more than ${membersMax} members`
+      if (members >= membersMax) return tooManyMembers({ max: membersMax })
       if (depth === 1) fields += 1
-      if (fields > FIELDS_MAX) return `more than ${FIELDS_MAX} fields`
+      if (fields > FIELDS_MAX) return tooManyFields({ max: FIELDS_MAX })
     }
   }
   return undefined
@@ -106,6 +114,6 @@ export function checkStrings<T>(value: T): T {
 
 function checkString(text: string): void {
   if (text.includes('\0') || !text.isWellFormed()) {
-    throw validationFailed({ message: 'Text may not contain NUL characters or lone surrogates' })
+    throw unstorableText()
   }
 }

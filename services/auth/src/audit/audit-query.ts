@@ -1,4 +1,4 @@
-import { validationFailed } from '../errors.ts'
+import { auditQueryMalformed } from '../request-errors.ts'
 
 const AUDIT_SCOPES = ['author', 'action', 'type'] as const
 
@@ -14,6 +14,6 @@ export function parseAuditQuery(query: string | undefined): AuditFilter | undefi
   if (query === undefined) return undefined
   const [, name, text] = /^([^:]*):(.*)$/s.exec(query) ?? []
   const scope = AUDIT_SCOPES.find((known) => known === name)
-  if (scope === undefined || text === undefined) throw validationFailed({ message: `Invalid query scope: ${query}` })
+  if (scope === undefined || text === undefined) throw auditQueryMalformed({ query })
   return { scope, text }
 }

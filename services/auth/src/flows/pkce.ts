@@ -1,6 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import { validationFailed } from '../errors.ts'
+import {
+  codeChallengeCharacters,
+  codeChallengeLength,
+  codeChallengeMethodUnsupported,
+  pkceIncomplete,
+} from '../request-errors.ts'
 
 /** The members of a request that begins a PKCE flow. */
 export const pkceFields = { code_challenge: z.string().optional(), code_challenge_method: z.string().optional() }
@@ -31,16 +36,15 @@ const LENGTH_MAX = 128
 export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = body
   if (!challenge && !method) return undefined
-  if (!challenge || !method) throw refuse('PKCE flow requires code_challenge_method and code_challenge')
+  if (!challenge || !method) throw pkceIncomplete()
   if (challenge.length < LENGTH_MIN || challenge.length > LENGTH_MAX) {
-    throw refuse(`code challenge has to be between ${LENGTH_MIN} and ${LENGTH_MAX} characters`)
+    throw codeChallengeLength({ min: LENGTH_MIN, max: LENGTH_MAX })
   }
   if (!/^[A-Za-z0-9._~-]*$/.test(challenge)) {
-    throw refuse('code challenge can only contain alphanumeric characters, hyphens, periods, underscores and tildes')
+    throw codeChallengeCharacters()
   }
   const name = method.toLowerCase()
-  if (name !== 's256' && (name !== 'plain' || rule === 'required'))
-    throw refuse(`unsupported code_challenge_method ${JSON.stringify(method)}`)
+  if (name !== 's256' && (name !== 'plain' || rule === 'required')) throw codeChallengeMethodUnsupported({ method })
   // A plain challenge is the verifier itself, so the row holds its hash instead, which serves as well.
   return { challenge: name === 'plain' ? toS256(challenge) : challenge, method: 's256' }
 }
@@ -57,8 +61,4 @@ function toS256(verifier: string): string {
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
-}
-
-function refuse(message: string) {
-  return validationFailed({ message })
 }

@@ -1,12 +1,9 @@
-import { validationFailed } from '../errors.ts'
+import { channelUnsupported } from '../request-errors.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 
 /** The channel that a body asks for. Only Twilio has `whatsapp`. @throws validationFailed */
 export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
   if (!channel || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && provider === 'twilio') return channel
-  throw validationFailed({
-    message:
-      "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",
-  })
+  throw channelUnsupported()
 }

@@ -1,5 +1,14 @@
-import { badEmailAtVerify, validationFailed } from '../errors.ts'
 import { emailProblem, normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
+import {
+  badEmailAtVerify,
+  mailTypeUnsupported,
+  tokenHashNotAlone,
+  twoAddressesAtVerify,
+  verifyTokenMissing,
+  verifyTokenUnclear,
+  verifyTypeMissing,
+  verifyTypeUnsupported,
+} from '../request-errors.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
 
 /** The body of POST /verify, or the query of GET /verify. */
@@ -23,30 +32,30 @@ export type VerifyRequest =
  */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { type, token, token_hash: tokenHash, email, phone } = body
-  if (!type) throw refuse('Verify requires a verification type')
-  if (Boolean(token) === Boolean(tokenHash)) throw refuse('Verify requires either a token or a token hash')
+  if (!type) throw verifyTypeMissing()
+  if (Boolean(token) === Boolean(tokenHash)) throw verifyTokenUnclear()
   if (token && ((email && phone) || (isVerifyType(type) && isPhoneType(type) && !phone))) {
-    throw refuse('Only an email address or phone number should be provided on verify')
+    throw twoAddressesAtVerify()
   }
   if (tokenHash && (email || phone || body.redirect_to)) {
-    throw refuse('Only the token_hash and type should be provided')
+    throw tokenHashNotAlone()
   }
   if (!token || !(email || phone)) return { kind: 'link', ...requireLinkType(type, token || tokenHash || '') }
-  if (!isVerifyType(type)) throw refuse('Unsupported verification type')
+  if (!isVerifyType(type)) throw verifyTypeUnsupported()
   return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }
 }
 
 /** Parses a link. Only these checks are answered with JSON. @throws validationFailed */
 export function parseLink(fields: VerifyFields): { readonly type: string; readonly token: string } {
   const token = fields.token || fields.token_hash
-  if (!fields.type) throw refuse('Verify requires a verification type')
-  if (!token) throw refuse('Verify requires a token or a token hash')
+  if (!fields.type) throw verifyTypeMissing()
+  if (!token) throw verifyTokenMissing()
   return { type: fields.type, token }
 }
 
 /** Requires the type of a mail. @throws validationFailed */
 export function requireLinkType(type: string, token: string): { readonly type: VerifyType; readonly token: string } {
-  if (!isVerifyType(type) || isPhoneType(type)) throw refuse('Invalid email verification type')
+  if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }
 }
 
@@ -54,8 +63,4 @@ function toIdentifier(email: string | undefined, phone: string | undefined): Use
   if (!email) return { kind: 'phone', value: requirePhone(phone ?? '') }
   if (emailProblem(email) !== undefined) throw badEmailAtVerify()
   return { kind: 'email', value: normaliseEmail(email) }
-}
-
-function refuse(message: string) {
-  return validationFailed({ message })
 }

@@ -1,4 +1,4 @@
-import { validationFailed } from '../errors.ts'
+import { cursorMalformed, pageOutOfRange } from '../request-errors.ts'
 import type { Timestamp } from '../timestamp.ts'
 
 /** A place in a list that is ordered by creation: after this row. */
@@ -38,7 +38,7 @@ function parseCount(name: string, text: string | undefined, { usual, max }: { us
   if (text === undefined) return usual
   const count = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= max) return count
-  throw badPagination(`${name} must be an integer between 1 and ${max}`)
+  throw pageOutOfRange({ name, max })
 }
 
 /** Formats a cursor for clients. */
@@ -50,7 +50,7 @@ export function formatCursor({ createdAt, id }: Cursor): string {
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) {
-    throw badPagination('cursor is none of this list')
+    throw cursorMalformed()
   }
   return { createdAt, id }
 }
@@ -59,8 +59,4 @@ export function parseCursor(text: string): Cursor {
 function isOfCalendar(timestamp: Timestamp): boolean {
   const ms = Date.parse(timestamp)
   return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, -1) === timestamp.slice(0, -'000+00:00'.length)
-}
-
-function badPagination(reason: string) {
-  return validationFailed({ message: `Bad Pagination Parameters: ${reason}` })
 }

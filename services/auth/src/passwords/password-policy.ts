@@ -1,5 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { validationFailed, weakPassword } from '../errors.ts'
+import { weakPassword } from '../errors.ts'
+import { passwordMissingAtSignUp, passwordTooLong } from '../request-errors.ts'
 
 /** What a password must have. */
 export interface PasswordPolicy {
@@ -39,20 +40,20 @@ const PASSWORD_BYTES_MAX = 72
  */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   const judged = checkPasswordPolicy(policy, password)
-  if (judged.verdict === 'too-long') throw tooLong()
+  if (judged.verdict === 'too-long') throw passwordTooLong()
   if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
 }
 
 /** The password of a sign-up. @throws validationFailed when it is missing, and what `requirePassword` throws */
 export function requireSignUpPassword(policy: PasswordPolicy, password: string | undefined): string {
-  if (!password) throw validationFailed({ message: 'Signup requires a valid password' })
+  if (!password) throw passwordMissingAtSignUp()
   requirePassword(policy, password)
   return password
 }
 
 /** An admin may set a password that the policy refuses, but each hash must be able to take all of it. @throws validationFailed */
 export function requireShortPassword(password: string): void {
-  if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw tooLong()
+  if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw passwordTooLong()
 }
 
 /** Refuses a password that other people have had. */
@@ -99,10 +100,6 @@ function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
 
 function toWeakPasswordError({ message, reasons }: WeakPassword): HttpError {
   return weakPassword({ message, details: { weak_password: { reasons } } })
-}
-
-function tooLong(): HttpError {
-  return validationFailed({ message: 'Password cannot be longer than 72 characters' })
 }
 
 function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {

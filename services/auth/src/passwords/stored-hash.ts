@@ -1,4 +1,4 @@
-import { validationFailed } from '../errors.ts'
+import { passwordHashTooLong, passwordHashUnsupported } from '../request-errors.ts'
 
 /** A stored password hash that this service can verify passwords with, parsed. */
 export type StoredHash =
@@ -85,10 +85,10 @@ const ACCEPTED: ReadonlySet<StoredHash['alg'] | undefined> = new Set(['argon2id'
  */
 export function requireAcceptedHash(hash: string): string {
   if (hash.length > HASH_LENGTH_MAX) {
-    throw validationFailed({ message: `password_hash may not be longer than ${HASH_LENGTH_MAX} characters` })
+    throw passwordHashTooLong({ max: HASH_LENGTH_MAX })
   }
   if (ACCEPTED.has(parseStoredHash(hash)?.alg)) return hash
-  throw validationFailed({ message: 'password_hash must be an argon2id, argon2i or bcrypt hash' })
+  throw passwordHashUnsupported()
 }
 
 /** Whether a hash has another algorithm or another cost than the hashes that this service makes. */

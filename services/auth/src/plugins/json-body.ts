@@ -1,8 +1,8 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { badJson } from '../errors.ts'
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../parse-json.ts'
+import { formNotUtf8, tooManyFormFields } from '../request-errors.ts'
 
 /** The limit for clients who are no admins. Routes that take metadata, of up to 64 KiB in its shortest form, set a higher one. */
 export const SMALL_BODY_BYTES = 65_536
@@ -45,10 +45,9 @@ export function isForm(request: FastifyRequest): boolean {
  */
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.
-  if (text.includes('\uFFFD'))
-    throw badJson({ message: 'Could not parse request body as a form: the body is not UTF-8' })
+  if (text.includes('\uFFFD')) throw formNotUtf8()
   if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) {
-    throw badJson({ message: `Could not parse request body as a form: more than ${FIELDS_MAX} fields` })
+    throw tooManyFormFields({ max: FIELDS_MAX })
   }
   return checkStrings(Object.fromEntries(new URLSearchParams(text)))
 }

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDeps } from '../deps.ts'
-import { validationFailed } from '../errors.ts'
 import {
   type RedirectCandidate,
   type RefusedRedirect,
@@ -9,6 +8,7 @@ import {
   resolveRedirect,
 } from '../flows/redirect-allow-list.ts'
 import type { RequestContext } from '../request-context.ts'
+import { audienceUnknown } from '../request-errors.ts'
 import { findBearer, isAdmin } from '../sessions/caller.ts'
 import { admitAdmin } from '../use-cases/admit-admin.ts'
 import { requireAudience } from '../users/audience.ts'
@@ -70,7 +70,7 @@ export async function readAudience(deps: RequestContextDeps, request: FastifyReq
   if (wanted !== undefined) {
     const audience = requireAudience(wanted)
     if (allowedAudiences.has(audience)) return audience
-    if (!isByAdmin) throw validationFailed({ message: 'X-JWT-AUD names no audience of this service' })
+    if (!isByAdmin) throw audienceUnknown()
     // The claims may be those of a former admin.
     await admitAdmin(deps, claims)
     return audience

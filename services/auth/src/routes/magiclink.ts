@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailLoginsDisabled, magicLinkWithoutEmail } from '../errors.ts'
+import { emailLoginsDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
 

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailLoginsDisabled, phoneCodesDisabled, validationFailed } from '../errors.ts'
+import { emailLoginsDisabled, phoneCodesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import {
   type MagicLinkDeps,
   type OneTimeCodeWish,
@@ -71,8 +72,8 @@ async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: Wanted): Prom
 
 function requireOneIdentifier({ email, phone, channel }: OtpBody): void {
   if (email && phone) {
-    throw validationFailed({ message: 'Only an email address or phone number should be provided' })
+    throw twoAddressesAtOtp()
   }
-  if (email && channel) throw validationFailed({ message: 'Channel should only be specified with Phone OTP' })
-  if (!email && !phone) throw validationFailed({ message: 'One of email or phone must be set' })
+  if (email && channel) throw channelWithEmail()
+  if (!email && !phone) throw addressMissingAtOtp()
 }

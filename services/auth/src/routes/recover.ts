@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailMessagesDisabled, validationFailed } from '../errors.ts'
+import { emailMessagesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { addressMissingAtRecover } from '../request-errors.ts'
 
 const recoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
 
@@ -25,7 +26,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { body } = request
-      if (!body.email) throw validationFailed({ message: 'Password recovery requires an email' })
+      if (!body.email) throw addressMissingAtRecover()
       if (!deps.config.signup.emailEnabled) throw emailMessagesDisabled()
       await requestMessage(deps, {
         purpose: 'recovery',

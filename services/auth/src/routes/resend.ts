@@ -2,12 +2,19 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
-import { emailMessagesDisabled, phoneMessagesDisabled, validationFailed } from '../errors.ts'
+import { emailMessagesDisabled, phoneMessagesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
 import { readContext } from '../plugins/request-context.ts'
+import {
+  addressMissingAtResend,
+  resendEmailMissing,
+  resendPhoneMissing,
+  resendTypeUnsupported,
+  twoAddressesAtResend,
+} from '../request-errors.ts'
 
 const PURPOSES = {
   signup: 'confirmation',
@@ -62,11 +69,11 @@ function requirePurpose(
   { type, email, phone }: ResendBody,
   { emailEnabled, phoneEnabled }: AuthConfig['signup'],
 ): MessagePurpose {
-  if (!isResendType(type)) throw refuse(`Missing one of these types: ${Object.keys(PURPOSES).join(', ')}`)
-  if (type === 'signup' && !email) throw refuse('Type provided requires an email address')
-  if (type === 'sms' && !phone) throw refuse('Type provided requires a phone number')
-  if (email && phone) throw refuse('Only an email address or phone number should be provided.')
-  if (!email && !phone) throw refuse('Missing email address or phone number')
+  if (!isResendType(type)) throw resendTypeUnsupported({ types: Object.keys(PURPOSES) })
+  if (type === 'signup' && !email) throw resendEmailMissing()
+  if (type === 'sms' && !phone) throw resendPhoneMissing()
+  if (email && phone) throw twoAddressesAtResend()
+  if (!email && !phone) throw addressMissingAtResend()
   if (email && !emailEnabled) throw emailMessagesDisabled()
   if (phone && !phoneEnabled) throw phoneMessagesDisabled()
   return PURPOSES[type]
@@ -74,8 +81,4 @@ function requirePurpose(
 
 function isResendType(type: string | undefined): type is keyof typeof PURPOSES {
   return type !== undefined && Object.hasOwn(PURPOSES, type)
-}
-
-function refuse(message: string) {
-  return validationFailed({ message })
 }

@@ -2,12 +2,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { badJson, unsupportedGrantType, web3Disabled } from '../errors.ts'
+import { unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { readCaller } from '../plugins/authenticate.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { type RequestContextDeps, readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
+import { bodyEmpty } from '../request-errors.ts'
 import { type SessionView, sessionViewSchema } from '../sessions/session-view.ts'
 import { type AuthCodeGrantDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { grantIdToken, type IdTokenGrantDeps } from '../use-cases/grant-id-token.ts'
@@ -140,6 +141,6 @@ function readGrantType({ query, body }: Pick<TokenRequest, 'query' | 'body'>): s
 }
 
 function requireBody({ body }: TokenRequest): NonNullable<TokenRequest['body']> {
-  if (body === undefined) throw badJson({ message: 'Could not parse request body as JSON: the body is empty' })
+  if (body === undefined) throw bodyEmpty()
   return body
 }

@@ -3,13 +3,14 @@ import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userIdTaken, validationFailed } from '../errors.ts'
+import { userIdTaken } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
 import type { RequestContext } from '../request-context.ts'
+import { addressMissingForUser, passwordWithHash } from '../request-errors.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from '../users/claim-identifier.ts'
@@ -39,7 +40,7 @@ export interface CreateUser {
 export async function createUser(deps: CreateUserDeps, input: CreateUser): Promise<Profile> {
   const { wanted } = input
   if (!wanted.email && !wanted.phone) {
-    throw validationFailed({ message: 'Cannot create a user without either an email or phone' })
+    throw addressMissingForUser()
   }
   const passwordHash = await hashWanted(deps, wanted)
   try {
@@ -55,7 +56,7 @@ async function hashWanted(
   { password, passwordHash }: AdminUser,
 ) {
   if (passwordHash !== undefined) {
-    if (password) throw validationFailed({ message: 'Only a password or a password hash should be provided' })
+    if (password) throw passwordWithHash()
     return requireAcceptedHash(passwordHash)
   }
   if (password === undefined) return hashOfUnknownPassword(deps.randomBytes)

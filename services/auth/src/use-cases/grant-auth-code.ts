@@ -2,12 +2,13 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { badCodeVerifier, flowStateExpired, flowStateNotFound, loginUserBanned, validationFailed } from '../errors.ts'
+import { badCodeVerifier, flowStateExpired, flowStateNotFound, loginUserBanned } from '../errors.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
 import { refuseUnverified } from '../external-accounts/unverified-email.ts'
 import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-repository.ts'
 import { matchesChallenge } from '../flows/pkce.ts'
+import { authCodeMissing } from '../request-errors.ts'
 import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
@@ -54,7 +55,7 @@ type AuthCodeSession = SessionView & ProviderTokens
 export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
   if (!authCode || !codeVerifier) {
-    throw validationFailed({ message: 'invalid request: both auth code and code verifier should be non-empty' })
+    throw authCodeMissing()
   }
   const flow = await findFlowByCode(deps.db, authCode)
   if (!flow) throw flowStateNotFound()

@@ -7,11 +7,11 @@ import {
   loginUserBanned,
   phoneLoginsDisabled,
   phoneNotConfirmed,
-  validationFailed,
 } from '../errors.ts'
 import { normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
@@ -116,13 +116,13 @@ async function openSession(
 
 function requireIdentifier({ config }: Pick<AuthDeps, 'config'>, { email, phone }: PasswordGrant): UserIdentifier {
   if (email && phone) {
-    throw validationFailed({ message: 'Only an email address or phone number should be provided on login.' })
+    throw twoAddressesAtSignIn()
   }
   if (email) {
     if (!config.signup.emailEnabled) throw emailLoginsDisabled()
     return { kind: 'email', value: normaliseEmail(email) }
   }
-  if (!phone) throw validationFailed({ message: 'missing email or phone' })
+  if (!phone) throw addressMissingAtSignIn()
   if (!config.signup.phoneEnabled) throw phoneLoginsDisabled()
   return { kind: 'phone', value: requirePhone(phone) }
 }

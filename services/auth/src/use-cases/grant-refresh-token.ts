@@ -6,8 +6,8 @@ import {
   refreshUserBanned,
   sessionExpired,
   tooManyRefreshes,
-  validationFailed,
 } from '../errors.ts'
+import { refreshTokenMalformed } from '../request-errors.ts'
 import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
 import { childOf, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
@@ -38,7 +38,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
 /** Exchanges a refresh token for its child and a new access token (reference: Refresh tokens). */
 export async function grantRefreshToken(deps: RefreshTokenGrantDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
-  if (!REFRESH_TOKEN_PATTERN.test(parent)) throw validationFailed({ message: 'Refresh token is not valid' })
+  if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
   const child = childOf(deps.refreshTokenKey, parent)
   const tokenHash = hashRefreshToken(parent)
   const claims = await prepareClaims(deps, tokenHash)

@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { addressTooNew, emailNotVerified, phoneNotVerified, validationFailed } from '../errors.ts'
+import { addressTooNew, emailNotVerified, phoneNotVerified } from '../errors.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import { queueMail } from '../messages/mail-job.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
@@ -12,6 +12,7 @@ import { issueSmsCode } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
+import { addressMissingAtReauthentication } from '../request-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { findNonceAddress } from '../sessions/nonce.ts'
@@ -71,7 +72,7 @@ async function requireAddress(
   user: User,
 ): Promise<UserIdentifier> {
   if (user.email === null && user.phone === null) {
-    throw validationFailed({ message: 'Reauthentication requires the user to have an email or a phone number' })
+    throw addressMissingAtReauthentication()
   }
   const address = await findNonceAddress(db, deps, user)
   if (!address) throw addressTooNew()

@@ -5,7 +5,7 @@ import { applyPhoneChange, confirmEmailChange } from '../address-changes/apply-a
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userBanned, validationFailed } from '../errors.ts'
+import { userBanned } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { issueAuthCode } from '../flows/flow-repository.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
@@ -16,6 +16,7 @@ import { addressFor, answeredType, type VerifyType } from '../one-time-tokens/ve
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/password-policy.ts'
 import type { RequestContext } from '../request-context.ts'
+import { passwordMissingAtVerify } from '../request-errors.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { replaceIdentityData, type SignUpContent, takeSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
@@ -128,7 +129,7 @@ async function hashWantedPassword(
 ): Promise<string | undefined> {
   if (password === 'not-asked') return undefined
   const verdict = await judgePassword(deps, { type, user })
-  if (!password && verdict === 'needed') throw validationFailed({ message: 'Password is required' })
+  if (!password && verdict === 'needed') throw passwordMissingAtVerify()
   if (!password || verdict === 'ignored') return undefined
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)

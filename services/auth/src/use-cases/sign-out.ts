@@ -1,6 +1,7 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { sessionNotFound, tokenUserNotFound, userBanned, validationFailed } from '../errors.ts'
+import { sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
+import { logoutScopeUnsupported } from '../request-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { deleteSessionsInScope, type SignOutScope } from '../sessions/session-repository.ts'
 
@@ -28,7 +29,7 @@ export async function signOut(
   { caller, scope = 'global', ip }: SignOutInput,
 ): Promise<void> {
   const known = SCOPES.find((candidate) => candidate === scope)
-  if (known === undefined) throw validationFailed({ message: `Unsupported logout scope "${scope}"` })
+  if (known === undefined) throw logoutScopeUnsupported({ scope })
   const verdict = await deleteSessionsInScope(deps.lanes, {
     userId: caller.userId,
     audience: caller.isAdmin ? null : callerAudience(caller, undefined, deps.config.jwt.audience),

@@ -2,13 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import {
-  emailSignupsDisabled,
-  phoneSignupsDisabled,
-  signupDisabled,
-  userAlreadyExists,
-  validationFailed,
-} from '../errors.ts'
+import { emailSignupsDisabled, phoneSignupsDisabled, signupDisabled, userAlreadyExists } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
@@ -30,6 +24,7 @@ import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
 import { intervalMs, throttledAudience } from '../rate-limits/send-interval.ts'
 import { hashThrottleKey } from '../rate-limits/send-throttle.ts'
 import type { RequestContext } from '../request-context.ts'
+import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
@@ -87,11 +82,11 @@ export async function checkSignUp(
   const password = requireSignUpPassword(passwords.policy, fields.password)
   await refuseBreached(deps, password)
   if (email && phone) {
-    throw validationFailed({ message: 'Only an email address or phone number should be provided on signup.' })
+    throw twoAddressesAtSignUp()
   }
   const channel = phone ? requireChannel(sms.provider, fields.channel) : 'sms'
   const hasPkce = Boolean(fields.code_challenge || fields.code_challenge_method)
-  if (phone && hasPkce) throw validationFailed({ message: 'PKCE not supported for phone signups' })
+  if (phone && hasPkce) throw pkceAtPhoneSignUp()
   const pkce = parsePkce(fields, signup.pkce)
   if (email && !signup.emailEnabled) throw emailSignupsDisabled()
   if (phone && !signup.phoneEnabled) throw phoneSignupsDisabled()

@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userNotFound, validationFailed } from '../errors.ts'
+import { userNotFound } from '../errors.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import type { UserIdentifier } from '../identifier.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
@@ -10,6 +10,7 @@ import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/password-policy.ts'
+import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
@@ -37,7 +38,7 @@ export interface UpdateUser extends ManagedUser {
 export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUser): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) {
-    throw validationFailed({ message: 'A password hash can only be given when a user is created' })
+    throw passwordHashAtUpdate()
   }
   const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {

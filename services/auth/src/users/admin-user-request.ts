@@ -1,6 +1,6 @@
 import { parseDuration } from '@trestle/common/config/setting.ts'
-import { validationFailed } from '../errors.ts'
 import { requireEmail, requirePhone } from '../identifier.ts'
+import { banDurationMalformed, roleTooLong } from '../request-errors.ts'
 import { requireAudience } from './audience.ts'
 import { requireMetadata } from './metadata.ts'
 
@@ -45,10 +45,7 @@ export interface AdminUser {
 export function parseAdminUser(fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
-  if (ban && banMs === undefined) {
-    const reason = `time: invalid duration ${JSON.stringify(ban)}`
-    throw validationFailed({ message: `invalid format for ban duration: ${reason}` })
-  }
+  if (ban && banMs === undefined) throw banDurationMalformed({ duration: ban })
   return {
     aud: fields.aud ? requireAudience(fields.aud) : undefined,
     role: requireRole(fields.role?.trim() ?? '') || undefined,
@@ -67,7 +64,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
 /** @throws validationFailed for a role that is longer than its column */
 function requireRole(role: string): string {
   if (role.length <= ROLE_LENGTH_MAX) return role
-  throw validationFailed({ message: `A role may not be longer than ${ROLE_LENGTH_MAX} characters` })
+  throw roleTooLong({ max: ROLE_LENGTH_MAX })
 }
 
 /** The longest Go duration: 292 years, in milliseconds. */

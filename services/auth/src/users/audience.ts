@@ -1,9 +1,9 @@
-import { validationFailed } from '../errors.ts'
+import { audienceTooLong } from '../request-errors.ts'
 
 const LENGTH_MAX = 255
 
 /** Requires an audience that fits into the index of the list of users. @throws validationFailed */
 export function requireAudience(audience: string): string {
   if (audience.length <= LENGTH_MAX) return audience
-  throw validationFailed({ message: `An audience may not be longer than ${LENGTH_MAX} characters` })
+  throw audienceTooLong({ max: LENGTH_MAX })
 }

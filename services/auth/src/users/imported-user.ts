@@ -3,6 +3,7 @@ import type { IdentitiesTable, UsersTable } from '../database.ts'
 import { emailProblem, normaliseEmail, normalisePhone } from '../identifier.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
+import { phoneMalformed } from '../request-errors.ts'
 import { requireMetadata } from './metadata.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 
@@ -91,14 +92,14 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
 function toEmail(email: string | undefined): string | null {
   if (email === undefined) return null
   const problem = emailProblem(email)
-  if (problem !== undefined) throw new Error(`email: ${problem}`)
+  if (problem !== undefined) throw new Error(`email: ${problem.message}`)
   return normaliseEmail(email)
 }
 
 function toPhone(phone: string | undefined): string | null {
   if (phone === undefined) return null
   const digits = normalisePhone(phone)
-  if (digits === undefined) throw new Error('phone: Invalid phone number format (E.164 required)')
+  if (digits === undefined) throw new Error(`phone: ${phoneMalformed.message}`)
   return digits
 }
 

@@ -1,4 +1,4 @@
-import { validationFailed } from '../errors.ts'
+import { metadataTooLarge } from '../request-errors.ts'
 
 type Metadata = Readonly<Record<string, unknown>>
 
@@ -10,7 +10,7 @@ export const METADATA_BODY_BYTES = 4 * BYTES_MAX
 export function requireMetadata(data: Metadata | undefined): Metadata {
   if (data === undefined) return {}
   if (Buffer.byteLength(JSON.stringify(data)) > BYTES_MAX) {
-    throw validationFailed({ message: `User metadata may not be larger than ${BYTES_MAX} bytes` })
+    throw metadataTooLarge({ max: BYTES_MAX })
   }
   return data
 }

@@ -1,5 +1,5 @@
-import { validationFailed } from '../errors.ts'
 import { type Cursor, type Page, parseCursor, parsePage, parsePerPage } from '../pagination/page-query.ts'
+import { sortMalformed } from '../request-errors.ts'
 
 /** The query of `GET /admin/users`. */
 export interface UserListFields {
@@ -35,6 +35,6 @@ export function parseUserList(fields: UserListFields, hasCursor: boolean): UserL
 
 function parseSort(sort: string | undefined): 'asc' | 'desc' {
   const direction = /^created_at(?: (asc|desc))?$/i.exec(sort ?? 'created_at')
-  if (direction === null) throw validationFailed({ message: `Bad Sort Parameters: ${JSON.stringify(sort)}` })
+  if (direction === null) throw sortMalformed({ sort })
   return direction[1]?.toLowerCase() === 'asc' ? 'asc' : 'desc'
 }

@@ -18,7 +18,6 @@ const aboutUser = (makeRequest: (person: SignedUp) => Request): ErrorCase => ({
 /** Errors of what only operators may do, and of what is not built. */
 export const adminErrors: ErrorCases = {
   notAdmin: [refused(get('/admin/users', { authorization: forgeBearer({ role: 'authenticated' }) }))],
-  malformedId: [refused(asAdmin(get('/admin/users/me')), { text: 'user_id must be an UUID' })],
   userNotFound: [refused(asAdmin(get(`/admin/users/${randomUUID()}`)))],
   userIdTaken: [aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' }))],
   emailExists: [

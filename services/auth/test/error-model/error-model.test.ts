@@ -1,9 +1,11 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import * as catalogue from '../../src/errors.ts'
+import * as ownErrors from '../../src/errors.ts'
+import * as malformed from '../../src/request-errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
+import { bodyErrors, memberErrors } from './body-errors.ts'
 import type { ErrorCase, Send, World } from './error-case.ts'
 import { externalErrors } from './external-errors.ts'
 import { factorErrors } from './factor-errors.ts'
@@ -15,6 +17,8 @@ import { sessionErrors } from './session-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
 const tables = [
+  bodyErrors,
+  memberErrors,
   requestErrors,
   sessionErrors,
   signInErrors,
@@ -26,7 +30,7 @@ const tables = [
   passkeyErrors,
   hookErrors,
 ]
-const errors = Object.entries(catalogue)
+const errors = Object.entries({ ...ownErrors, ...malformed })
 
 /** By their settings, those first that were not used for longest. */
 const services = new Map<string, Promise<MailApp>>()
@@ -76,7 +80,10 @@ it('has a case for every error of the catalogue, and no other', () => {
   expect([...named].sort()).toEqual(errors.map(([name]) => name).sort())
 })
 
-describe.each(errors)('%s', (name, { status, code, message }) => {
+describe.each(errors)('%s', (name, error) => {
+  const { status, code } = error
+  // A text that names values is that of the case.
+  const message = 'message' in error ? error.message : ''
   const cases: readonly ErrorCase[] = tables.flatMap((table) => table[name] ?? [])
   const ways = cases.map(({ text = message, ...rest }) => ({ text, ...rest }))
   const [told, redirected] = [ways.filter((way) => !way.redirected), ways.filter((way) => way.redirected)]

@@ -87,9 +87,6 @@ export const externalErrors: ErrorCases = {
   validationFailed: [
     refused(get('/authorize?provider=nobody'), { text: 'Unsupported provider: provider is not enabled' }),
     refused(get('/authorize'), { text: 'Unsupported provider: no provider is named' }),
-    refused(get('/authorize?provider=github&code_challenge=x'), {
-      text: 'PKCE flow requires code_challenge_method and code_challenge',
-    }),
     refused(idToken({}), { text: 'id_token required', oauth: 'invalid_request' }),
     refused(idToken({ id_token: 'x' }), {
       text: 'provider or client_id and issuer required',

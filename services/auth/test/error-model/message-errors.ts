@@ -50,7 +50,6 @@ export const messageErrors: ErrorCases = {
     refused(post('/otp', { email, create_user: false })),
     refused(post('/otp', { phone, create_user: false })),
   ],
-  magicLinkWithoutEmail: [refused(post('/magiclink', {}))],
   smsProviderMissing: [
     under({ AUTH_SMS_PROVIDER: '' }, post('/signup', { phone, password: 'correct horse' })),
     under({ AUTH_SMS_PROVIDER: '' }, post('/otp', { phone })),
@@ -78,7 +77,6 @@ export const messageErrors: ErrorCases = {
     soon(() => post('/otp', { phone: newPhone() })),
     soon(() => post('/resend', { type: 'sms', phone: newPhone() })),
   ],
-  badEmailAtVerify: [refused(post('/verify', { type: 'signup', email: 'nobody', token: '123456' }))],
   otpExpired: [
     refused(post('/verify', { type: 'signup', email, token: '123456' })),
     refused(post('/verify', { type: 'sms', phone, token: '123456' })),

@@ -4,7 +4,6 @@ import { createPasswordHasher } from '../../src/passwords/password-hasher.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 
-const JSON_REASON = 'Could not parse request body as JSON: '
 const never = () => new Promise<never>(() => {})
 
 /** A request that the service with its usual settings refuses. */
@@ -15,28 +14,6 @@ export const refused = (request: Request, rest: Omit<ErrorCase, 'raise'> = {}): 
 
 /** Errors that any endpoint may answer. */
 export const requestErrors: ErrorCases = {
-  validationFailed: [
-    refused(post('/signup', { email: 'a@example.com' }), { text: 'Signup requires a valid password' }),
-    refused(get('/verify?type=a%00&token=x'), { text: 'Text may not contain NUL characters or lone surrogates' }),
-    refused(get('/%zz'), { text: 'Malformed request' }),
-    refused(get(`/${'x'.repeat(8_192)}`), { text: 'Malformed request' }),
-  ],
-  badJson: [
-    refused(post('/signup', '{'), { text: new RegExp(`^${JSON_REASON}the body is not JSON from character 2 on$`) }),
-    refused(post('/signup', ''), { text: `${JSON_REASON}the body is empty` }),
-    refused(post('/signup', '[]'), { text: `${JSON_REASON}the body is not an object` }),
-    refused(post('/signup', { email: 5 }), { text: /^Could not parse request body as JSON: email: / }),
-    refused(post('/signup', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`), {
-      text: `${JSON_REASON}nesting deeper than 64 levels`,
-    }),
-    refused(post('/token?grant_type=password', '{'), {
-      text: new RegExp(`^${JSON_REASON}the body is not JSON from character 2 on$`),
-      oauth: 'invalid_request',
-    }),
-  ],
-  requestTooLarge: [
-    refused(post('/signup', `{"a":"${'x'.repeat(262_144)}"}`), { text: 'Request body too large (max 262144 bytes)' }),
-  ],
   notFound: [refused(get('/nowhere'))],
   methodNotAllowed: [refused(get('/signup')), refused({ method: 'DELETE', url: '/token' })],
   overRequestRateLimit: [

@@ -2,13 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { customProvidersDisabled, validationFailed } from '../../errors.ts'
+import { customProvidersDisabled } from '../../errors.ts'
 import {
   customProviderChanges,
   customProviderSettings,
   newCustomProvider,
 } from '../../external-providers/custom-provider.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
+import { memberInvalid } from '../../request-errors.ts'
 import {
   changeCustomProvider,
   createCustomProvider,
@@ -102,8 +103,8 @@ function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError) return
   if (!validationError.validation) throw validationError
   const [issue] = validationError.validation
-  const place = issue?.instancePath.slice(1).replaceAll('/', '.')
-  throw validationFailed({ message: `${place ? `${place}: ` : ''}${issue?.message ?? 'The body is not valid'}` })
+  const member = issue?.instancePath.slice(1).replaceAll('/', '.') ?? ''
+  throw memberInvalid({ member, problem: issue?.message ?? 'The body is not valid' })
 }
 
 function toCustomProviderView(provider: CustomProvider): CustomProviderView {

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { validationFailed } from '../../errors.ts'
 import { requireEmail } from '../../identifier.ts'
 import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
+import { linkTypeUnsupported } from '../../request-errors.ts'
 import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
 import { requireMetadata } from '../../users/metadata.ts'
 import { toUserView, userViewSchema } from '../../users/user-view.ts'
@@ -83,7 +83,7 @@ function toLinkAnswer(link: GeneratedLink, redirectTo: string): z.output<typeof 
 function requireLinkType(text: string | undefined): LinkType {
   const type = LINK_TYPES.find((known) => known === text)
   if (type === undefined) {
-    throw validationFailed({ message: `Invalid email action link type requested: ${text ?? ''}` })
+    throw linkTypeUnsupported({ type: text ?? '' })
   }
   return type
 }

@@ -3,13 +3,14 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { userNotFound, validationFailed } from '../../errors.ts'
+import { userNotFound } from '../../errors.ts'
 import { requireId, requireNewId } from '../../ids.ts'
 import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
 import { formatCursor } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
+import { newUserIdOther } from '../../request-errors.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
@@ -113,7 +114,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body } = request
       const id = requireNewId(request.params.userId)
       if (body.id && body.id.toLowerCase() !== id) {
-        throw validationFailed({ message: 'id of the body is another one than that of the path' })
+        throw newUserIdOther()
       }
       const context = await readContext(deps, request, reply)
       return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
