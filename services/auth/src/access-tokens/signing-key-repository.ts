@@ -7,7 +7,9 @@ import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
  * The state of a signing key (reference: Signing keys). `next`: in the key set, but does not sign. `active`: signs; at most one
  * key. `retired`: verifies until `retire_at`.
  */
-export type SigningKeyState = 'next' | 'active' | 'retired'
+export type SigningKeyState = (typeof STATES)[number]
+
+const STATES = ['next', 'active', 'retired'] as const
 
 /** A key that signs or verifies, as the table holds it. Its private part is sealed. */
 export interface StoredSigningKey {
@@ -131,7 +133,9 @@ function toStatus(row: Omit<SigningKeyStatus, 'state'> & { readonly state: strin
   return { ...row, state: toState(row.state) }
 }
 
-/** The table's CHECK constraint allows no other. */
+/** The state of a row. @throws Error for a state that this release does not know */
 function toState(text: string): SigningKeyState {
-  return text as SigningKeyState
+  const state = STATES.find((known) => known === text)
+  if (state === undefined) throw new Error(`the table holds a signing key in the state "${text}"`)
+  return state
 }
