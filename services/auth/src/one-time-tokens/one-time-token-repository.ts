@@ -13,7 +13,7 @@ export interface OneTimeToken {
   readonly kind: TokenKind
   /** The normalised address that the message went to. */
   readonly relatesTo: string
-  /** Null after too many wrong codes. */
+  /** The table allows NULL, which no code matches. */
   readonly codeHash: Buffer | null
   readonly codeSalt: Buffer | null
   readonly flowStateId: string | null
