@@ -1,3 +1,4 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -98,7 +99,13 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const list = await get(`/disputes?limit=10&filter[merchantId]=${merchantId}&filter[transactionId]=${transactionId}`)
     expect(list.body).toBe(`[\n${response.body.slice('{"dispute":'.length, -2)}\n]\n`)
     const amount = BigInt('amount' in changes ? 100 : 300)
-    expect(await amounts(transactionId)).toMatchObject({ captured: 300n, disputed: amount, lost: 0n, trail_length: 1 })
+    expect(await amounts(transactionId)).toEqual({
+      captured: 300n,
+      disputed: amount,
+      lost: 0n,
+      trail_length: 1,
+      refunded: 0n,
+    })
   })
 
   it('400: refuses to dispute more than was captured, also when many requests come at once', async () => {
@@ -107,7 +114,13 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
       Array.from({ length: 8 }, () => post(`/test/transactions/${transactionId}/disputes`, { amount: 60 })),
     )
     expect(responses.map(({ statusCode }) => statusCode).sort()).toEqual([201, 201, 201, 400, 400, 400, 400, 400])
-    expect(await amounts(transactionId)).toMatchObject({ disputed: 180n })
+    expect(await amounts(transactionId)).toEqual({
+      disputed: 180n,
+      captured: 200n,
+      refunded: 0n,
+      lost: 0n,
+      trail_length: 1,
+    })
     const refused = await post(`/test/transactions/${transactionId}/disputes`, { amount: 21 })
     expect([refused.statusCode, refused.json()]).toEqual([
       400,
@@ -145,8 +158,16 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const transactionId = await captured(300, id)
     await post(`/test/merchants/${id}/clock`, { advance: 30 * 86_400 })
     const dispute = await open(transactionId)
-    expect(dispute).toMatchObject({
+    expect(dispute).toEqual({
       due: dueOf(new Date(Date.parse(dispute.created) + 30 * 86_400_000).toISOString()),
+      id: anyId,
+      merchantId: id,
+      transactionId,
+      created: anyTime,
+      amount: 300,
+      currency: 'EUR',
+      reason: { code: 4_853, title: 'Cardholder dispute' },
+      status: 'open',
     })
   })
 
@@ -162,7 +183,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     expect(await status(transactionId, stranger.headers, { amount: 0 })).toBe(403)
     expect(await status(liveId, {}, { amount: 0 })).toBe(403)
     expect(await status(liveId)).toBe(403)
-    expect(await amounts(liveId)).toMatchObject({ disputed: 0n })
+    expect(await amounts(liveId)).toEqual({ disputed: 0n, captured: 300n, refunded: 0n, lost: 0n, trail_length: 1 })
   })
 
   it('409: answers when the transaction stays locked', async () => {
@@ -200,7 +221,13 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const closed = response.json<{ dispute: Shown }>().dispute
     expect([response.statusCode, closed]).toEqual([201, { ...dispute, status: 'won', resolved: expect.any(String) }])
     expect(Math.abs(Date.parse(closed.resolved ?? '') - Date.now())).toBeLessThan(60_000)
-    expect(await amounts(transactionId)).toMatchObject({ disputed: 0n, lost: 0n, trail_length: 2 })
+    expect(await amounts(transactionId)).toEqual({
+      disputed: 0n,
+      lost: 0n,
+      trail_length: 2,
+      captured: 300n,
+      refunded: 0n,
+    })
     expect(await trail(transactionId)).toEqual({
       kind: 'disputeWon',
       amount: 200n,
@@ -212,7 +239,15 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
       dispute_id: dispute.id,
       descriptor: 'Coffee & John',
     })
-    expect(await line(transactionId)).toMatchObject({ kind: 'capture' })
+    expect(await line(transactionId)).toEqual({
+      kind: 'capture',
+      id: anyId,
+      balance: 2_021n,
+      fee: 216n,
+      description: `Capture ${transactionId}`,
+      amount: 300n,
+      currency: 'EUR',
+    })
     await open(transactionId, { amount: 300 })
   })
 
@@ -221,15 +256,25 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const dispute = await open(transactionId, { amount: 100 })
     const response = await close(dispute.id, 'lost')
     expect(response.json()).toEqual({ dispute: { ...dispute, status: 'lost', resolved: expect.any(String) } })
-    expect(await amounts(transactionId)).toMatchObject({ disputed: 100n, lost: 100n, trail_length: 2 })
+    expect(await amounts(transactionId)).toEqual({
+      disputed: 100n,
+      lost: 100n,
+      trail_length: 2,
+      captured: 300n,
+      refunded: 0n,
+    })
     // EUR 1.00 and the fee of EUR 25.00, at 7.4558 DKK.
     const posted = await trail(transactionId)
-    expect(posted).toMatchObject({
+    expect(posted).toEqual({
       kind: 'disputeLost',
       amount: 100n,
       gross: 746n,
       fee_flat: 18_640n,
       balance: -19_386n,
+      fee_rate: 0n,
+      line_id: anyId,
+      dispute_id: dispute.id,
+      descriptor: 'Coffee & John',
     })
     expect(await line(transactionId)).toEqual({
       id: posted?.line_id,
@@ -270,7 +315,13 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
       { code: 'CONFLICT', message: 'The dispute was closed the other way' },
     ])
     expect(other.headers['retry-after']).toBeUndefined()
-    expect(await amounts(transactionId)).toMatchObject({ disputed: 300n, lost: 300n, trail_length: 2 })
+    expect(await amounts(transactionId)).toEqual({
+      disputed: 300n,
+      lost: 300n,
+      trail_length: 2,
+      captured: 300n,
+      refunded: 0n,
+    })
   })
 
   it('201: of many outcomes at once posts one, once', async () => {
@@ -280,7 +331,13 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const statuses = await Promise.all(outcomes.map(async (outcome) => (await close(id, outcome)).statusCode))
     expect(statuses.filter((status) => status === 201)).toHaveLength(10)
     expect(statuses.filter((status) => status === 409)).toHaveLength(10)
-    expect(await amounts(transactionId)).toMatchObject({ trail_length: 2 })
+    expect(await amounts(transactionId)).toEqual({
+      trail_length: 2,
+      captured: 300n,
+      refunded: 0n,
+      disputed: expect.any(BigInt),
+      lost: expect.any(BigInt),
+    })
   })
 
   it('400: refuses to make a trail longer than 300 entries, except for an acquirer', async () => {
@@ -294,7 +351,13 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const nobody = { keyMac: null, userEmail: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
     const told = await callCloseDispute(payments.database.lanes, { ...nobody, disputeId: id, outcome: 'won' })
     expect([told.verdict, told.refusal, told.dispute?.status]).toEqual(['done', undefined, 'won'])
-    expect(await amounts(transactionId)).toMatchObject({ trail_length: 301 })
+    expect(await amounts(transactionId)).toEqual({
+      trail_length: 301,
+      captured: 300n,
+      refunded: 0n,
+      disputed: 0n,
+      lost: 0n,
+    })
   })
 
   it('201: answers a repeat with the same bytes', async () => {

@@ -1,3 +1,4 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -144,8 +145,8 @@ describe('a test card that is reported as fraud', () => {
       payload: { transactionId: source, currency: 'EUR', amount: 1 },
     })
     const { transaction } = charge.json<{ transaction: Shown }>()
-    expect((await get(`/frauds?limit=9&filter[merchantId]=${id}`)).json()).toMatchObject([
-      { transactionId: transaction.id, reason: 1 },
+    expect((await get(`/frauds?limit=9&filter[merchantId]=${id}`)).json()).toEqual([
+      { transactionId: transaction.id, reason: 1, id: anyId, merchantId: id, created: anyTime },
     ])
   })
 })

@@ -1,3 +1,4 @@
+import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -95,12 +96,49 @@ describe('POST /merchants', () => {
     const { id } = await createTestMerchant(payments, member)
     const { db } = payments.database
     const row = await db.selectFrom('merchants').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
-    expect(row).toMatchObject({ tag: id.slice(16), acquirer: null, created: new Date(createdOf(id)) })
+    expect(row).toEqual({
+      tag: id.slice(16),
+      acquirer: null,
+      created: new Date(createdOf(id)),
+      id,
+      key: anyUuid,
+      name: null,
+      currency: 'DKK',
+      test: false,
+      email: 'john@example.com',
+      website: 'https://example.com',
+      descriptor: 'Coffee & John',
+      country: 'DK',
+      company_number: null,
+      iban: null,
+      claim: {
+        canVoid: true,
+        canRefund: true,
+        canCapture: true,
+        canSaveCard: true,
+        canChargeCard: true,
+        canTransferToCard: false,
+      },
+      pricing: { flat: { amount: 25, currency: 'EUR' }, rate: 135, dispute: { amount: 2_500, currency: 'EUR' } },
+      tds_mode: 'attempt',
+    })
     expect(await db.selectFrom('merchant_apps').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       { merchant_id: id, app_id: member.id, pending: false, invited_by: null, created: row.created },
     ])
     const [state] = await db.selectFrom('state_entries').selectAll().where('merchant_id', '=', id).execute()
-    expect(state).toMatchObject({ table_name: 'merchants', row_id: id })
+    expect(state).toEqual({
+      table_name: 'merchants',
+      row_id: id,
+      merchant_id: id,
+      id: anyId,
+      created: expect.any(Date),
+      money: expect.any(Buffer),
+      party: expect.any(Buffer),
+      terms: expect.any(Buffer),
+      login: 'trestle',
+      hash: expect.any(Buffer),
+      hash_version: 1,
+    })
     expect(await db.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       {
         merchant_id: id,
@@ -116,8 +154,15 @@ describe('POST /merchants', () => {
         state_length: 1n,
       },
     ])
-    expect(await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).execute()).toMatchObject([
-      { identity_id: member.id, action: 'app.added', payload: { appId: member.id } },
+    expect(await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).execute()).toEqual([
+      {
+        identity_id: member.id,
+        action: 'app.added',
+        payload: { appId: member.id },
+        merchant_id: id,
+        id: anyId,
+        created: state?.created,
+      },
     ])
   })
 

@@ -1,5 +1,7 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { shownCard, shownTransaction } from '../../test/bodies.ts'
 import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createdOf,
@@ -124,7 +126,9 @@ describe('POST /payments', () => {
       { amount: EUR_9, repeat: { first: '2066-01-01T00:00:00+01:00', interval: { unit: 'month', value: 2 } } },
     ]
     const { body } = await walk(browser, await order({ amount: undefined, plan, number: '1000000000010000' }))
-    expect(await get(body.transactionId)).toMatchObject({ amount: 0, currency: 'EUR', pendingAmount: 0, plan })
+    expect(await get(body.transactionId)).toEqual(
+      shownTransaction({ merchantId: merchant.id, currency: 'EUR', amount: 0, pendingAmount: 0, tds: 'full', plan }),
+    )
     const charge = await payments.app.inject({
       method: 'POST',
       url: `/merchants/${merchant.id}/transactions`,
@@ -132,11 +136,16 @@ describe('POST /payments', () => {
       payload: { transactionId: body.transactionId, currency: 'EUR', amount: 900 },
     })
     expect(charge.statusCode).toBe(201)
-    expect(await get(charge.json().transaction.id)).toMatchObject({
-      sourceTransactionId: body.transactionId,
-      recurring: true,
-      card: { code: { present: false } },
-    })
+    expect(await get(charge.json().transaction.id)).toEqual(
+      shownTransaction({
+        merchantId: merchant.id,
+        amount: 900,
+        pendingAmount: 900,
+        card: shownCard({ code: { present: false } }),
+        recurring: true,
+        sourceTransactionId: body.transactionId,
+      }),
+    )
     const instruments = await payments.database.db
       .selectFrom('instruments')
       .select(['planned', 'network_ref'])
@@ -150,7 +159,23 @@ describe('POST /payments', () => {
     const { body } = await walk(browser, await order())
     const url = `/merchants/${merchant.id}/events?limit=1`
     const [event] = (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
-    expect(event).toMatchObject({ type: 'transaction.created', data: { transaction: { id: body.transactionId } } })
+    expect(event).toEqual({
+      type: 'transaction.created',
+      data: {
+        transaction: shownTransaction({
+          id: body.transactionId,
+          merchantId: merchant.id,
+          created: createdOf(body.transactionId),
+          amount: 1_000,
+          pendingAmount: 1_000,
+          tds: 'full',
+        }),
+      },
+      id: anyId,
+      version: 1,
+      created: anyTime,
+      merchantId: merchant.id,
+    })
   })
 
   const monthly = { interval: { unit: 'month' } }
@@ -238,7 +263,11 @@ describe('POST /payments', () => {
       [24, 'card.number'],
     ] as const) {
       now.mockReturnValue(new Date(Date.now() + hours * 3_600_000))
-      expect((await browser.send('/payments', given)).body).toMatchObject({ code: 'TOKEN_INVALID', path })
+      expect((await browser.send('/payments', given)).body).toEqual({
+        code: 'TOKEN_INVALID',
+        path,
+        message: 'The token is unknown, too old or spent',
+      })
     }
     now.mockRestore()
   })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownCard, shownTransaction } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -74,17 +75,23 @@ describe('GET /transactions/:transactionId', () => {
     }
     const made = await post(`/merchants/${merchantId}/transactions`, charge)
     const { id } = made.json<{ transaction: { id: string } }>().transaction
-    expect((await get(`/transactions/${id}`)).json().transaction).toMatchObject({
-      id,
-      recurring: true,
-      custom,
-      descriptor: 'Again',
-      reference: 'r 1',
-      sourceTransactionId: source,
-      card: { code: { present: false } },
-      successful: true,
-      error: false,
-    })
+    expect((await get(`/transactions/${id}`)).json().transaction).toEqual(
+      shownTransaction({
+        id,
+        merchantId,
+        created: createdOf(id),
+        amount: 100,
+        descriptor: 'Again',
+        pendingAmount: 100,
+        card: shownCard({ code: { present: false } }),
+        recurring: true,
+        successful: true,
+        error: false,
+        reference: 'r 1',
+        custom,
+        sourceTransactionId: source,
+      }),
+    )
   })
 
   it('200: shows a refused transaction with its error and without amounts', async () => {
@@ -98,15 +105,27 @@ describe('GET /transactions/:transactionId', () => {
     const list = await get(`/merchants/${merchantId}/transactions?limit=1&filter[successful]=n`)
     const [refused] = list.json<{ id: string }[]>()
     expect((await get(`/transactions/${refused?.id}`)).json()).toEqual({ transaction: refused })
-    expect(refused).toMatchObject({
-      successful: false,
-      error: made.json(),
-      amount: 100,
-      pendingAmount: 0,
-      capturedAmount: 0,
-      trail: [],
+    expect(refused).toEqual(
+      shownTransaction({
+        merchantId,
+        amount: 100,
+        pendingAmount: 0,
+        capturedAmount: 0,
+        card: shownCard({ last4: '0007', code: { present: false } }),
+        recurring: true,
+        successful: false,
+        error: made.json(),
+        trail: [],
+        sourceTransactionId: source,
+      }),
+    )
+    expect(made.json()).toEqual({
+      code: 7,
+      message: 'Insufficient funds',
+      text: 'Insufficient funds',
+      client: true,
+      merchant: false,
     })
-    expect(made.json()).toMatchObject({ code: 7 })
   })
 
   it('200: shows disputes in the trail', async () => {

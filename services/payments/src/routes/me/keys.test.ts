@@ -129,8 +129,19 @@ describe('GET /me/keys', () => {
       },
       { id: first, keyHint: app.key.slice(-4), created: createdOf(first) },
     ])
-    expect((await list(`limit=1&before=${key.id}`)).json()).toMatchObject([{ id: first }])
-    expect((await list(`limit=1&after=${first}`)).json()).toMatchObject([{ id: key.id }])
+    expect((await list(`limit=1&before=${key.id}`)).json()).toEqual([
+      { id: first, keyHint: expect.any(String), created: createdOf(first) },
+    ])
+    expect((await list(`limit=1&after=${first}`)).json()).toEqual([
+      {
+        id: key.id,
+        keyHint: expect.any(String),
+        scopes: ['read'],
+        expires: '2999-01-01T00:00:00.000Z',
+        lastUsed: '2026-03-01T00:00:00.000Z',
+        created: createdOf(key.id),
+      },
+    ])
     const other = await createTestApp(payments)
     expect((await list('limit=10', other.headers)).json()).toHaveLength(1)
   })

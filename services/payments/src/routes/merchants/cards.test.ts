@@ -91,8 +91,18 @@ describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
     expect((await charge()).json()).toEqual([
       { field: 'cardId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
     ])
-    expect((await send('GET', `/cards/${cardId}`)).json()).toMatchObject({
-      card: { deleted: '1970-01-01T00:00:00.000Z' },
+    expect((await send('GET', `/cards/${cardId}`)).json()).toEqual({
+      card: {
+        deleted: '1970-01-01T00:00:00.000Z',
+        id: cardId,
+        merchantId,
+        created: createdOf(cardId),
+        bin: '410000',
+        last4: '0000',
+        expiry: '2066-08-31T23:59:59.999Z',
+        scheme: 'visa',
+        notes: null,
+      },
     })
   })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownCard, shownTransaction } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -73,7 +74,19 @@ describe('GET /merchants/:merchantId/events', () => {
     const [failed] = await told()
     const [latest] = await send('GET', `/merchants/${merchant.id}/transactions?limit=1`)
     expect(failed).toEqual({ type: 'transaction.failed', data: { transaction: latest } })
-    expect(failed?.data).toMatchObject({ transaction: { successful: false, error: { code: 7 }, trail: [] } })
+    expect(failed?.data).toEqual({
+      transaction: shownTransaction({
+        id: latest.id,
+        merchantId: merchant.id,
+        created: latest.created,
+        card: shownCard({ last4: '0007', code: { present: false } }),
+        recurring: true,
+        successful: false,
+        error: { code: 7, message: 'Insufficient funds', text: 'Insufficient funds', client: true, merchant: false },
+        trail: [],
+        sourceTransactionId: source,
+      }),
+    })
     const good = await customerPayment(payments, merchant.id)
     await news()
     const created = await send('POST', path, { ...payload, transactionId: good })

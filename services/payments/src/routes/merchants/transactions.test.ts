@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askedAuthorization, transactionRow } from '../../../test/bodies.ts'
 import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -120,15 +121,49 @@ describe('POST /merchants/:merchantId/transactions', () => {
     const body = { transactionId, currency: 'USD', amount: 999_999_999_999, descriptor: 'Awesome #5011' }
     const custom = { a: ['x', { b: null }], reference: 'order 1' }
     const first = await row(idOf(await post({ ...body, custom })))
-    expect(first).toMatchObject({ descriptor: 'Awesome #5011', custom, reference: 'order 1', amount: 999_999_999_999n })
+    expect(first).toEqual(
+      transactionRow({
+        merchant_id: merchantId,
+        source_id: transactionId,
+        currency: 'USD',
+        amount: 999_999_999_999n,
+        descriptor: 'Awesome #5011',
+        reference: 'order 1',
+        custom,
+        acquirer_ref: expect.any(String),
+        pending: 999_999_999_999n,
+      }),
+    )
     const second = await row(idOf(await post({ ...body, custom, reference: 'own' })))
-    expect(second).toMatchObject({ custom, reference: 'own' })
+    expect(second).toEqual(
+      transactionRow({
+        merchant_id: merchantId,
+        instrument_id: first?.instrument_id,
+        source_id: transactionId,
+        currency: 'USD',
+        amount: 999_999_999_999n,
+        descriptor: 'Awesome #5011',
+        reference: 'own',
+        custom,
+        acquirer_ref: expect.any(String),
+        pending: 999_999_999_999n,
+      }),
+    )
     const form = `transactionId=${transactionId}&currency=USD&amount=1&custom[a]=1&custom[b][c]=yes&descriptor=`
-    expect(await row(idOf(await post(form, FORM)))).toMatchObject({
-      custom: { a: '1', b: { c: 'yes' } },
-      descriptor: 'Coffee & John',
-      reference: null,
-    })
+    expect(await row(idOf(await post(form, FORM)))).toEqual(
+      transactionRow({
+        merchant_id: merchantId,
+        instrument_id: first?.instrument_id,
+        source_id: transactionId,
+        currency: 'USD',
+        amount: 1n,
+        descriptor: 'Coffee & John',
+        reference: null,
+        custom: { a: '1', b: { c: 'yes' } },
+        acquirer_ref: expect.any(String),
+        pending: 1n,
+      }),
+    )
   })
 
   it('201: uses one instrument for all charges, and shows the source in the event', async () => {
@@ -154,19 +189,22 @@ describe('POST /merchants/:merchantId/transactions', () => {
       expect(response.statusCode).toBe(400)
       expect(response.json()).toEqual(processingError(code))
       expect(response.body.split('\n')).toHaveLength(2)
-      expect(await newest()).toMatchObject({
-        source_id: transactionId,
-        successful: false,
-        error_code: code,
-        amount: 300n,
-        recurring: true,
-        pending: 0n,
-        captured: 0n,
-        refunded: 0n,
-        voided: 0n,
-        disputed: 0n,
-        trail_length: 0,
-      })
+      expect(await newest()).toEqual(
+        transactionRow({
+          merchant_id: merchantId,
+          source_id: transactionId,
+          amount: 300n,
+          recurring: true,
+          successful: false,
+          error_code: code,
+          pending: 0n,
+          captured: 0n,
+          refunded: 0n,
+          voided: 0n,
+          disputed: 0n,
+          trail_length: 0,
+        }),
+      )
     },
   )
 
@@ -181,7 +219,9 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect((await post(body, {}, id)).statusCode).toBe(201)
     await payments.app.inject({ ...clock, payload: { advance: 120 } })
     expect((await post(body, {}, id)).json()).toEqual(processingError(6))
-    expect(await newest(id)).toMatchObject({ successful: false, error_code: 6 })
+    expect(await newest(id)).toEqual(
+      transactionRow({ merchant_id: id, source_id: transactionId, amount: 1n, successful: false, error_code: 6 }),
+    )
   })
 
   const required = (field: string) => ({ field, message: 'is required', code: 'REQUIRED' })
@@ -321,17 +361,30 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   it('201: asks the acquirer under the attempt’s id, with the number from the vault', async () => {
     await give('north')
     const id = idOf(await charge())
-    expect(await row(id)).toMatchObject({ acquirer: 'north', acquirer_ref: 'north-1', test: false, pending: 500n })
+    expect(await row(id)).toEqual(
+      transactionRow({
+        merchant_id: live,
+        id,
+        source_id: source,
+        test: false,
+        amount: 500n,
+        acquirer: 'north',
+        acquirer_ref: 'north-1',
+        pending: 500n,
+      }),
+    )
     const [request] = asked.splice(0)
-    expect(request).toMatchObject({
-      merchantId: live,
-      money: { currency: 'EUR', amount: 500 },
-      descriptor: 'Coffee & John',
-      initiator: 'merchant',
-      planned: false,
-      networkRef: null,
-      card: { expiry: '2066-08-31', scheme: 'visa' },
-    })
+    expect(request).toEqual(
+      askedAuthorization({
+        merchantId: live,
+        money: { currency: 'EUR', amount: 500 },
+        descriptor: 'Coffee & John',
+        card: { expiry: '2066-08-31', scheme: 'visa', number: expect.any(Function), code: null },
+        initiator: 'merchant',
+        planned: false,
+        networkRef: null,
+      }),
+    )
     expect(request?.card.number()).toBe(number)
     const attempts = await payments.database.db
       .selectFrom('attempts')

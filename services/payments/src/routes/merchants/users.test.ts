@@ -1,6 +1,8 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { eventRow } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -87,7 +89,7 @@ describe('POST /merchants/:merchantId/users', () => {
     const [user] = await users()
     const mail = await mailTo(email)
     expect(mail.subject).toBe('You are invited to look after a merchant')
-    expect(mail.from).toMatchObject({ address: 'payments@example.com' })
+    expect(mail.from).toEqual({ address: 'payments@example.com', name: '' })
     expect(mail.text).toContain('you are invited to look after a merchant at payments.example.')
     // Names are free text of whoever made app and merchant.
     for (const name of ['Shop & Co', 'Coffee']) expect(`${mail.subject} ${mail.text} ${mail.html}`).not.toContain(name)
@@ -98,8 +100,13 @@ describe('POST /merchants/:merchantId/users', () => {
     const again = await invite()
     expect([again.statusCode, again.body]).toEqual([201, '{"isMember":true}\n'])
     expect(sink.mails.filter(({ to }) => to?.[0]?.address === email)).toHaveLength(1)
-    expect(await rowsOf('events')).toMatchObject([
-      { type: 'user.invited', object_id: user?.id, data: { id: user?.id, email, name: null, pending: true } },
+    expect(await rowsOf('events')).toEqual([
+      eventRow({
+        merchant_id: merchantId,
+        type: 'user.invited',
+        object_id: user?.id,
+        data: { id: user?.id, email, name: null, pending: true, created: expect.any(String) },
+      }),
     ])
     expect((await rowsOf('audit')).map(({ action }) => action)).toEqual(['app.added', 'user.invited', 'user.accepted'])
   })
@@ -108,7 +115,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect((await invite(`email=${encodeURIComponent(email.toUpperCase())}`, FORM)).body).toBe('{"isMember":false}\n')
     await mailTo(email.toUpperCase())
     expect((await invite()).body).toBe('{"isMember":false}\n')
-    expect(await users()).toMatchObject([{ email: email.toUpperCase(), pending: true }])
+    expect(await users()).toEqual([{ email: email.toUpperCase(), pending: true, id: anyId, created: anyTime }])
     expect(
       await payments.database.db.selectFrom('users').select('id').where('email', 'ilike', email).execute(),
     ).toHaveLength(1)
@@ -254,7 +261,14 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     expect((await accept(link)).statusCode).toBe(404)
     expect(await users()).toEqual([])
     expect((await revoke(user?.id ?? '')).json()).toEqual(notFound)
-    expect((await rowsOf('events')).at(-1)).toMatchObject({ type: 'user.revoked', data: { email, pending: true } })
+    expect((await rowsOf('events')).at(-1)).toEqual(
+      eventRow({
+        merchant_id: merchantId,
+        type: 'user.revoked',
+        object_id: user?.id,
+        data: { email, pending: true, id: user?.id, name: null, created: expect.any(String) },
+      }),
+    )
     expect((await invite()).body).toBe('{"isMember":false}\n')
     await mailTo(email)
   })
@@ -265,8 +279,22 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     const [user] = await users()
     expect((await revoke(user?.id.toUpperCase() ?? '')).statusCode).toBe(204)
     expect(await users()).toEqual([])
-    expect((await rowsOf('events')).at(-1)).toMatchObject({ type: 'user.revoked', data: { email, pending: false } })
-    expect((await rowsOf('audit')).at(-1)).toMatchObject({ action: 'user.revoked', identity_id: member.id })
+    expect((await rowsOf('events')).at(-1)).toEqual(
+      eventRow({
+        merchant_id: merchantId,
+        type: 'user.revoked',
+        object_id: user?.id,
+        data: { email, pending: false, id: user?.id, name: null, created: expect.any(String) },
+      }),
+    )
+    expect((await rowsOf('audit')).at(-1)).toEqual({
+      action: 'user.revoked',
+      identity_id: member.id,
+      merchant_id: merchantId,
+      id: anyId,
+      payload: { userId: anyId },
+      created: expect.any(Date),
+    })
   })
 
   it('ends as accepted or revoked when both come at once', async () => {

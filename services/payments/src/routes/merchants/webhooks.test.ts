@@ -1,3 +1,4 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -77,7 +78,15 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   it.each([[{ url: URL }], [{ url: URL, events: [] }], [{ url: URL, events: null }]])(
     '201: sends all events for %j',
     async (payload) => {
-      expect((await create(payload)).json()).toMatchObject({ webhook: { events: [] } })
+      expect((await create(payload)).json()).toEqual({
+        webhook: {
+          events: [],
+          id: anyId,
+          url: 'https://shop.example/hooks',
+          secret: expect.any(String),
+          created: anyTime,
+        },
+      })
     },
   )
 
@@ -168,8 +177,18 @@ describe('GET /merchants/:merchantId/webhooks', () => {
         { id: a.id, url: URL, events: [], disabled: '2026-03-01T00:00:00.000Z', created: createdOf(a.id) },
       ],
     ])
-    expect((await list(`limit=1&before=${b.id}`)).json()).toMatchObject([{ id: a.id }])
-    expect((await list(`limit=1&after=${a.id}`)).json()).toMatchObject([{ id: b.id }])
+    expect((await list(`limit=1&before=${b.id}`)).json()).toEqual([
+      {
+        id: a.id,
+        url: 'https://shop.example/hooks',
+        events: [],
+        disabled: '2026-03-01T00:00:00.000Z',
+        created: createdOf(a.id),
+      },
+    ])
+    expect((await list(`limit=1&after=${a.id}`)).json()).toEqual([
+      { id: b.id, url: 'https://shop.example/hooks', events: ['user.invited'], created: createdOf(b.id) },
+    ])
     expect((await list('limit=9&filter[test]=n')).json()).toEqual([])
   })
 

@@ -1,5 +1,7 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownCard, shownTransaction, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -110,7 +112,17 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const response = await capture(id.toUpperCase(), payload, { 'content-type': contentType })
     expect(response.statusCode).toBe(201)
-    expect(response.json<Body>().transaction).toMatchObject({ capturedAmount: 100, pendingAmount: 200 })
+    expect(response.json<Body>().transaction).toEqual(
+      shownTransaction({
+        id,
+        merchantId,
+        created: createdOf(id),
+        currency: 'DKK',
+        pendingAmount: 200,
+        capturedAmount: 100,
+        trail: [trailEntry({ amount: 100, balance: -87, fee: { flat: 186, rate: 1 }, capture: true, lineId: anyId })],
+      }),
+    )
     const [entry] = response.json<Body>().transaction.trail
     expect(entry).toEqual({
       id: entry?.id,
@@ -225,8 +237,17 @@ describe('POST /transactions/:transactionId/captures', () => {
       { code: 'RATE_UNAVAILABLE', message: 'There is no recent exchange rate' },
       '60',
     ])
-    expect((await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })).json()).toMatchObject({
-      transaction: { pendingAmount: 300, trail: [] },
+    expect((await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })).json()).toEqual({
+      transaction: shownTransaction({
+        id,
+        merchantId: live,
+        test: false,
+        created: createdOf(id),
+        currency: 'USD',
+        pendingAmount: 300,
+        card: shownCard({ bin: '411111', last4: '1111' }),
+        trail: [],
+      }),
     })
   })
 

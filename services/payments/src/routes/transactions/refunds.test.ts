@@ -1,4 +1,6 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownTransaction, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   createdOf,
@@ -40,7 +42,36 @@ describe('POST /transactions/:transactionId/refunds', () => {
     const response = await send('refunds', id, { amount: 120, descriptor: 'Beans back', reference: 'r' })
     expect(response.statusCode).toBe(201)
     const { transaction } = response.json<Body>()
-    expect(transaction).toMatchObject({ capturedAmount: 200, pendingAmount: 100, refundedAmount: 120, voidedAmount: 0 })
+    expect(transaction).toEqual(
+      shownTransaction({
+        id,
+        merchantId,
+        created: createdOf(id),
+        currency: 'DKK',
+        pendingAmount: 100,
+        capturedAmount: 200,
+        refundedAmount: 120,
+        voidedAmount: 0,
+        trail: [
+          trailEntry({
+            amount: 200,
+            balance: 11,
+            fee: { flat: 186, rate: 3 },
+            descriptor: 'Beans',
+            capture: true,
+            lineId: anyId,
+          }),
+          trailEntry({
+            amount: 120,
+            balance: -120,
+            descriptor: 'Beans back',
+            refund: true,
+            reference: 'r',
+            lineId: anyId,
+          }),
+        ],
+      }),
+    )
     const entry = transaction.trail[1]
     expect(entry).toEqual({
       id: entry?.id,
@@ -55,7 +86,9 @@ describe('POST /transactions/:transactionId/refunds', () => {
     })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const rest = await send('refunds', id, 'amount=80', form)
-    expect(rest.json<Body>().transaction.trail[2]).toMatchObject({ descriptor: 'Coffee & John', balance: -80 })
+    expect(rest.json<Body>().transaction.trail[2]).toEqual(
+      trailEntry({ amount: 80, balance: -80, descriptor: 'Coffee & John', refund: true, lineId: anyId }),
+    )
   })
 
   it('201: reverses at the rates of the captures, in total exactly their worth', async () => {

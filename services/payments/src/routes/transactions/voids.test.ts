@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownTransaction, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   createdOf,
@@ -34,7 +35,18 @@ describe('POST /transactions/:transactionId/voids', () => {
     const response = await send('voids', id, 'amount=260&reference=v', form)
     expect(response.statusCode).toBe(201)
     const { transaction } = response.json<{ transaction: { trail: { id: string }[] } }>()
-    expect(transaction).toMatchObject({ voidedAmount: 260, pendingAmount: 40, capturedAmount: 0 })
+    expect(transaction).toEqual(
+      shownTransaction({
+        id,
+        merchantId,
+        created: createdOf(id),
+        currency: 'DKK',
+        pendingAmount: 40,
+        capturedAmount: 0,
+        voidedAmount: 260,
+        trail: [trailEntry({ amount: 260, void: true, reference: 'v' })],
+      }),
+    )
     const [entry] = transaction.trail
     expect(entry).toEqual({
       id: entry?.id,

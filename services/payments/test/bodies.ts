@@ -1,0 +1,201 @@
+import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import { expect } from 'vitest'
+import { completeScenario } from '../src/cards/scenario.ts'
+
+/** What the operator lets a new merchant do. */
+const CLAIM = {
+  canChargeCard: true,
+  canSaveCard: true,
+  canTransferToCard: false,
+  canCapture: true,
+  canRefund: true,
+  canVoid: true,
+}
+
+/** What a new merchant pays. */
+const PRICING = {
+  flat: { currency: 'EUR', amount: 25 },
+  rate: 135,
+  dispute: { currency: 'EUR', amount: 2_500 },
+}
+
+const DESCRIPTOR = 'Coffee & John'
+
+/** A transaction as answers show it, whole: by default a test payment of EUR 3.00 without amounts. */
+export const shownTransaction = (differences: object = {}): object => ({
+  id: anyId,
+  merchantId: anyId,
+  test: true,
+  created: anyTime,
+  currency: 'EUR',
+  amount: 300,
+  descriptor: DESCRIPTOR,
+  pendingAmount: 0,
+  capturedAmount: 0,
+  refundedAmount: 0,
+  voidedAmount: 0,
+  disputedAmount: 0,
+  card: shownCard(),
+  recurring: false,
+  successful: true,
+  error: false,
+  trail: [],
+  ...differences,
+})
+
+/** A card as answers show it, whole: by default a test card with its security code. */
+export const shownCard = (differences: object = {}): object => ({
+  bin: '100000',
+  last4: '0000',
+  expiry: '2066-08-31T23:59:59.999Z',
+  scheme: 'visa',
+  code: { present: true },
+  ...differences,
+})
+
+/** An entry of a trail as answers show it, whole: by default without effect on the balance. */
+export const trailEntry = (differences: { readonly amount: number; readonly [member: string]: unknown }): object => ({
+  id: anyId,
+  created: anyTime,
+  balance: 0,
+  fee: { flat: 0, rate: 0 },
+  descriptor: DESCRIPTOR,
+  ...differences,
+})
+
+/** The row of a transaction, whole: by default a charge of EUR 3.00 at a test merchant, of which nothing is pending. */
+export const transactionRow = (differences: object = {}): object => ({
+  merchant_id: anyId,
+  id: anyId,
+  created: expect.any(Date),
+  instrument_id: anyId,
+  source_id: null,
+  session_id: null,
+  test: true,
+  currency: 'EUR',
+  amount: 300n,
+  descriptor: DESCRIPTOR,
+  reference: null,
+  custom: null,
+  tds: null,
+  recurring: true,
+  plan: null,
+  unplanned: null,
+  code_present: false,
+  successful: true,
+  error_code: null,
+  acquirer: null,
+  acquirer_ref: null,
+  pending: 0n,
+  captured: 0n,
+  refunded: 0n,
+  voided: 0n,
+  disputed: 0n,
+  lost: 0n,
+  trail_length: 0,
+  disputed_at_capture: false,
+  ...differences,
+})
+
+/** A merchant as answers show it, whole: by default a live one, with the required members. */
+export const shownMerchant = (differences: object = {}): object => ({
+  id: anyId,
+  key: anyUuid,
+  currency: 'DKK',
+  test: false,
+  email: 'john@example.com',
+  website: 'https://example.com',
+  descriptor: DESCRIPTOR,
+  company: { country: 'DK' },
+  created: anyTime,
+  balance: 0,
+  claim: CLAIM,
+  pricing: PRICING,
+  tds: { mode: 'attempt' },
+  ...differences,
+})
+
+/** A merchant as the row of an event keeps it, whole: by default a live one, with the required members. */
+export const merchantJson = (differences: object = {}): object => ({
+  id: anyId,
+  key: anyUuid,
+  tag: expect.any(String),
+  iban: null,
+  name: null,
+  test: false,
+  claim: CLAIM,
+  email: 'john@example.com',
+  balance: 0,
+  country: 'DK',
+  created: expect.any(String),
+  pricing: PRICING,
+  website: 'https://example.com',
+  acquirer: null,
+  currency: 'DKK',
+  tds_mode: 'attempt',
+  descriptor: DESCRIPTOR,
+  company_number: null,
+  ...differences,
+})
+
+/** The row of an event, whole: by default without the amounts of a transaction. */
+export const eventRow = (differences: { readonly type: string; readonly [member: string]: unknown }): object => ({
+  merchant_id: anyId,
+  id: anyId,
+  created: expect.any(Date),
+  version: 1,
+  object_id: anyId,
+  pending: null,
+  captured: null,
+  refunded: null,
+  voided: null,
+  disputed: null,
+  trail_length: null,
+  ...differences,
+})
+
+/** An exception about a capture, refund or void, whole: by default a rejected capture of EUR 3.00. */
+export const operationException = (differences: object = {}): object => ({
+  kind: 'capture',
+  type: 'operation',
+  money: { amount: 300, currency: 'EUR' },
+  reason: null,
+  problem: 'rejected',
+  acquirer: 'north',
+  descriptor: DESCRIPTOR,
+  merchantId: anyId,
+  acquirerRef: expect.any(String),
+  operationId: anyId,
+  transactionId: anyId,
+  ...differences,
+})
+
+/** What an acquirer is asked to authorize, whole: by default a charge of EUR 5.00 with the scenario of a good card. */
+export const askedAuthorization = (differences: {
+  readonly card: unknown
+  readonly [member: string]: unknown
+}): object => ({
+  idempotencyRef: anyId,
+  merchantId: anyId,
+  money: { currency: 'EUR', amount: 500 },
+  descriptor: DESCRIPTOR,
+  initiator: 'merchant',
+  planned: false,
+  networkRef: null,
+  scenario: completeScenario({}),
+  ...differences,
+})
+
+/** How many rows the clean-up deletes by table: none unless named. */
+export const deletedRows = (differences: Readonly<Record<string, number>> = {}): object => ({
+  idempotency: 0,
+  merchant_creations: 0,
+  payment_sessions: 0,
+  spent_tokens: 0,
+  token_merchants: 0,
+  invitations: 0,
+  app_invitations: 0,
+  events: 0,
+  apps: 0,
+  ...differences,
+})
