@@ -2,11 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createNames } from '@trestle/database/names.ts'
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deletedRows, merchantJson, shownMerchant } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
+  createdOf,
   createTestApp,
   createTestMerchant,
   operatorDeps,
@@ -56,9 +59,16 @@ describe('payments app', () => {
     expect(code).toMatch(/^[\w-]{43}$/)
     const { db } = payments.database
     const [kept] = await db.selectFrom('app_invitations').selectAll().execute()
-    expect(kept).toMatchObject({ code_hash: hashToken(code), note: 'for the shop', used: null, app_id: null })
+    expect(kept).toEqual({
+      code_hash: hashToken(code),
+      note: 'for the shop',
+      used: null,
+      app_id: null,
+      created: expect.any(Date),
+      expires: expect.any(Date),
+    })
     expect(Number(kept?.expires) - Number(kept?.created)).toBe(14 * 86_400_000)
-    expect(await lastAudit()).toMatchObject([{ action: 'app.invited', payload: { note: 'for the shop' } }])
+    expect(await lastAudit()).toEqual([{ action: 'app.invited', payload: { note: 'for the shop', expires: anyTime } }])
   })
 
   it('hide, show: marks the app, and adds to the audit log', async () => {
@@ -106,19 +116,35 @@ describe('payments merchant', () => {
     const pricing = { rate: 90, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'DKK', amount: 10000 } }
     const changed = { ...claim, canTransferToCard: false, canRefund: false }
     expect(JSON.parse(line)).toEqual({ id, claim: changed, pricing, tdsMode: 'full', acquirer: 'nordic-1' })
-    expect(await shown()).toMatchObject({ pricing, claim: changed, tds: { mode: 'full' } })
-    expect(JSON.parse((await run('merchant', 'acquirer', id, 'none', '--json'))[0] ?? '')).toMatchObject({
+    expect(await shown()).toEqual(
+      shownMerchant({ id, created: createdOf(id), claim: changed, pricing, tds: { mode: 'full' } }),
+    )
+    expect(JSON.parse((await run('merchant', 'acquirer', id, 'none', '--json'))[0] ?? '')).toEqual({
       acquirer: null,
+      id,
+      claim: {
+        canVoid: true,
+        canRefund: false,
+        canCapture: true,
+        canSaveCard: true,
+        canChargeCard: true,
+        canTransferToCard: false,
+      },
+      pricing: { flat: { amount: 25, currency: 'EUR' }, rate: 90, dispute: { amount: 10_000, currency: 'DKK' } },
+      tdsMode: 'full',
     })
     const { db } = payments.database
     const events = await db.selectFrom('events').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
     expect(events.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'merchant.updated'))
-    expect(events[0]?.data).toMatchObject({ id, pricing, tds_mode: 'attempt', balance: 0 })
+    expect(events[0]?.data).toEqual(merchantJson({ id, balance: 0, pricing, tds_mode: 'attempt' }))
     const audit = await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
-    expect(audit[1]).toMatchObject({
+    expect(audit[1]).toEqual({
       action: 'merchant.changed',
       identity_id: null,
       payload: { pricing: { rate: 90, dispute: { currency: 'DKK', amount: 10000 } } },
+      merchant_id: id,
+      id: anyId,
+      created: expect.any(Date),
     })
   })
 
@@ -194,7 +220,7 @@ describe('payments tasks', () => {
 describe('payments prune', () => {
   it('prints how many rows it has deleted', async () => {
     const [line = ''] = await run('prune', '--json')
-    expect(JSON.parse(line)).toMatchObject({ idempotency: 0, events: 0 })
+    expect(JSON.parse(line)).toEqual(deletedRows({ idempotency: 0, events: 0 }))
   })
 })
 

@@ -1,11 +1,13 @@
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
+  createdOf,
   createTestApp,
   createTestMerchant,
   operatorDeps,
@@ -270,9 +272,23 @@ describe('payments payout', () => {
     await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow(
       `payout ${payoutId} is in batch ${batch} already: use --again ${batch}`,
     )
-    expect(await json('payout', 'list', '--status', 'created')).toMatchObject([{ id: payoutId }])
+    expect(await json('payout', 'list', '--status', 'created')).toEqual([
+      {
+        id: payoutId,
+        merchantId: id,
+        created: createdOf(payoutId),
+        amount: 9_840,
+        currency: 'EUR',
+        status: 'created',
+        test: false,
+      },
+    ])
     await set('exported')
-    expect(await json('payout', 'export', folder, '--again', batch)).toMatchObject({ batch, payouts: 1 })
+    expect(await json('payout', 'export', folder, '--again', batch)).toEqual({
+      batch,
+      payouts: 1,
+      files: [`payouts-${batch}.xml`],
+    })
   })
 
   it('export: refuses a payout without a merchant, and marks nothing', async () => {
@@ -287,7 +303,11 @@ describe('payments payout', () => {
     await rename(id, UNKNOWN_ID)
     await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow('has no merchant')
     await rename(UNKNOWN_ID, id)
-    expect(await json('payout', 'export', folder, ...DEBTOR)).toMatchObject({ payouts: 1 })
+    expect(await json('payout', 'export', folder, ...DEBTOR)).toEqual({
+      payouts: 1,
+      batch: anyId,
+      files: [expect.any(String)],
+    })
   })
 
   it('export: puts each payout into one batch when two run at once', async () => {
@@ -334,7 +354,7 @@ describe('payments payout', () => {
     await expect(run('merchant', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toThrow('the account must be an IBAN')
     await expect(run('merchant', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toThrow('there is no merchant')
     expect(await json('merchant', 'bank', id, 'dk50 0040 0440 1162 43')).toEqual({ id, iban: 'DK5000400440116243' })
-    expect(await pay()).toMatchObject({ merchantId: id, amount: 9_840 })
+    expect(await pay()).toEqual({ merchantId: id, amount: 9_840, payout: anyId })
     await run('merchant', 'bank', id, 'DE89370400440532013000')
     const { db } = payments.database
     const paid = db.selectFrom('payouts').select('iban').where('merchant_id', '=', id)

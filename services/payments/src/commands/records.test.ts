@@ -1,8 +1,11 @@
 import { createNoopMeter } from '@opentelemetry/api'
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownMerchant } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
+  createdOf,
   createTestApp,
   createTestMerchant,
   operatorDeps,
@@ -73,12 +76,27 @@ describe('payments dispute', () => {
       merchant_id: merchantId,
       identity_id: null,
     })
-    for (const _ of [1, 2]) expect(await json('dispute', 'lost', opened.id)).toMatchObject({ status: 'lost' })
+    for (const _ of [1, 2])
+      expect(await json('dispute', 'lost', opened.id)).toEqual({
+        status: 'lost',
+        id: anyId,
+        transactionId,
+        amount: 300,
+        currency: 'EUR',
+        due: anyTime,
+      })
     await expect(run('dispute', 'won', opened.id)).rejects.toThrow(`dispute ${opened.id} was closed the other way`)
     const rest = await json<{ id: string }>('dispute', 'open', transactionId)
-    expect(rest).toMatchObject({ amount: 700 })
+    expect(rest).toEqual({ amount: 700, id: anyId, transactionId, currency: 'EUR', status: 'open', due: anyTime })
     await expect(run('dispute', 'open', transactionId)).rejects.toThrow('can dispute at most EUR 0.00')
-    expect(await json('dispute', 'won', rest.id)).toMatchObject({ status: 'won' })
+    expect(await json('dispute', 'won', rest.id)).toEqual({
+      status: 'won',
+      id: anyId,
+      transactionId,
+      amount: 700,
+      currency: 'EUR',
+      due: anyTime,
+    })
     expect(await get(`/transactions/${transactionId}`)).toMatchObject({ transaction: { disputedAmount: 300 } })
   })
 
@@ -104,10 +122,31 @@ describe('payments fraud', () => {
       'p',
     ]
     const { id } = await json<{ id: string }>(...words)
-    expect(await json(...words)).toMatchObject({ id, transactionId, reason: 6, reported: '2026-03-01T10:20:30.000Z' })
-    expect(await get(`/frauds/${id}`)).toMatchObject({ fraud: { reason: 6 } })
-    expect(await audit()).toMatchObject({ action: 'fraud.added', payload: { fraudId: id } })
-    expect(await json('fraud', 'add', transactionId)).toMatchObject({ reason: null, reported: null })
+    expect(await json(...words)).toEqual({
+      id,
+      transactionId,
+      reason: 6,
+      reported: '2026-03-01T10:20:30.000Z',
+      merchantId,
+      created: createdOf(id),
+    })
+    expect(await get(`/frauds/${id}`)).toEqual({
+      fraud: { reason: 6, id, merchantId, transactionId, created: createdOf(id), reported: '2026-03-01T10:20:30.000Z' },
+    })
+    expect(await audit()).toEqual({
+      action: 'fraud.added',
+      payload: { fraudId: id },
+      merchant_id: merchantId,
+      identity_id: null,
+    })
+    expect(await json('fraud', 'add', transactionId)).toEqual({
+      reason: null,
+      reported: null,
+      id: anyId,
+      merchantId,
+      transactionId,
+      created: anyTime,
+    })
     await expect(run('fraud', 'add', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
     await expect(run('fraud', 'add', transactionId, '--reason', '9')).rejects.toThrow('from 0 to 8')
     await expect(run('fraud', 'add', transactionId, '--reported', 'x')).rejects.toThrow('is no instant')
@@ -119,10 +158,26 @@ describe('payments adjust', () => {
     const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
     const up = await json<{ lineId: string }>('adjust', id, '+500', 'Welcome')
     expect(up).toEqual({ lineId: up.lineId, balance: 500 })
-    expect(await json('adjust', id, '-700', 'Correction of 1 March')).toMatchObject({ balance: -200 })
-    expect(await get(`/lines/${up.lineId}`)).toMatchObject({ adjustment: true, balance: 500, description: 'Welcome' })
-    expect(await get(`/merchants/${id}`)).toMatchObject({ merchant: { balance: -200 } })
-    expect(await audit()).toMatchObject({ action: 'balance.adjusted', merchant_id: id, payload: { amount: -700 } })
+    expect(await json('adjust', id, '-700', 'Correction of 1 March')).toEqual({ balance: -200, lineId: anyId })
+    expect(await get(`/lines/${up.lineId}`)).toEqual({
+      adjustment: true,
+      balance: 500,
+      description: 'Welcome',
+      id: anyId,
+      merchantId: id,
+      test: false,
+      created: anyTime,
+      balanceAfter: 500,
+    })
+    expect(await get(`/merchants/${id}`)).toEqual({
+      merchant: shownMerchant({ id, currency: 'EUR', created: createdOf(id), balance: -200 }),
+    })
+    expect(await audit()).toEqual({
+      action: 'balance.adjusted',
+      merchant_id: id,
+      payload: { amount: -700, lineId: anyId },
+      identity_id: null,
+    })
     await expect(run('adjust', UNKNOWN_ID, '5', 'x')).rejects.toThrow(`there is no merchant ${UNKNOWN_ID}`)
     await expect(run('adjust', id, '0', 'x')).rejects.toThrow('the amount is a number of minor units')
     await expect(run('adjust', id, '1', '')).rejects.toThrow('the text has 1 to 255 characters')
@@ -197,6 +252,6 @@ describe('payments vault', () => {
     const { secret_sealed, previous_sealed } = await rowOf()
     expect(secretsOf(fresh).open(secret_sealed, id)).toBe('of the pepper')
     expect(secretsOf(fresh).open(previous_sealed ?? Buffer.of(), id)).toBe(webhook.secret)
-    expect(await withVault(fresh).json('vault', 'rotate')).toMatchObject({ webhooks: 0 })
+    expect(await withVault(fresh).json('vault', 'rotate')).toEqual({ webhooks: 0, rotated: 0, keyId: 2 })
   })
 })

@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { shownCard, shownMerchant, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { basic, createdOf, operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { seedCommand } from './seed.ts'
@@ -56,27 +58,45 @@ describe('payments seed', () => {
       identity: { id: app.id, name: app.name, created: createdOf(app.id) },
     })
     const seen = await get(`/merchants/${merchant.id}`, app.key)
-    expect(seen).toMatchObject({
-      merchant: { id: merchant.id, key: merchant.key, test: true, bank: { iban: 'DK5000400440116243' } },
+    expect(seen).toEqual({
+      merchant: shownMerchant({
+        id: merchant.id,
+        key: merchant.key,
+        test: true,
+        company: { country: 'DK', number: '1' },
+        created: '2015-03-11T16:22:58.587Z',
+        balance: 3_482,
+        bank: { iban: 'DK5000400440116243' },
+      }),
     })
-    expect(await get(`/transactions/${transaction.id}`, app.key)).toMatchObject({
-      transaction: {
+    expect(await get(`/transactions/${transaction.id}`, app.key)).toEqual({
+      transaction: shownTransaction({
         id: transaction.id,
         merchantId: merchant.id,
         created: createdOf(transaction.id),
-        successful: true,
         amount: 1_000,
         pendingAmount: 350,
         capturedAmount: 600,
         refundedAmount: 100,
         voidedAmount: 50,
-        card: { bin: '410000', last4: '0000', scheme: 'visa', expiry: '2066-08-31T23:59:59.999Z' },
+        card: shownCard({ bin: '410000', last4: '0000', expiry: '2066-08-31T23:59:59.999Z', scheme: 'visa' }),
+        successful: true,
         trail: [
-          { capture: true, amount: 600 },
-          { refund: true, amount: 100 },
-          { void: true, amount: 50 },
+          {
+            capture: true,
+            amount: 600,
+            id: anyId,
+            created: anyTime,
+            balance: 4_228,
+            fee: { flat: 186, rate: 60 },
+            descriptor: 'Coffee & John',
+            lineId: anyId,
+            exchange: { rate: '7.456', date: '2024-03-01' },
+          },
+          trailEntry({ amount: 100, balance: -746, refund: true, lineId: anyId }),
+          trailEntry({ amount: 50, void: true }),
         ],
-      },
+      }),
     })
     expect(await get(`/merchants/${merchant.id}/lines?limit=5`, app.key)).toHaveLength(2)
     const { db } = payments.database
@@ -89,7 +109,7 @@ describe('payments seed', () => {
     expect(await json('seed', await file(whole))).toEqual({ apps: 0, merchants: 0, transactions: 0, operations: 0 })
     const operations = [...transaction.operations, { capture: 350 }]
     const longer = { ...whole, transactions: [{ ...transaction, operations }] }
-    expect(await json('seed', await file(longer))).toMatchObject({ transactions: 0, operations: 1 })
+    expect(await json('seed', await file(longer))).toEqual({ transactions: 0, operations: 1, apps: 0, merchants: 0 })
     expect(await get(`/transactions/${transaction.id}`, app.key)).toMatchObject({
       transaction: { pendingAmount: 0, capturedAmount: 950 },
     })
@@ -108,7 +128,15 @@ describe('payments seed', () => {
       operations: [],
     }
     await json('seed', await file({ merchants: [twin], transactions: [below] }))
-    expect(await get(`/transactions/${below.id}`, app.key)).toMatchObject({ transaction: { merchantId: twin.id } })
+    expect(await get(`/transactions/${below.id}`, app.key)).toEqual({
+      transaction: shownTransaction({
+        merchantId: twin.id,
+        created: '2051-05-17T16:12:28.943Z',
+        amount: 1_000,
+        pendingAmount: 1_000,
+        card: shownCard({ bin: '410000' }),
+      }),
+    })
     const charge = await payments.app.inject({
       method: 'POST',
       url: `/merchants/${twin.id}/transactions`,
@@ -116,7 +144,18 @@ describe('payments seed', () => {
       payload: { transactionId: below.id, currency: 'EUR', amount: 5 },
     })
     const { id } = charge.json<{ transaction: { id: string } }>().transaction
-    expect(await get(`/transactions/${id}`, app.key)).toMatchObject({ transaction: { merchantId: twin.id } })
+    expect(await get(`/transactions/${id}`, app.key)).toEqual({
+      transaction: shownTransaction({
+        id,
+        merchantId: twin.id,
+        created: '2051-05-17T16:12:28.943Z',
+        amount: 5,
+        pendingAmount: 5,
+        card: shownCard({ bin: '410000', code: { present: false } }),
+        recurring: true,
+        sourceTransactionId: below.id,
+      }),
+    })
     // The seeded id lies ahead of the clock; what comes later is greater all the same.
     expect(id > below.id).toBe(true)
   })

@@ -31,9 +31,10 @@ describe('a link', () => {
   })
 
   it('asks for the amount in the currency of the merchant when it has none or a malformed one', () => {
-    expect(judge('')).toMatchObject({ currency: 'EUR', money: undefined, amountFlaw: undefined, recurring: false })
-    expect(judge('value=')).toMatchObject({ money: undefined, amountFlaw: undefined })
-    expect(judge('value=1,5')).toMatchObject({ money: undefined, amountFlaw: 'invalid' })
+    const asking = { payee, currency: 'EUR', money: undefined, amountFlaw: undefined, recurring: false }
+    expect(judge('')).toEqual({ ...asking, query: 'test=1' })
+    expect(judge('value=')).toEqual({ ...asking, query: 'test=1&value=' })
+    expect(judge('value=1,5')).toEqual({ ...asking, amountFlaw: 'invalid', query: 'test=1&value=1%2C5' })
   })
 
   // ASVS 1.2.2, 1.3.3
@@ -63,7 +64,13 @@ describe('a link', () => {
 
   it.each(['', 'test=0', 'test=yes', 'test='])('with %j is not for a test merchant', (text) => {
     expect(judgeLink(new URLSearchParams(text), payee)).toBe('test-only')
-    expect(judgeLink(new URLSearchParams(text), { ...payee, test: false })).toMatchObject({ payee: { test: false } })
+    const live = { ...payee, test: false }
+    expect(judgeLink(new URLSearchParams(text), live)).toEqual({
+      payee: live,
+      currency: 'EUR',
+      recurring: false,
+      query: new URLSearchParams(text).toString(),
+    })
   })
 })
 

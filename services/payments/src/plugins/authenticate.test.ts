@@ -1,4 +1,5 @@
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
+import { anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -48,10 +49,18 @@ describe('authenticate', () => {
     await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })
     await payments.app.inject({ url: `/merchants/${id}`, headers: stranger.headers })
     await payments.app.inject({ url: '/me', headers: basic('x') })
-    expect(lines).toMatchObject([
-      { route: '/merchants/{merchant_id}', status: 200, identity_id: app.id, merchant_id: id },
-      { route: '/merchants/{merchant_id}', status: 403, identity_id: stranger.id, merchant_id: id },
-      { route: '/me', status: 401, error_code: 'UNAUTHORIZED' },
+    const line = {
+      time: expect.any(Number),
+      duration_ms: expect.any(Number),
+      request_id: anyUuid,
+      method: 'GET',
+      msg: 'request',
+    }
+    const merchant = { ...line, route: '/merchants/{merchant_id}', path: `/merchants/${id}`, merchant_id: id }
+    expect(lines).toEqual([
+      { ...merchant, level: 30, status: 200, identity_id: app.id },
+      { ...merchant, level: 40, status: 403, identity_id: stranger.id, error_code: 'FORBIDDEN' },
+      { ...line, level: 40, route: '/me', path: '/me', status: 401, error_code: 'UNAUTHORIZED' },
     ])
     expect(JSON.stringify(lines)).not.toContain(app.key)
   })

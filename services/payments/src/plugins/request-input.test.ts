@@ -114,7 +114,12 @@ describe('requestInput', () => {
     })
     broken.post('/', { schema: { body: Body } }, async () => expect.unreachable())
     const response = await broken.inject({ method: 'POST', url: '/', payload: { name: 'x' } })
-    expect(response.json()).toMatchObject({ statusCode: 500, message: 'no opinion' })
+    expect(response.json()).toEqual({
+      statusCode: 500,
+      message: 'no opinion',
+      code: 'FST_ERR_VALIDATION',
+      error: 'Internal Server Error',
+    })
   })
 })
 
