@@ -1,4 +1,5 @@
 import { createNoopMeter } from '@opentelemetry/api'
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AcquirerEvent, EVENTS_LIMIT, NO_MERCHANT } from '../src/acquirers/acquirer.ts'
@@ -76,12 +77,33 @@ describe('applyAcquirerEvents', () => {
     })
     expect(north.asked.acknowledged).toEqual(['d1', 'd2', 'e1', 'f1'])
     const disputes = await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)
-    expect(disputes).toMatchObject([
-      { transactionId, amount: 50, reason: { code: 4853, title: 'Cardholder dispute' }, status: 'open' },
-      { transactionId, amount: 100, reason: { code: 4837, title: 'No cardholder authorisation' }, status: 'lost' },
+    expect(disputes).toEqual([
+      {
+        transactionId,
+        amount: 50,
+        reason: { code: 4853, title: 'Cardholder dispute' },
+        status: 'open',
+        id: anyId,
+        merchantId,
+        created: anyTime,
+        currency: 'EUR',
+        due: anyTime,
+      },
+      {
+        transactionId,
+        amount: 100,
+        reason: { code: 4837, title: 'No cardholder authorisation' },
+        status: 'lost',
+        id: anyId,
+        merchantId,
+        created: anyTime,
+        currency: 'EUR',
+        due: anyTime,
+        resolved: anyTime,
+      },
     ])
-    expect(await get(`/frauds?limit=9&filter[merchantId]=${merchantId}`)).toMatchObject([
-      { transactionId, reason: 6, reported: '2026-01-02T03:04:05.000Z' },
+    expect(await get(`/frauds?limit=9&filter[merchantId]=${merchantId}`)).toEqual([
+      { transactionId, reason: 6, reported: '2026-01-02T03:04:05.000Z', id: anyId, merchantId, created: anyTime },
     ])
     expect(await problems()).toEqual([])
   })
@@ -198,7 +220,18 @@ describe('applyAcquirerEvents', () => {
     north.answers.events = [{ ...settlement, merchantId: id }]
     await apply('north')
     const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', id)
-    expect(await kept.execute()).toMatchObject([{ payload: { problem: 'a test merchant has no settlements' } }])
+    expect(await kept.execute()).toEqual([
+      {
+        payload: {
+          problem: 'a test merchant has no settlements',
+          type: 'settlement',
+          money: { amount: 5, currency: 'EUR' },
+          acquirer: 'north',
+          reference: 's1',
+          merchantId: id,
+        },
+      },
+    ])
   })
 
   it('lets an event with values that cannot be booked hold up no other, and keeps it for the operator', async () => {
@@ -225,7 +258,18 @@ describe('applyAcquirerEvents', () => {
     expect(north.asked.acknowledged).toEqual(['d1', event.reference, 'd2'])
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(2)
     const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', event.merchantId)
-    expect(await kept.execute()).toMatchObject([{ payload: { problem: 'of no known kind or form' } }])
+    expect(await kept.execute()).toEqual([
+      {
+        payload: {
+          problem: 'of no known kind or form',
+          kind: expect.any(String),
+          type: 'unknown',
+          acquirer: 'north',
+          reference: expect.any(String),
+          merchantId: event.merchantId,
+        },
+      },
+    ])
   })
 
   it('applies no event to one of two transactions that have the same reference', async () => {

@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
@@ -32,7 +33,15 @@ it('hands captures of live money to the acquirer, from the outbox through the qu
   }
   await capture(payments, app, id, 200)
   await submitted.promise
-  expect(north.asked.tasks).toMatchObject([
-    { kind: 'capture', transactionId: id, money: { currency: 'EUR', amount: 200 } },
+  expect(north.asked.tasks).toEqual([
+    {
+      kind: 'capture',
+      transactionId: id,
+      money: { currency: 'EUR', amount: 200 },
+      operationId: anyId,
+      merchantId,
+      acquirerRef: expect.any(String),
+      descriptor: 'Coffee & John',
+    },
   ])
 })

@@ -7,6 +7,7 @@ import { exceptionsCommand } from '../src/commands/exceptions.ts'
 import { inquireAttempt } from '../src/use-cases/inquire-attempt.ts'
 import { submitOperation } from '../src/use-cases/submit-operation.ts'
 import { sweepAttempts } from '../src/use-cases/sweep-attempts.ts'
+import { operationException } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import {
@@ -310,7 +311,17 @@ describe('submitOperation', () => {
     north.answers.submit = async () => ({ verdict: 'rejected', reason: 'closed account' })
     for (const _ of [1, 2]) expect(await submit(id)).toBe('done')
     const kept = (await exceptions()).filter((payload) => Object(payload).operationId === id)
-    expect(kept).toMatchObject([{ type: 'operation', kind: 'capture', acquirer: 'north', reason: 'closed account' }])
+    expect(kept).toEqual([
+      operationException({
+        kind: 'capture',
+        type: 'operation',
+        money: { amount: 200, currency: 'EUR' },
+        reason: 'closed account',
+        acquirer: 'north',
+        merchantId,
+        operationId: id,
+      }),
+    ])
     expect(errors).toEqual(['the acquirer did not accept an operation'])
   })
 

@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { OPERATOR } from '../src/access/caller.ts'
@@ -47,7 +48,18 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
     const { limit, dispute: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute })
     expect(limit?.amount).toBe(expected.verdict === 'done' ? undefined : expected.possible)
     if (expected.verdict !== 'done' || !opened) return
-    expect(opened).toMatchObject({ amount: expected.amount, status: 'open' })
+    expect(opened).toEqual({
+      amount: expected.amount,
+      status: 'open',
+      id: anyId,
+      merchantId,
+      transactionId,
+      currency: 'EUR',
+      reason: { code: 4_853, title: 'x' },
+      due: expect.any(Date),
+      resolved: null,
+      created: expect.any(Date),
+    })
     state.amounts = expected.amounts
     state.disputes.push(opened)
   } else if (next.step === 'close') {

@@ -1,13 +1,22 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CHAIN_START } from '../src/ledger/chain.ts'
 import { callExpireAuthorizations } from '../src/transactions/transaction-repository.ts'
 import { expireAll } from '../src/use-cases/expire-authorizations.ts'
 import { snapshotAccounts } from '../src/use-cases/snapshot-accounts.ts'
+import { shownTransaction, trailEntry } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'
 import { readLinks, recomputeChain } from './ledger-fixtures.ts'
 import { capture } from './operations.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -41,18 +50,37 @@ describe('authorization expiry', () => {
     await capture(payments, app, part, 100)
     await capture(payments, app, none, 300)
     await advance(id, 6)
-    expect(await get(whole)).toMatchObject({ pendingAmount: 300, trail: [] })
+    expect(await get(whole)).toEqual(
+      shownTransaction({ id: whole, merchantId: id, created: createdOf(whole), pendingAmount: 300, trail: [] }),
+    )
     await advance(id, 1)
     const voided = { void: true, balance: 0, fee: { flat: 0, rate: 0 }, descriptor: 'Coffee & John' }
     const [entry] = (await get(whole)).trail
-    expect(await get(whole)).toMatchObject({ pendingAmount: 0, voidedAmount: 300 })
+    expect(await get(whole)).toEqual(
+      shownTransaction({
+        id: whole,
+        merchantId: id,
+        created: createdOf(whole),
+        pendingAmount: 0,
+        voidedAmount: 300,
+        trail: [trailEntry({ amount: 300, void: true })],
+      }),
+    )
     expect(entry).toEqual({ ...voided, id: expect.any(String), created: expect.any(String), amount: 300 })
-    expect(await get(part)).toMatchObject({
-      pendingAmount: 0,
-      capturedAmount: 100,
-      voidedAmount: 200,
-      trail: [{ capture: true }, { ...voided, amount: 200 }],
-    })
+    expect(await get(part)).toEqual(
+      shownTransaction({
+        id: part,
+        merchantId: id,
+        created: createdOf(part),
+        pendingAmount: 0,
+        capturedAmount: 100,
+        voidedAmount: 200,
+        trail: [
+          trailEntry({ amount: 100, balance: 74, fee: { flat: 25, rate: 1 }, capture: true, lineId: anyId }),
+          trailEntry({ ...voided, amount: 200 }),
+        ],
+      }),
+    )
     expect((await get(none)).trail).toHaveLength(1)
     recomputeChain(await readLinks(payments.database.db, id), CHAIN_START)
     const events = await payments.database.db
@@ -96,16 +124,44 @@ describe('authorization expiry', () => {
       await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
       await expect(sweep()).rejects.toThrow('1 merchants were left out')
     })
-    expect([await get(held), await get(free)]).toMatchObject([{ pendingAmount: 300 }, { pendingAmount: 0 }])
+    expect([await get(held), await get(free)]).toEqual([
+      shownTransaction({ id: held, merchantId: locked, created: createdOf(held), pendingAmount: 300 }),
+      shownTransaction({
+        id: free,
+        merchantId: other,
+        created: createdOf(free),
+        pendingAmount: 0,
+        voidedAmount: 300,
+        trail: [trailEntry({ amount: 300, void: true })],
+      }),
+    ])
     expect(await sweep()).toBe('done')
-    expect(await get(held)).toMatchObject({ pendingAmount: 0 })
+    expect(await get(held)).toEqual(
+      shownTransaction({
+        id: held,
+        merchantId: locked,
+        created: createdOf(held),
+        pendingAmount: 0,
+        voidedAmount: 300,
+        trail: [trailEntry({ amount: 300, void: true })],
+      }),
+    )
   })
 
   it('works beyond the years that an id can hold', async () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id)
     await advance(id, 36_000)
-    expect(await get(transactionId)).toMatchObject({ pendingAmount: 0 })
+    expect(await get(transactionId)).toEqual(
+      shownTransaction({
+        id: transactionId,
+        merchantId: id,
+        created: createdOf(transactionId),
+        pendingAmount: 0,
+        voidedAmount: 300,
+        trail: [trailEntry({ amount: 300, void: true })],
+      }),
+    )
   })
 })
 

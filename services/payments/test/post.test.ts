@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -256,7 +257,23 @@ describe('post', () => {
     ])
     const { db } = payments.database
     const line = await db.selectFrom('lines').selectAll().where('merchant_id', '=', merchantId).executeTakeFirst()
-    expect(line).toMatchObject({ description: 'Goodwill', balance: -5n, amount: null, currency: null })
+    expect(line).toEqual({
+      description: 'Goodwill',
+      balance: -5n,
+      amount: null,
+      currency: null,
+      merchant_id: merchantId,
+      id: anyId,
+      created: expect.any(Date),
+      kind: 'adjustment',
+      fee: 0n,
+      transaction_id: null,
+      balance_after: -5n,
+      journal_id: anyId,
+      test: true,
+      hash: expect.any(Buffer),
+      hash_version: 1,
+    })
     expect(await db.selectFrom('events').select('id').where('merchant_id', '=', merchantId).execute()).toEqual([])
   })
 

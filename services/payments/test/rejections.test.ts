@@ -1,3 +1,4 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -6,8 +7,9 @@ import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repos
 import { callPayOut } from '../src/payouts/payout-repository.ts'
 import { expireAuthorizations } from '../src/transactions/transaction-repository.ts'
 import { endConfirmations } from '../src/use-cases/end-confirmation.ts'
+import { operationException, trailEntry } from './bodies.ts'
 import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
-import { createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { createdOf, createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 
 const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
@@ -61,13 +63,28 @@ describe('an operation that the acquirer rejects', () => {
     expect(await merchant.balance()).toBe(961)
     for (const _ of [1, 2]) await merchant.answer(entry, REJECTED)
     const { trail } = await merchant.get(id)
-    expect(trail).toMatchObject([
-      { id: entry, capture: true, amount: 1_000, balance: 961, fee: { flat: 25, rate: 14 } },
-      { capture: true, amount: -1_000, balance: -961, fee: { flat: -25, rate: -14 }, reference: `rejected ${entry}` },
+    expect(trail).toEqual([
+      trailEntry({
+        id: entry,
+        created: createdOf(entry),
+        amount: 1_000,
+        balance: 961,
+        fee: { flat: 25, rate: 14 },
+        capture: true,
+        lineId: anyId,
+      }),
+      trailEntry({
+        amount: -1_000,
+        balance: -961,
+        fee: { flat: -25, rate: -14 },
+        capture: true,
+        reference: `rejected ${entry}`,
+        lineId: anyId,
+      }),
     ])
     expect([await amounts(id), await merchant.balance()]).toEqual([[1_300, 0, 0, 0, 0], 0])
     const url = `/lines/${trail[1].lineId}`
-    expect((await payments.app.inject({ url, headers: app.headers })).json()).toMatchObject({
+    expect((await payments.app.inject({ url, headers: app.headers })).json()).toEqual({
       capture: true,
       balance: -961,
       fee: -39,
@@ -75,9 +92,22 @@ describe('an operation that the acquirer rejects', () => {
       transactionId: id,
       amount: { currency: 'EUR', amount: -1_000 },
       description: `Rejected capture ${id}`,
+      id: anyId,
+      merchantId: merchant.id,
+      test: false,
+      created: anyTime,
     })
     expect(await merchant.events()).toEqual(['transaction.rejected', 'transaction.captured', 'transaction.created'])
-    expect(await merchant.exceptions()).toMatchObject([{ kind: 'capture', reason: 'closed', problem: 'rejected' }])
+    expect(await merchant.exceptions()).toEqual([
+      operationException({
+        kind: 'capture',
+        money: { amount: 1_000, currency: 'EUR' },
+        reason: 'closed',
+        problem: 'rejected',
+        operationId: entry,
+        transactionId: id,
+      }),
+    ])
     expect(await merchant.violations()).toEqual([])
     const asked = await payments.database.db
       .selectFrom('outbox')
@@ -199,7 +229,16 @@ describe('a rejected capture whose money is refunded or disputed', () => {
     await merchant.answer(refund, ACCEPTED)
     await merchant.answer(capture, REJECTED)
     expect([await amounts(id), await merchant.balance()]).toEqual([[800, 200, 200, 0, 0], 0])
-    expect(await merchant.exceptions()).toMatchObject([{ problem: 'rejected', owed: 200 }])
+    expect(await merchant.exceptions()).toEqual([
+      operationException({
+        money: { amount: 500, currency: 'EUR' },
+        reason: 'closed',
+        problem: 'rejected',
+        operationId: capture,
+        transactionId: id,
+        owed: 200,
+      }),
+    ])
     await merchant.answer(await merchant.book('capture', id, 500), ACCEPTED)
     expect([await amounts(id), await merchant.balance()]).toEqual([[500, 500, 200, 0, 0], 268])
     expect(await merchant.violations()).toEqual([])
@@ -231,7 +270,14 @@ describe('an operation without an answer', () => {
       operationId === found ? ACCEPTED : Promise.reject(new Error('away'))
     for (const _ of [1, 2]) await end()
     expect(await amounts(id)).toEqual([600, 400, 0, 0, 0])
-    expect(await merchant.exceptions()).toMatchObject([{ operationId: lost, problem: 'unanswered' }])
+    expect(await merchant.exceptions()).toEqual([
+      operationException({
+        money: { amount: 600, currency: 'EUR' },
+        problem: 'unanswered',
+        operationId: lost,
+        transactionId: id,
+      }),
+    ])
     expect(await merchant.violations()).toEqual([])
   })
 
@@ -241,7 +287,14 @@ describe('an operation without an answer', () => {
     north.answers.submit = async () => ({ verdict: 'rejected', reason: 'no\0pe' })
     await end()
     expect([await amounts(id), await merchant.balance()]).toEqual([[1_000, 0, 0, 0, 0], 0])
-    expect(await merchant.exceptions()).toMatchObject([{ problem: 'unanswered', reason: null }])
+    expect(await merchant.exceptions()).toEqual([
+      operationException({
+        money: { amount: 600, currency: 'EUR' },
+        reason: null,
+        problem: 'unanswered',
+        transactionId: id,
+      }),
+    ])
     expect(await merchant.violations()).toEqual([])
   })
 
@@ -276,9 +329,19 @@ describe('an operation without an answer', () => {
     const before = await amounts(id)
     await merchant.answer(entry, ACCEPTED)
     expect(await amounts(id)).toEqual(before)
-    expect(await merchant.exceptions()).toMatchObject([
-      { problem: 'unanswered' },
-      { problem: 'accepted, after it was unanswered' },
+    expect(await merchant.exceptions()).toEqual([
+      operationException({
+        money: { amount: 600, currency: 'EUR' },
+        problem: 'unanswered',
+        operationId: entry,
+        transactionId: id,
+      }),
+      operationException({
+        money: { amount: 600, currency: 'EUR' },
+        problem: 'accepted, after it was unanswered',
+        operationId: entry,
+        transactionId: id,
+      }),
     ])
   })
 })

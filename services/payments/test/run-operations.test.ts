@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -178,7 +179,21 @@ describe('run_operations', () => {
     const terms = { ...TERMS, marginBasisPoints: 5_000 }
     const [own, lessened] = await callRunOperations(payments.database.lanes, [capture(id), capture(foreign)], terms)
     const rateOf = (result: typeof own) => Number(result?.transaction?.trail.at(-1)?.rate)
-    expect(own?.transaction?.trail[0]).toMatchObject({ balance: 100 - 25 - 1, rate: null })
+    expect(own?.transaction?.trail[0]).toEqual({
+      balance: 100 - 25 - 1,
+      rate: null,
+      id: anyId,
+      kind: 'capture',
+      created: expect.any(String),
+      amount: 100,
+      feeFlat: 25,
+      feeRate: 1,
+      descriptor: 'Coffee & John',
+      reference: null,
+      lineId: anyId,
+      disputeId: null,
+      rateDate: null,
+    })
     expect(rateOf(lessened)).toBeCloseTo(rateOf(plain) / 2, 6)
   })
 })

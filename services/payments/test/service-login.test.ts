@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -62,7 +63,15 @@ describe('an operation that was booked again', () => {
     await sql`
       INSERT INTO ${sql.table('acquirer_operations')} (merchant_id, id, created, transaction_id, kind)
       VALUES (${merchant.id}, ${again}, now(), ${transactionId}, 'refund')`.execute(payments.owner.db)
-    expect(await merchant.violations()).toMatchObject([{ table: 'acquirer_operations', id: again, invariant: 17 }])
+    expect(await merchant.violations()).toEqual([
+      {
+        table: 'acquirer_operations',
+        id: again,
+        invariant: 17,
+        merchantId: anyId,
+        message: 'is not that of its trail entry',
+      },
+    ])
     await sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${again}`.execute(payments.owner.db)
   })
 

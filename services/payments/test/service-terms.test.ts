@@ -76,7 +76,7 @@ describe('the login of the service cannot choose', () => {
       ['void', null],
     ] as const) {
       const operation = { transactionId: id, kind, amount, currency: 'EUR', reference: `rejected ${trailId}` }
-      expect((await runOperation(operation)).rows).toMatchObject([{ verdict: 'limit-exceeded' }])
+      expect((await runOperation(operation)).rows).toEqual([{ verdict: 'limit-exceeded', possible: 500n }])
     }
     expect(await violations(merchantId)).toEqual([])
   })

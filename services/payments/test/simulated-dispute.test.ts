@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { simulatedRef } from '../src/acquirers/simulator.ts'
 import { customerPayment } from './customer-payment.ts'
@@ -27,8 +28,21 @@ it('a test card that is disputed has a dispute over all of its first capture, on
   await capture(payments, app, id, 100)
   const disputes = () => db.selectFrom('disputes').selectAll().where('merchant_id', '=', merchantId).execute()
   await expect.poll(disputes).toHaveLength(1)
-  expect(await disputes()).toMatchObject([
-    { transaction_id: id, amount: 100n, status: 'open', reason_code: 4853, acquirer_ref: simulatedRef(id) },
+  expect(await disputes()).toEqual([
+    {
+      transaction_id: id,
+      amount: 100n,
+      status: 'open',
+      reason_code: 4853,
+      acquirer_ref: simulatedRef(id),
+      merchant_id: merchantId,
+      id: anyId,
+      created: expect.any(Date),
+      currency: 'EUR',
+      reason_title: 'Cardholder dispute',
+      due: expect.any(Date),
+      resolved: null,
+    },
   ])
   await capture(payments, app, id, 200)
   expect(await db.selectFrom('outbox').select('kind').where('merchant_id', '=', merchantId).execute()).toEqual([])

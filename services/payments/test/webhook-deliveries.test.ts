@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { anyId } from '@trestle/testing/any-value.ts'
 import { type StubProvider, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -205,7 +206,14 @@ describe('deliveries', () => {
     expect(disabled).toEqual(expect.any(String))
     const told = JSON.parse(at('/informed')[0]?.body ?? '')
     const { secret: _, ...shown } = webhook
-    expect(told).toMatchObject({ type: 'webhook.disabled', data: { webhook: { ...shown, disabled } } })
+    expect(told).toEqual({
+      type: 'webhook.disabled',
+      data: { webhook: { ...shown, disabled } },
+      id: anyId,
+      version: 1,
+      created: disabled,
+      merchantId: id,
+    })
     await expect.poll(() => jobsOf(webhook.id, 'webhook_delivery_dead')).toHaveLength(1)
     await update('Unheard')
     await send('GET', `/merchants/${id}/events?limit=1`)
