@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { invalidBody } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -39,7 +40,7 @@ describe('GET /locations', () => {
   })
 
   it.each(['limit=0', 'cursor=x', 'code=MAIN'])('400: refuses ?%s', async (query) => {
-    expect((await get(`/locations?${query}`)).json()).toMatchObject({ error: { type: 'VALIDATION_ERROR' } })
+    expect((await get(`/locations?${query}`)).json()).toEqual(invalidBody())
   })
 })
 
@@ -110,7 +111,7 @@ describe('POST /locations', () => {
 
   it.each(['a b', '', 'x'.repeat(256), 'ä'])('400: refuses the key "%s"', async (key) => {
     const response = await post({ code: 'K', name: 'x' }, { 'idempotency-key': Buffer.from(key).toString('latin1') })
-    expect(response.json()).toMatchObject({ statusCode: 400, error: { issues: [{ path: 'Idempotency-Key' }] } })
+    expect(response.json()).toEqual(invalidBody('Idempotency-Key', 'must be 1 to 255 visible characters of ASCII'))
   })
 })
 
@@ -125,7 +126,7 @@ describe('GET /locations/:locationId', () => {
   })
 
   it.each(['0', '01', 'abc', '9007199254740992'])('400: refuses the id %s', async (id) => {
-    expect((await get(`/locations/${id}`)).json()).toMatchObject({ error: { issues: [{ path: 'locationId' }] } })
+    expect((await get(`/locations/${id}`)).json()).toEqual(invalidBody('locationId'))
   })
 })
 
@@ -134,7 +135,12 @@ describe('PATCH /locations/:locationId', () => {
 
   it('200: changes the given members', async () => {
     const id = await requests.addLocation()
-    expect((await patch(id, { active: false })).json().data).toMatchObject({ id, name: 'A shelf', active: false })
+    expect((await patch(id, { active: false })).json().data).toEqual({
+      id,
+      name: 'A shelf',
+      active: false,
+      code: expect.any(String),
+    })
     const response = await patch(id, { code: 'NEW', name: 'Renamed' })
     const location = { id, code: 'NEW', name: 'Renamed', active: false }
     expect([response.statusCode, response.json()]).toEqual([200, { statusCode: 200, data: location }])
@@ -152,8 +158,8 @@ describe('PATCH /locations/:locationId', () => {
 
   // ASVS 15.3.3
   it('400: refuses unknown members and invalid names', async () => {
-    expect((await patch(1, { deleted: true })).json()).toMatchObject({ error: { issues: [{ path: 'deleted' }] } })
-    expect((await patch(1, { name: null })).json()).toMatchObject({ error: { issues: [{ path: 'name' }] } })
+    expect((await patch(1, { deleted: true })).json()).toEqual(invalidBody('deleted', 'is not known here'))
+    expect((await patch(1, { name: null })).json()).toEqual(invalidBody('name', 'must be a string'))
   })
 
   it('400: refuses a change without members', async () => {

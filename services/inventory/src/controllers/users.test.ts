@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { invalidBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 
 const SEED = [
@@ -42,7 +43,7 @@ describe('GET /users', () => {
 
   it.each(['limit=501', 'limit=0', 'cursor=x', 'username=bill.gates'])('400: refuses ?%s', async (query) => {
     const response = await get(`/users?${query}`)
-    expect(response.json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+    expect(response.json()).toEqual(invalidBody())
   })
 })
 
@@ -63,7 +64,7 @@ describe('GET /users/:userId', () => {
   })
 
   it.each(['0', '-1', '01', '1.0', 'abc', '9007199254740992'])('400: refuses the id %s', async (id) => {
-    expect((await get(`/users/${id}`)).json()).toMatchObject({ statusCode: 400, error: { type: 'VALIDATION_ERROR' } })
+    expect((await get(`/users/${id}`)).json()).toEqual(invalidBody('userId'))
   })
 })
 

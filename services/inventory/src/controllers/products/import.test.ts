@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { request as nodeRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { importReport, invalidBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
 import { SCOPES } from '../../access/scopes.ts'
 import { Slots } from '../../turns.ts'
@@ -31,15 +32,6 @@ const stored = async () =>
     ({ sku, attributes, version }) => [sku, attributes, version],
   )
 
-const counts = {
-  received: 0,
-  created: 0,
-  updated: 0,
-  skipped: 0,
-  failed: 0,
-  durationMs: expect.any(Number),
-  errors: [],
-}
 const existing = (line: number, sku: string) => ({
   line,
   sku,
@@ -52,7 +44,7 @@ describe('POST /products/import, CSV', () => {
     const csv =
       '\ufeffid,sku,attributes\r\n7,A,"{""n"":0.10}"\r\n,"B ""b"", c","{\r\n""big"":12345678901234567890}"\r\n'
     const response = await post(csv)
-    expect(response.json()).toEqual({ statusCode: 200, data: { ...counts, received: 2, created: 2 } })
+    expect(response.json()).toEqual({ statusCode: 200, data: importReport({ received: 2, created: 2 }) })
     expect(await stored()).toEqual([
       ['A', '{"n": 0.10}', 1],
       ['B "b", c', '{"big": 12345678901234567890}', 1],
@@ -62,7 +54,7 @@ describe('POST /products/import, CSV', () => {
   it('200: reads columns of attributes as JSON or text, and skips empty cells', async () => {
     const csv =
       'attributes.size,sku,attributes.dim.w,"attributes.""a.b""",attributes.dim.h\n42,A,1.50,true,\n"4 2",B,,"""q""",x\n,C,,,\n'
-    expect((await post(csv)).json().data).toEqual({ ...counts, received: 3, created: 3 })
+    expect((await post(csv)).json().data).toEqual(importReport({ received: 3, created: 3 }))
     expect(await stored()).toEqual([
       ['A', '{"a.b": true, "dim": {"w": 1.50}, "size": 42}', 1],
       ['B', '{"a.b": "q", "dim": {"h": "x"}, "size": "4 2"}', 1],
@@ -73,14 +65,20 @@ describe('POST /products/import, CSV', () => {
   it('200: a bad row fails alone, and is reported with its line', async () => {
     const csv = 'sku,attributes\nA,{}\n"A\n",{}\nB\nC,{bad\nD,null\nE"e,{}\n"F","{}"\n'
     const { data } = (await post(csv)).json()
-    expect(data).toMatchObject({ received: 7, created: 2, failed: 5 })
-    expect(data.errors).toEqual([
-      { line: 3, sku: 'A\n', type: 'VALIDATION_ERROR', description: 'sku: must not hold control characters' },
-      { line: 5, sku: null, type: 'BAD_REQUEST', description: 'The record has 1 fields, the header has 2.' },
-      { line: 6, sku: 'C', type: 'VALIDATION_ERROR', description: 'attributes: must be JSON' },
-      { line: 7, sku: 'D', type: 'VALIDATION_ERROR', description: 'attributes: must not be null' },
-      { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The record has quotes that are not in order.' },
-    ])
+    expect(data).toEqual(
+      importReport({
+        received: 7,
+        created: 2,
+        failed: 5,
+        errors: [
+          { line: 3, sku: 'A\n', type: 'VALIDATION_ERROR', description: 'sku: must not hold control characters' },
+          { line: 5, sku: null, type: 'BAD_REQUEST', description: 'The record has 1 fields, the header has 2.' },
+          { line: 6, sku: 'C', type: 'VALIDATION_ERROR', description: 'attributes: must be JSON' },
+          { line: 7, sku: 'D', type: 'VALIDATION_ERROR', description: 'attributes: must not be null' },
+          { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The record has quotes that are not in order.' },
+        ],
+      }),
+    )
     expect((await stored()).map(([sku]) => sku)).toEqual(['A', 'F'])
   })
 
@@ -127,7 +125,26 @@ describe('POST /products/import, NDJSON', () => {
       '{"sku":"\\u00e4","attributes":[]}',
     ]
     const { data } = (await post(lines.join('\n'), '', NDJSON)).json()
-    expect(data).toMatchObject({ received: 10, created: 4, failed: 6 })
+    expect(data).toEqual(
+      importReport({
+        received: 10,
+        created: 4,
+        failed: 6,
+        errors: [
+          {
+            line: 5,
+            sku: 'D',
+            type: 'VALIDATION_ERROR',
+            description: 'attributes: must be a text that is JSON, an object or an array',
+          },
+          { line: 6, sku: 'E', type: 'VALIDATION_ERROR', description: 'attributes: is required' },
+          { line: 7, sku: 'F', type: 'VALIDATION_ERROR', description: 'x: is not known here' },
+          { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The line must be a JSON object.' },
+          { line: 9, sku: null, type: 'BAD_REQUEST', description: 'The line is no JSON.' },
+          { line: 10, sku: 'G', type: 'VALIDATION_ERROR', description: 'attributes: must not have a key "__proto__"' },
+        ],
+      }),
+    )
     expect(data.errors.map(({ line, sku, type }: Record<string, unknown>) => [line, sku, type])).toEqual([
       [5, 'D', 'VALIDATION_ERROR'],
       [6, 'E', 'VALIDATION_ERROR'],
@@ -145,7 +162,7 @@ describe('POST /products/import, NDJSON', () => {
   })
 
   it('200: imports nothing from an empty file', async () => {
-    expect((await post('\n\n', '', NDJSON)).json()).toEqual({ statusCode: 200, data: counts })
+    expect((await post('\n\n', '', NDJSON)).json()).toEqual({ statusCode: 200, data: importReport({ received: 0 }) })
   })
 })
 
@@ -155,13 +172,14 @@ describe('mode', () => {
 
   it('insert: a row with a taken or repeated sku fails', async () => {
     const { data } = (await post(file)).json()
-    expect(data).toEqual({
-      ...counts,
-      received: 3,
-      created: 1,
-      failed: 2,
-      errors: [existing(2, 'A'), existing(4, 'B')],
-    })
+    expect(data).toEqual(
+      importReport({
+        received: 3,
+        created: 1,
+        failed: 2,
+        errors: [existing(2, 'A'), existing(4, 'B')],
+      }),
+    )
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
       ['B', '{}', 1],
@@ -169,7 +187,7 @@ describe('mode', () => {
   })
 
   it('skip: a product with a taken sku is counted and stays as it is', async () => {
-    expect((await post(file, '?mode=skip')).json().data).toEqual({ ...counts, received: 3, created: 1, skipped: 2 })
+    expect((await post(file, '?mode=skip')).json().data).toEqual(importReport({ received: 3, created: 1, skipped: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
       ['B', '{}', 1],
@@ -177,20 +195,34 @@ describe('mode', () => {
   })
 
   it('upsert: an existing product gets the attributes and the next version, unless they are the same', async () => {
-    expect((await post(file, '?mode=upsert')).json().data).toEqual({ ...counts, received: 3, created: 1, updated: 2 })
+    expect((await post(file, '?mode=upsert')).json().data).toEqual(
+      importReport({ received: 3, created: 1, updated: 2 }),
+    )
     const after = [
       ['A', '{"n": 2}', 2],
       ['B', '[1]', 1],
     ]
     expect(await stored()).toEqual(after)
     const again = 'sku,attributes\nA,"{""n"":2}"\nB,[1]\n'
-    expect((await post(again, '?mode=upsert')).json().data).toEqual({ ...counts, received: 2, skipped: 2 })
+    expect((await post(again, '?mode=upsert')).json().data).toEqual(importReport({ received: 2, skipped: 2 }))
     expect(await stored()).toEqual(after)
   })
 
   it('dryRun: reports everything, and stores nothing', async () => {
-    expect((await post(file, '?mode=upsert&dryRun=true')).json().data).toMatchObject({ created: 1, updated: 2 })
-    expect((await post(file, '?dryRun=true')).json().data).toMatchObject({ created: 1, failed: 2 })
+    expect((await post(file, '?mode=upsert&dryRun=true')).json().data).toEqual(
+      importReport({ received: 3, created: 1, updated: 2 }),
+    )
+    expect((await post(file, '?dryRun=true')).json().data).toEqual(
+      importReport({
+        received: 3,
+        created: 1,
+        failed: 2,
+        errors: [
+          { line: 2, sku: 'A', type: 'CONFLICT', description: 'A product with this sku already exists.' },
+          { line: 4, sku: 'B', type: 'CONFLICT', description: 'A product with this sku already exists.' },
+        ],
+      }),
+    )
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
   })
 
@@ -201,19 +233,18 @@ describe('mode', () => {
       error: {
         type: 'VALIDATION_ERROR',
         description: 'Nothing was stored, because not every record could be.',
-        report: { ...counts, received: 3, created: 1, failed: 2, errors: [existing(2, 'A'), existing(4, 'B')] },
+        report: importReport({ received: 3, created: 1, failed: 2, errors: [existing(2, 'A'), existing(4, 'B')] }),
       },
     })
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
-    expect((await post(file, '?atomic=true&mode=skip')).json().data).toMatchObject({ created: 1, skipped: 2 })
+    expect((await post(file, '?atomic=true&mode=skip')).json().data).toEqual(
+      importReport({ received: 3, created: 1, skipped: 2 }),
+    )
     expect(await stored()).toHaveLength(2)
   })
 
   it.each(['mode=replace', 'atomic=maybe', 'dryRun=', 'limit=1'])('400: ?%s', async (query) => {
-    expect((await post(file, `?${query}`)).json()).toMatchObject({
-      statusCode: 400,
-      error: { type: 'VALIDATION_ERROR' },
-    })
+    expect((await post(file, `?${query}`)).json()).toEqual(invalidBody())
   })
 })
 
@@ -221,7 +252,7 @@ describe('many rows', () => {
   const rows = (count: number) => `sku,attributes\n${Array.from({ length: count }, (_, n) => `R-${n},{}\n`).join('')}`
 
   it('200: stores many rows, with ids in the order of the file', async () => {
-    expect((await post(rows(2_345))).json().data).toEqual({ ...counts, received: 2_345, created: 2_345 })
+    expect((await post(rows(2_345))).json().data).toEqual(importReport({ received: 2_345, created: 2_345 }))
     expect((await stored()).map(([sku]) => sku)).toEqual(Array.from({ length: 2_345 }, (_, n) => `R-${n}`))
   })
 
@@ -236,7 +267,15 @@ describe('many rows', () => {
     expect(lines[0]).toEqual({ type: 'progress', received: 500 })
     const { line, sku, ...error } = existing(1_203, 'R-3')
     expect(lines[2]).toEqual({ type: 'error', line, sku, error })
-    expect(lines.at(-1)).toMatchObject({ type: 'summary', received: 1_201, created: 1_200, failed: 1 })
+    expect(lines.at(-1)).toEqual(
+      importReport({
+        received: 1_201,
+        created: 1_200,
+        failed: 1,
+        errors: [{ line: 1_203, sku: 'R-3', type: 'CONFLICT', description: 'A product with this sku already exists.' }],
+        type: 'summary',
+      }),
+    )
   })
 
   /** Sends a file, and when the answer has begun the rest of it; resolves to the last line of the answer. */
@@ -273,7 +312,7 @@ describe('many rows', () => {
     await inventory.query('ALTER TABLE inventory.products DROP CONSTRAINT no_r_1')
     const description = 'The product could not be stored.'
     const errors = [{ line: 3, sku: 'R-1', type: 'SERVER_ERROR', description }]
-    expect(data).toEqual({ ...counts, received: 3, created: 2, failed: 1, errors })
+    expect(data).toEqual(importReport({ received: 3, created: 2, failed: 1, errors }))
     expect(await stored()).toHaveLength(2)
   })
 
@@ -281,7 +320,10 @@ describe('many rows', () => {
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN sku TO renamed')
     const response = await post(rows(3))
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
-    expect(response.json()).toMatchObject({ statusCode: 500, error: { type: 'SERVER_ERROR' } })
+    expect(response.json()).toEqual({
+      statusCode: 500,
+      error: { type: 'SERVER_ERROR', description: 'An internal error has occurred while processing your request.' },
+    })
     const breakDown = async () => {
       await inventory.query('ALTER TABLE inventory.products RENAME COLUMN sku TO renamed')
       return rows(700)
@@ -343,7 +385,7 @@ it('takes no slot when the client has left before the import begins', async () =
   }
   gone.resolve()
   const answer = await replica.app.inject({ method: 'POST', url: '/products/import', headers: own, payload: '' })
-  expect(answer.json()).toEqual({ statusCode: 200, data: counts })
+  expect(answer.json()).toEqual({ statusCode: 200, data: importReport({ received: 0 }) })
   await replica.close()
 })
 
@@ -376,9 +418,12 @@ describe('limits', () => {
     ['', 'sku,attributes\n'],
     ['text/plain', 'sku,attributes\n'],
   ])('415: refuses a file with the headers %j', async (type, payload) => {
-    expect((await post(payload, '', { 'content-type': type })).json()).toMatchObject({
+    expect((await post(payload, '', { 'content-type': type })).json()).toEqual({
       statusCode: 415,
-      error: { type: 'UNSUPPORTED_MEDIA_TYPE' },
+      error: {
+        type: 'UNSUPPORTED_MEDIA_TYPE',
+        description: 'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
+      },
     })
   })
 
@@ -408,7 +453,10 @@ describe('limits', () => {
       `sku,${Array.from({ length: 100 }, (_, n) => `attributes.a${n}`).join(',')}\n`,
     ]
     for (const payload of large) {
-      expect((await post(payload)).json()).toMatchObject({ statusCode: 413, error: { type: 'PAYLOAD_TOO_LARGE' } })
+      expect((await post(payload)).json()).toEqual({
+        statusCode: 413,
+        error: { type: 'PAYLOAD_TOO_LARGE', description: expect.any(String) },
+      })
     }
     const line = `{"sku":"A","attributes":{"a":"${'x'.repeat(1_100_000)}"}}`
     expect((await post(line, '', NDJSON)).statusCode).toBe(413)
@@ -422,7 +470,19 @@ describe('limits', () => {
 
 it('logs a line with the counts of the import', async () => {
   await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' })
-  expect((await inventory.logLines()).filter((line) => line.request_id === 'imported')).toMatchObject([
-    { event: 'import.finished', verdict: 'stored', received: 2, created: 1, failed: 1 },
+  expect((await inventory.logLines()).filter((line) => line.request_id === 'imported')).toEqual([
+    requestLine({
+      request_id: 'imported',
+      method: 'POST',
+      path: '/products/import',
+      route: '/products/import',
+      event: 'import.finished',
+      verdict: 'stored',
+      received: 2,
+      created: 1,
+      updated: 0,
+      skipped: 0,
+      failed: 1,
+    }),
   ])
 })

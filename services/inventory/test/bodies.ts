@@ -1,0 +1,85 @@
+import { anyTime } from '@trestle/testing/any-value.ts'
+import { expect } from 'vitest'
+
+const anyNumber: unknown = expect.any(Number)
+
+/** The differences from a whole body. */
+type Differences = Readonly<Record<string, unknown>>
+
+/**
+ * The body of a refusal with 400 for one fault, whole.
+ * @param path where the fault is; '' for the request itself
+ * @param message undefined: any text
+ */
+export function invalidBody(path?: string, message?: string): object {
+  const anyText: unknown = expect.any(String)
+  const whole = path === undefined || message === undefined
+  const description = whole ? anyText : `${path === '' ? 'The request' : path}: ${message}`
+  const issues = [{ path: path ?? anyText, message: message ?? anyText }]
+  return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues } }
+}
+
+/** The report of an import, whole: by default without products of any outcome. */
+export const importReport = (differences: Differences & { readonly received: number }): object => ({
+  created: 0,
+  updated: 0,
+  skipped: 0,
+  failed: 0,
+  durationMs: anyNumber,
+  errors: [],
+  ...differences,
+})
+
+/** A reservation as answers show it, whole: by default an active one that does not expire. */
+export const shownReservation = (
+  differences: Differences & { readonly quantity: number; readonly remaining: number },
+): object => ({
+  id: anyNumber,
+  productId: anyNumber,
+  locationId: anyNumber,
+  status: 'active',
+  reference: null,
+  expiresAt: null,
+  createdAt: anyTime,
+  ...differences,
+})
+
+/** A movement as answers show it, whole: by default one that changes nothing reserved. */
+export const shownMovement = (
+  differences: Differences & { readonly type: string; readonly onHandDelta: number; readonly onHandAfter: number },
+): object => ({
+  id: anyNumber,
+  productId: anyNumber,
+  locationId: anyNumber,
+  reservedDelta: 0,
+  reservedAfter: 0,
+  reason: null,
+  reference: null,
+  transferId: null,
+  reservationId: null,
+  actor: null,
+  createdAt: anyTime,
+  ...differences,
+})
+
+/** The log line of a request, whole: by default of an answer with 200. */
+export const requestLine = (
+  differences: Differences & { readonly method: string; readonly path: string; readonly route: string },
+): object => ({
+  level: 'info',
+  time: anyTime,
+  request_id: expect.any(String),
+  status: 200,
+  duration_ms: anyNumber,
+  bytes: anyNumber,
+  msg: 'request',
+  ...differences,
+})
+
+/** The result of an SQL function of stock, whole: by default without a body. */
+export const callResult = (differences: Differences & { readonly verdict: string }): object => ({
+  body: null,
+  quantity: null,
+  line: null,
+  ...differences,
+})
