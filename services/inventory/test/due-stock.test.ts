@@ -6,6 +6,7 @@ import { callMoveStock } from '../src/movements/movement-repository.ts'
 import { callExpireReservations, callReserve } from '../src/reservations/reservation-repository.ts'
 import { retryAfterExpiry } from '../src/reservations/retry-after-expiry.ts'
 import { findStockFaults } from '../src/stock/level-repository.ts'
+import { callResult, shownReservation } from './bodies.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
 
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
@@ -39,7 +40,7 @@ const verdicts = (answers: readonly { verdict: string }[]) => [...new Set(answer
 describe('stock that is due', () => {
   it('is available to all parallel requests', async () => {
     expect(verdicts(await Promise.all(Array.from({ length: 50 }, () => reserveDue())))).toEqual(['done'])
-    expect(await reserveDue()).toMatchObject({ verdict: 'insufficient-stock' })
+    expect(await reserveDue()).toEqual(callResult({ verdict: 'insufficient-stock', quantity: 0 }))
   })
 
   it('is waited for while another process expires its reservation', async () => {
@@ -67,6 +68,8 @@ describe('stock that is due', () => {
       overtaken = true
       return answer
     }
-    expect(await reserveDue(take)).toMatchObject({ verdict: 'done' })
+    expect(await reserveDue(take)).toEqual(
+      callResult({ verdict: 'done', body: shownReservation({ quantity: 1, remaining: 1 }) }),
+    )
   })
 })

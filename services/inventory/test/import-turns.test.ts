@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type ImportVerdict, storeBatch } from '../src/imports/import-repository.ts'
+import { importReport } from './bodies.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 let inventory: TestInventory
@@ -93,7 +94,7 @@ describe('an import', () => {
     const own = Array.from({ length: 8 }, () => importLines(SOMEBODY, { sku: 'HELD', attributes: { by: 'import' } }))
     await expect.poll(() => waiting('inventory-transfers'), polled).toBe(2)
     const answer = await importLines(OTHER, { sku: 'FREE', attributes: {} })
-    expect(answer.json().data).toMatchObject({ received: 1, created: 1 })
+    expect(answer.json().data).toEqual(importReport({ received: 1, created: 1 }))
     expect(await waiting('inventory-transfers')).toBe(2)
     await holder.query('COMMIT')
     expect((await Promise.all(own)).map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 8 }, () => 200))
@@ -109,13 +110,20 @@ it('an atomic import keeps neither dry runs nor failed imports waiting', async (
   const free = JSON.stringify({ sku: 'FREE', attributes: {} })
   for (const client of [SOMEBODY, OTHER]) {
     const tried = await send(client, 'dryRun=true', free)
-    expect(tried.json().data).toMatchObject({ received: 1, created: 1 })
+    expect(tried.json().data).toEqual(importReport({ received: 1, created: 1 }))
     const failed = await send(client, 'atomic=true', `${free}\n{}`)
-    expect(failed.json().error.report).toMatchObject({ received: 2, created: 1, failed: 1 })
+    expect(failed.json().error.report).toEqual(
+      importReport({
+        received: 2,
+        created: 1,
+        failed: 1,
+        errors: [{ line: 2, sku: null, type: 'VALIDATION_ERROR', description: 'sku: is required' }],
+      }),
+    )
   }
   expect(await waiting('inventory-transfers')).toBe(1)
   await holder.query('COMMIT')
-  expect((await whole).json().data).toMatchObject({ received: 1, updated: 1 })
+  expect((await whole).json().data).toEqual(importReport({ received: 1, updated: 1 }))
 })
 
 describe('changes of a locked product', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { requestLine } from './bodies.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 import { stockRequests } from './stock-requests.ts'
 
@@ -41,7 +42,17 @@ describe('logs/app.log', () => {
       headers: { 'x-request-id': 'created' },
       payload: { sku: 'logged', attributes: '{}' },
     })
-    expect(await linesOf('created')).toMatchObject([{ event: 'product.created', product_id: response.json().data.id }])
+    expect(await linesOf('created')).toEqual([
+      requestLine({
+        request_id: 'created',
+        method: 'POST',
+        path: '/products',
+        route: '/products',
+        status: 201,
+        event: 'product.created',
+        product_id: response.json().data.id,
+      }),
+    ])
   })
 
   it('names what happened to stock', async () => {

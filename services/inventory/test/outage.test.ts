@@ -88,7 +88,13 @@ describe('a database that goes away under load', () => {
           statuses.add(answer.statusCode)
           if (answer.statusCode === 201) confirmed.push(answer.json().data.id)
           if (answer.statusCode < 500) continue
-          expect(answer.json()).toMatchObject({ statusCode: 503, error: { type: 'SERVICE_UNAVAILABLE' } })
+          expect(answer.json()).toEqual({
+            statusCode: 503,
+            error: {
+              type: 'SERVICE_UNAVAILABLE',
+              description: 'The service is not available at the moment. Please try again.',
+            },
+          })
           expect(answer.headers['retry-after']).toBe('1')
         }
       }
@@ -99,7 +105,10 @@ describe('a database that goes away under load', () => {
     await busy
     await load(3)
     expect((await app.inject({ url: '/ready' })).statusCode).toBe(503)
-    expect((await app.inject({ url: '/ready' })).json()).toMatchObject({ error: { type: 'SERVICE_UNAVAILABLE' } })
+    expect((await app.inject({ url: '/ready' })).json()).toEqual({
+      error: { type: 'SERVICE_UNAVAILABLE', description: 'database does not answer' },
+      statusCode: 503,
+    })
     expect((await app.inject({ url: '/health' })).statusCode).toBe(200)
     await door.open()
     const both = async () => [(await read()).statusCode, (await write()).statusCode]
@@ -121,7 +130,13 @@ describe('a database that goes away under load', () => {
     ]
     await slow.query('ROLLBACK')
     for (const answer of answers) {
-      expect(answer.json()).toMatchObject({ statusCode: 503, error: { type: 'SERVICE_UNAVAILABLE' } })
+      expect(answer.json()).toEqual({
+        statusCode: 503,
+        error: {
+          type: 'SERVICE_UNAVAILABLE',
+          description: 'The service is not available at the moment. Please try again.',
+        },
+      })
     }
     expect((await slow.app.inject({ url: '/users' })).statusCode).toBe(200)
     await slow.close()

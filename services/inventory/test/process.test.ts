@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { anyUuid } from '@trestle/testing/any-value.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { requestLine } from './bodies.ts'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
 
 let database: TemporaryDatabase
@@ -155,7 +157,16 @@ describe('inventory serve', () => {
     await untilValue(() => existsSync(file) || undefined)
     await fetch(`${port}/users/1`)
     const line = await untilValue(() => /.*\/users\/1.*/.exec(readFileSync(file, 'utf8'))?.[0])
-    expect(JSON.parse(line)).toMatchObject({ msg: 'request', status: 200 })
+    expect(JSON.parse(line)).toEqual(
+      requestLine({
+        request_id: anyUuid,
+        method: 'GET',
+        path: '/users/1',
+        route: '/users/{user_id}',
+        status: 200,
+        msg: 'request',
+      }),
+    )
     expect(inventory.stdout()).toBe('')
   })
 

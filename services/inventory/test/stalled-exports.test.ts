@@ -1,7 +1,9 @@
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Slots } from '../src/turns.ts'
+import { requestLine } from './bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
 
 let inventory: TestInventory
@@ -86,7 +88,24 @@ it('503: refuses an export beyond the limit, and logs that as expected', async (
     },
   ])
   const lines = (await replica.logLines()).filter(({ request_id }) => request_id === 'busy')
-  expect(lines).toMatchObject([{ level: 'warn', error_code: 'SERVER_BUSY' }, { status: 503 }])
+  expect(lines).toEqual([
+    {
+      level: 'warn',
+      error_code: 'SERVER_BUSY',
+      time: anyTime,
+      request_id: 'busy',
+      msg: 'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
+    },
+    requestLine({
+      level: 'error',
+      request_id: 'busy',
+      method: 'GET',
+      path: '/products/export',
+      route: '/products/export',
+      status: 503,
+      error_code: 'SERVER_BUSY',
+    }),
+  ])
   expect(lines[0]).not.toHaveProperty('err')
   // The other place is for clients at other addresses.
   const other = await replica.app.inject({ url: '/products/export?sku=none', remoteAddress: '10.0.0.1' })

@@ -9,6 +9,7 @@ import {
   callReserve,
 } from '../src/reservations/reservation-repository.ts'
 import { findStockFaults } from '../src/stock/level-repository.ts'
+import { callResult, shownReservation } from './bodies.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
 
 let stock: StockDatabase
@@ -112,16 +113,22 @@ describe('an Idempotency-Key', () => {
 
   it('belongs to its subject, and to one request', async () => {
     await begin(10)
-    expect(await reserveWith('k1', 1)).toMatchObject({ verdict: 'done' })
-    expect(await reserveWith('k1', 2)).toMatchObject({ verdict: 'key-mismatch' })
-    expect(await reserveWith('k1', 2, 'somebody')).toMatchObject({ verdict: 'done' })
+    expect(await reserveWith('k1', 1)).toEqual(
+      callResult({ verdict: 'done', body: shownReservation({ locationId, quantity: 1, remaining: 1 }) }),
+    )
+    expect(await reserveWith('k1', 2)).toEqual(callResult({ verdict: 'key-mismatch' }))
+    expect(await reserveWith('k1', 2, 'somebody')).toEqual(
+      callResult({ verdict: 'done', body: shownReservation({ locationId, quantity: 2, remaining: 2 }) }),
+    )
     expect(await level()).toEqual({ on_hand: 10, reserved: 3 })
   })
 
   it('of a refused request may be used again', async () => {
     await begin(1)
-    expect(await reserveWith('k2', 2)).toMatchObject({ verdict: 'insufficient-stock', quantity: 1 })
-    expect(await reserveWith('k2', 1)).toMatchObject({ verdict: 'done' })
+    expect(await reserveWith('k2', 2)).toEqual(callResult({ verdict: 'insufficient-stock', quantity: 1 }))
+    expect(await reserveWith('k2', 1)).toEqual(
+      callResult({ verdict: 'done', body: shownReservation({ locationId, quantity: 1, remaining: 1 }) }),
+    )
   })
 
   it('is free again after a day', async () => {
@@ -130,8 +137,12 @@ describe('an Idempotency-Key', () => {
     await stock.query(
       `UPDATE inventory.idempotency_keys SET created_at = now() - interval '24 hours 1 s' WHERE key = 'k3'`,
     )
-    expect(await reserveWith('k3', 2)).toMatchObject({ verdict: 'done' })
-    expect(await reserveWith('k3', 2)).toMatchObject({ verdict: 'replayed' })
+    expect(await reserveWith('k3', 2)).toEqual(
+      callResult({ verdict: 'done', body: shownReservation({ locationId, quantity: 2, remaining: 2 }) }),
+    )
+    expect(await reserveWith('k3', 2)).toEqual(
+      callResult({ verdict: 'replayed', body: shownReservation({ locationId, quantity: 2, remaining: 2 }) }),
+    )
   })
 
   it('is refused while its first request does not end', async () => {
@@ -141,7 +152,7 @@ describe('an Idempotency-Key', () => {
         .insertInto('idempotency_keys')
         .values({ subject: '', key: 'k4', path: '/test', request_hash: Buffer.alloc(32) })
         .execute()
-      expect(await reserveWith('k4', 1)).toMatchObject({ verdict: 'key-running' })
+      expect(await reserveWith('k4', 1)).toEqual(callResult({ verdict: 'key-running' }))
     })
     expect(await level()).toEqual({ on_hand: 10, reserved: 0 })
   })
@@ -158,9 +169,9 @@ describe('a product or location with stock', () => {
     await move({ type: 'ship', productId, locationId, quantity: 1 })
     await remove('products', productId)
     await remove('locations', locationId)
-    expect(await move({ type: 'count', productId, locationId, quantity: 0 })).toMatchObject({
-      verdict: 'product-not-found',
-    })
+    expect(await move({ type: 'count', productId, locationId, quantity: 0 })).toEqual(
+      callResult({ verdict: 'product-not-found', line: 0 }),
+    )
   })
 
   /** Somebody waits for a lock. */
