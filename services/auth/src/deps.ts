@@ -52,7 +52,7 @@ export interface AuthDeps {
   readonly readiness: Readiness
   /** The only clock. */
   readonly now: () => Date
-  /** The only source of randomness. */
+  /** The source of every secret. Ids of rows come from `randomUUID`, since they are no secrets. */
   readonly randomBytes: (size: number) => Buffer
   readonly passwords: PasswordHasher
   readonly signingKeys: KeyRing

@@ -55,6 +55,14 @@ export function matchesChallenge({ challenge, method }: PkceChallenge, verifier:
   return timingSafeEqual(digest(made), digest(challenge))
 }
 
+/** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */
+export function makeAuthCode(randomBytes: (size: number) => Buffer): string {
+  const bytes = randomBytes(16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
 function toS256(verifier: string): string {
   return digest(verifier).toString('base64url')
 }

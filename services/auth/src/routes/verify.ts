@@ -14,8 +14,13 @@ import { isForm } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
 import type { RequestContext } from '../request-context.ts'
 import { type SessionViewDeps, sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
-import type { Redeemed } from '../use-cases/redeem-token.ts'
-import { type VerifyCodeDeps, type VerifyLinkDeps, verifyCode, verifyLink } from '../use-cases/verify-token.ts'
+import {
+  type Redeemed,
+  type VerifyCodeDeps,
+  type VerifyLinkDeps,
+  verifyCode,
+  verifyLink,
+} from '../use-cases/verify-token.ts'
 
 const verifyQuery = z.object({
   type: z.string().optional(),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
@@ -35,6 +34,7 @@ import {
   finishAuthorizationFlow,
   hashAuthCode,
 } from '../flows/flow-repository.ts'
+import { makeAuthCode } from '../flows/pkce.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { identitySince } from '../identities/identity.ts'
@@ -182,7 +182,7 @@ async function openSession(
   }
   const seal = (token: string | undefined) =>
     token === undefined ? null : sealSecret(deps.encryptionKeys, flow.id, token, deps.randomBytes(NONCE_BYTES))
-  const code = randomUUID()
+  const code = makeAuthCode(deps.randomBytes)
   const isBound = await finishAuthorizationFlow(trx, flow.id, {
     userId: user.id,
     codeHash: hashAuthCode(code),

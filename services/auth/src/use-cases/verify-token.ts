@@ -1,22 +1,45 @@
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { siteKey } from '@trestle/common/server/address-key.ts'
+import type { Transaction } from 'kysely'
+import { applyPhoneChange, confirmEmailChange } from '../address-changes/apply-address-change.ts'
+import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
+import { issueAuthCode } from '../flows/flow-repository.ts'
+import { makeAuthCode } from '../flows/pkce.ts'
+import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
+import { queueUserCreated } from '../hooks/user-created-job.ts'
 import type { UserIdentifier } from '../identifier.ts'
+import { listIdentities } from '../identities/identity-repository.ts'
 import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
+  consumeToken,
   countGuess,
+  deleteTokensOfUser,
   findTokenByLink,
   forgetGuesses,
   hashGuessKey,
   type OneTimeToken,
   returnGuess,
 } from '../one-time-tokens/one-time-token-repository.ts'
-import { ACCEPTED_KINDS, isAccepted, type VerifyType } from '../one-time-tokens/verify-type.ts'
+import {
+  ACCEPTED_KINDS,
+  addressFor,
+  answeredType,
+  isAccepted,
+  type VerifyType,
+} from '../one-time-tokens/verify-type.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import type { RequestContext } from '../request-context.ts'
-import { isBanned, type User } from '../users/user.ts'
-import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
-import { type Redeemed, redeemToken } from './redeem-token.ts'
+import { createSession, type SignIn } from '../sessions/create-session.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import { confirmAddress } from '../sign-ups/confirm-address.ts'
+import { hashVerificationPassword, judgeVerificationPassword } from '../sign-ups/verification-password.ts'
+import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { confirmerOwns, takeOverAccount } from '../users/take-over-account.ts'
+import { isBanned, isStaged, type User } from '../users/user.ts'
+import { findAddressChange } from '../users/user-change-repository.ts'
+import { findUserById, findUserByIdentifier, lockUserById } from '../users/user-repository.ts'
 
 export type VerifyLinkDeps = Pick<
   AuthDeps,
@@ -24,6 +47,13 @@ export type VerifyLinkDeps = Pick<
 >
 
 export type VerifyCodeDeps = VerifyLinkDeps & Pick<AuthDeps, 'serverKeys' | 'rateLimits'>
+
+/** The result of a used message. `type` is a member of the answer (reference: Session object). */
+export type Redeemed =
+  | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
+  | { readonly verdict: 'auth-code'; readonly code: string }
+  /** One of the two addresses of a change of email has confirmed. Nobody is signed in. */
+  | { readonly verdict: 'other-address-left' }
 
 export interface VerifyCode {
   readonly type: VerifyType
@@ -40,12 +70,11 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCode): Promi
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
-  const { network } = context
   const wanted = { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] }
-  const hmacKey = deps.serverKeys.hmac
-  const keyHash = hashGuessKey(hmacKey, wanted)
-  const networkHash = network === undefined ? undefined : hashGuessKey(hmacKey, wanted, siteKey(context.address))
-  const guess = { ...wanted, keyHash, networkHash, network, now: deps.now() }
+  const { hmac } = deps.serverKeys
+  const keyHash = hashGuessKey(hmac, wanted)
+  const networkHash = context.network === undefined ? undefined : hashGuessKey(hmac, wanted, siteKey(context.address))
+  const guess = { ...wanted, keyHash, networkHash, network: context.network, now: deps.now() }
   const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
   if (!token || blocked) {
@@ -107,14 +136,114 @@ export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLink): Promi
   if (!token || !user || !isAccepted(type, token, user)) throw linkExpired()
   if (isBanned(user, deps.now())) throw userBanned()
   if (Date.parse(token.expiresAt) <= deps.now().getTime()) throw linkExpired()
-  const flow = via === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit'
   return redeemToken(deps, {
     ...input,
     password: via === 'redirect' ? 'not-asked' : input.password,
     user,
     token,
     secret: { linkHash },
-    flow,
+    flow: via === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit',
     expired: linkExpired,
   })
+}
+
+/** A message whose code or link token was right, and which is about to be used up. */
+interface Redemption {
+  readonly type: VerifyType
+  readonly user: User
+  readonly token: OneTimeToken
+  readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer }
+  /** Undefined where the request has none; `not-asked` where no password is ever taken (GET /verify). */
+  readonly password: string | 'not-asked' | undefined
+  /** `pkce` gives an auth code instead of a session. */
+  readonly flow: 'implicit' | 'pkce'
+  /** The error for the later of two requests with the same secret. */
+  readonly expired: ErrorFactory
+  readonly context: RequestContext
+}
+
+/**
+ * Uses a message up: confirms the address that it went to, and signs the user in. Of two requests at once only one can delete the
+ * row, so a message is used once.
+ */
+async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promise<Redeemed> {
+  const { type, user: found, context } = redemption
+  const hashed = await hashVerificationPassword(deps, redemption)
+  if (isStaged(found)) {
+    const identities = await listIdentities(deps.db, found.id)
+    await askBeforeUserCreated(deps, { user: found, identities }, context.ip)
+  }
+  return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
+    const user = await lockUserById(trx, found.id)
+    if (!user || user.deletedAt !== null) throw redemption.expired()
+    if (isBanned(user, deps.now())) throw userBanned()
+    if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
+    if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
+    // While the password was hashed, somebody may have signed in or added a second factor.
+    const locked = { ...deps, db: trx }
+    const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
+    const passwordHash = isWanted ? hashed : undefined
+    const isTakenOver = await confirmerOwns(locked, user)
+    if ((await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
+      return { verdict: 'other-address-left' }
+    }
+    if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
+    await deleteTokensOfUser(trx, user.id)
+    if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
+    return signIn(trx, deps, user, redemption)
+  })
+}
+
+/** Confirms what the message is for: a change of address, or the address that it went to. */
+async function confirmByMessage(
+  trx: Transaction<AuthDatabase>,
+  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs'>,
+  user: User,
+  redemption: Redemption & { readonly passwordHash: string | undefined },
+): Promise<'done' | 'other-address-left'> {
+  const { token, context, passwordHash, expired } = redemption
+  if (token.kind === 'email_change_new' || token.kind === 'email_change_current') {
+    const outcome = await confirmEmailChange(trx, deps, user, { used: token.kind, ip: context.ip })
+    if (outcome === 'refused') throw expired()
+    return outcome === 'applied' ? 'done' : outcome
+  }
+  if (token.kind === 'phone_change') {
+    if (user.phoneChange === null) throw expired()
+    await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip: context.ip })
+    return 'done'
+  }
+  await confirmAddress(trx, deps, user, { tokenKind: token.kind, passwordHash, ip: context.ip })
+  return 'done'
+}
+
+/** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
+async function toProof(
+  trx: Transaction<AuthDatabase>,
+  { now }: Pick<AuthDeps, 'now'>,
+  user: User,
+  { kind }: OneTimeToken,
+): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
+  const isEmailChange = kind === 'email_change_new' || kind === 'email_change_current'
+  if (isEmailChange || kind === 'phone_change') {
+    const method = isEmailChange ? 'email_change' : 'phone_change'
+    return { method, credentialSince: user.isAnonymous ? null : now() }
+  }
+  const changedAt = await findAddressChange(trx, user.id, kind === 'sms' ? 'phone' : 'email')
+  return { method: 'otp', credentialSince: changedAt ?? null }
+}
+
+async function signIn(
+  trx: Transaction<AuthDatabase>,
+  deps: Pick<AuthDeps, 'now' | 'randomBytes'>,
+  user: User,
+  { type, token, flow, expired, context }: Redemption,
+): Promise<Redeemed> {
+  if (flow === 'implicit') {
+    const session = await createSession(trx, deps, user, { ...context, ...(await toProof(trx, deps, user, token)) })
+    return { verdict: 'session', session, type: answeredType(type, token.kind) }
+  }
+  const code = makeAuthCode(deps.randomBytes)
+  const isBound = await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() })
+  if (!isBound) throw expired()
+  return { verdict: 'auth-code', code }
 }

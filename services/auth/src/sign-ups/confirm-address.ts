@@ -1,0 +1,60 @@
+import type { Transaction } from 'kysely'
+import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { AuthDatabase } from '../database.ts'
+import { mergeIdentityData } from '../identities/identity-repository.ts'
+import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
+import { isStaged, type User } from '../users/user.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { replaceIdentityData, type SignUpContent, takeSignUpContent } from './sign-up-content-repository.ts'
+
+/** The use of a message that went to the user's own email or phone. */
+export interface AddressConfirmation {
+  /** The kind of the message. */
+  readonly tokenKind: TokenKind
+  /** Replaces the stored hash; undefined keeps it. */
+  readonly passwordHash: string | undefined
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Confirms an address of a user and records it in the audit log. The user is neither staged nor anonymous after that. The first
+ * message that confirms an account brings the metadata, the password and the audience of its own request
+ * (reference: Duplicate sign-ups).
+ * @param user locked, as they were before
+ */
+export async function confirmAddress(
+  trx: Transaction<AuthDatabase>,
+  deps: AuditDeps,
+  user: User,
+  { tokenKind, passwordHash, ip }: AddressConfirmation,
+): Promise<void> {
+  const at = deps.now()
+  const kind = tokenKind === 'sms' ? 'phone' : 'email'
+  const content = await takeContent(trx, user, tokenKind)
+  const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
+  await updateUser(trx, user.id, {
+    updated_at: at,
+    is_anonymous: false,
+    ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
+    ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(content && { aud: content.aud, raw_user_meta_data: content.data, encrypted_password: content.passwordHash }),
+    ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
+  })
+  const value = user[kind]
+  if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
+  await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
+  const action = confirmedAt !== null ? 'login' : user.invitedAt !== null ? 'invite_accepted' : 'user_signedup'
+  await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
+}
+
+/** Takes the content of the sign-up whose message is the first to confirm the account. */
+async function takeContent(
+  trx: Transaction<AuthDatabase>,
+  user: User,
+  tokenKind: TokenKind,
+): Promise<SignUpContent | undefined> {
+  if (user.confirmedAt !== null || isStaged(user)) return undefined
+  const content = await takeSignUpContent(trx, user.id, tokenKind)
+  return user.invitedAt === null ? content : undefined
+}

@@ -1,0 +1,63 @@
+import type { Kysely } from 'kysely'
+import type { AuthDatabase } from '../database.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { listIdentities } from '../identities/identity-repository.ts'
+import type { VerifyType } from '../one-time-tokens/verify-type.ts'
+import { type BreachLookup, refuseBreached } from '../passwords/breached-passwords.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
+import { type PasswordPolicy, requirePassword } from '../passwords/password-policy.ts'
+import { passwordMissingAtVerify } from '../request-errors.ts'
+import { awaitsFirstSignIn, type ConfirmerDeps, confirmerOwns } from '../users/take-over-account.ts'
+import type { User } from '../users/user.ts'
+
+/** What hashing the password of a verification needs. */
+export interface VerificationPasswordDeps extends BreachLookup, ConfirmerDeps {
+  readonly config: BreachLookup['config'] &
+    ConfirmerDeps['config'] & { readonly passwords: { readonly policy: PasswordPolicy } }
+  readonly passwords: Pick<PasswordHasher, 'hash'>
+}
+
+/** A message that is about to be used up, and its user. */
+interface Verification {
+  readonly type: VerifyType
+  readonly user: User
+}
+
+/**
+ * Hashes the password that a request sends with a code or a link. The caller holds no lock meanwhile. A missing or weak password
+ * leaves the message unused.
+ * @param verification `password` is `not-asked` where no password is ever taken (GET /verify)
+ * @returns undefined where the password is ignored
+ * @throws validationFailed, weakPassword
+ */
+export async function hashVerificationPassword(
+  deps: VerificationPasswordDeps,
+  { type, user, password }: Verification & { readonly password: string | 'not-asked' | undefined },
+): Promise<string | undefined> {
+  if (password === 'not-asked') return undefined
+  const verdict = await judgeVerificationPassword(deps, { type, user })
+  if (!password && verdict === 'needed') throw passwordMissingAtVerify()
+  if (!password || verdict === 'ignored') return undefined
+  requirePassword(deps.config.passwords.policy, password)
+  await refuseBreached(deps, password)
+  return deps.passwords.hash(password)
+}
+
+/**
+ * Whether the password of the request is stored (reference: Passwords at verification). An account that somebody has signed in to
+ * keeps its password, and an account with a second factor gets none. Both can change it in a session that has shown the factor.
+ */
+export async function judgeVerificationPassword(
+  deps: ConfirmerDeps,
+  { type, user }: Verification,
+): Promise<'needed' | 'taken' | 'ignored'> {
+  if (type === 'signup' && user.passwordHash === null && !(await canSignInOtherwise(deps.db, user.id))) return 'needed'
+  const isInvited = type === 'invite' && (await awaitsFirstSignIn(deps, user))
+  return isInvited || (await confirmerOwns(deps, user)) ? 'taken' : 'ignored'
+}
+
+async function canSignInOtherwise(db: Kysely<AuthDatabase>, userId: string): Promise<boolean> {
+  const identities = await listIdentities(db, userId)
+  const isExternal = identities.some(({ provider }) => provider !== 'email' && provider !== 'phone')
+  return isExternal || hasVerifiedFactor(db, userId)
+}
