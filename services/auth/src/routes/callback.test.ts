@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { anyId } from '../../test/bodies.ts'
 import { serviceUnavailable } from '../errors.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'trestle-callback-'))
@@ -29,6 +30,15 @@ describe('GET /callback', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
     await close()
-    expect(lines).toMatchObject([{ level: 'warn', error_code: 'service_unavailable' }])
+    expect(lines).toEqual([
+      {
+        level: 'warn',
+        time: expect.any(String),
+        request_id: anyId,
+        err: { type: 'Error', message: 'the database is away', stack: expect.stringContaining('callback.test.ts') },
+        error_code: 'service_unavailable',
+        msg: 'The service is not available for the moment, please retry',
+      },
+    ])
   })
 })

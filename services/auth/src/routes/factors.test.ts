@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { encode } from 'uqr'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, challenge, enrollApp } from '../../test/authenticator-app.ts'
+import { factorBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
@@ -60,7 +61,9 @@ describe('POST /factors', () => {
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress'])
     // Until it is verified it is listed, and raises nothing.
-    expect(await factorsOf(headers)).toMatchObject([{ id: answer.json().id, status: 'unverified' }])
+    expect(await factorsOf(headers)).toEqual([
+      factorBody({ id: answer.json().id, status: 'unverified', friendly_name: 'my app' }),
+    ])
   })
 
   it('200: the picture shows the address', async () => {
@@ -81,7 +84,9 @@ describe('POST /factors', () => {
     // Enrolling it anew replaces what was never verified.
     const again = await enroll({ factor_type: 'phone', phone: '14155550100' }, headers)
     expect(again.statusCode).toBe(200)
-    expect(await factorsOf(headers)).toMatchObject([{ id: again.json().id }])
+    expect(await factorsOf(headers)).toEqual([
+      factorBody({ id: again.json().id, status: 'unverified', factor_type: 'phone', phone: '14155550100' }),
+    ])
   })
 
   it('200: names the phone of whoever has no email', async () => {

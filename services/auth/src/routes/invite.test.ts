@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  operatorEntry,
+  sessionBody,
+  userBody,
+} from '../../test/bodies.ts'
 import { expectFailure, type Failure } from '../../test/expect-failure.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
@@ -59,14 +69,23 @@ describe('POST /invite', () => {
     expect(link.href).toBe(
       `http://localhost:8081/verify?token=${token}&type=invite&redirect_to=http://localhost:5173/x`,
     )
-    expect(await rowsOf(email)).toMatchObject([{ encrypted_password: null }])
+    expect((await rowsOf(email)).map(({ encrypted_password }) => encrypted_password)).toEqual([null])
     const entries = await deps.db.selectFrom('audit_log_entries').selectAll().where('target_user_id', '=', id).execute()
-    expect(entries).toMatchObject([
+    expect(entries).toEqual([
       {
+        id: anyId,
+        actor_id: null,
+        target_user_id: id,
+        session_id: null,
         action: 'user_invited',
         log_type: 'team',
-        actor_id: null,
-        payload: { traits: { user_id: id, user_email: email, user_phone: '' } },
+        ip_address: '127.0.0.1',
+        created_at: anyTime,
+        payload: operatorEntry({
+          action: 'user_invited',
+          traits: { user_id: id, user_email: email, user_phone: '' },
+          log_type: 'team',
+        }),
       },
     ])
   })
@@ -77,10 +96,23 @@ describe('POST /invite', () => {
     await invite({ email })
     const { code } = await main.readMail(email)
     const weak = await verify({ type: 'invite', token: code, email, password: 'x' })
-    expect(weak.json()).toMatchObject({ error_code: 'weak_password' })
+    expect(weak.json()).toEqual(
+      errorBody(422, 'weak_password', 'Password should be at least 6 characters.', {
+        weak_password: { reasons: ['length'] },
+      }),
+    )
     const password = 'correct horse'
     const accepted = await verify({ type: 'invite', token: code, email, password })
-    expect(accepted.json()).toMatchObject({ type: 'invite', user: { email_confirmed_at: timestamp(clock.now()) } })
+    expect(accepted.json()).toEqual(
+      sessionBody(
+        confirmedBody(anyId, email, {
+          email_confirmed_at: timestamp(clock.now()),
+          invited_at: anyTime,
+          confirmation_sent_at: anyTime,
+        }),
+        { type: 'invite' },
+      ),
+    )
     expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
   })
 
@@ -95,11 +127,16 @@ describe('POST /invite', () => {
   it('200: invites an unconfirmed user again, whose password does not outlive it', async () => {
     const { user, email, password } = await createSignedUp(deps, { email_confirmed_at: null })
     const answer = await invite({ email, data: { team: 'x', name: null } })
-    expect(answer.json()).toMatchObject({
-      id: user.id,
-      invited_at: timestamp(clock.now()),
-      user_metadata: { team: 'x' },
-    })
+    expect(answer.json()).toEqual(
+      userBody({
+        id: user.id,
+        email,
+        invited_at: timestamp(clock.now()),
+        confirmation_sent_at: anyTime,
+        user_metadata: { team: 'x' },
+        identities: [emailIdentity(user.id, email, { email_verified: true })],
+      }),
+    )
     expect(answer.json().user_metadata).toEqual({ team: 'x' })
     const { token } = await main.readMail(email)
     expect((await verify({ type: 'invite', token_hash: token })).statusCode).toBe(200)
@@ -136,7 +173,7 @@ describe('POST /invite', () => {
     expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(5).fill(200))
     const [row, ...others] = await rowsOf(email)
     expect(others).toEqual([])
-    expect(row).toMatchObject({ staged_at: null, raw_user_meta_data: {} })
+    expect([row?.staged_at, row?.raw_user_meta_data]).toEqual([null, {}])
     expect(new Set(answers.map((answer) => answer.json().id))).toEqual(new Set([row?.id]))
     expect(row?.id).not.toBe(staged.id)
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { grantErrorBody } from '../../test/bodies.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 
 let test: TestApp
@@ -30,7 +31,9 @@ async function canRefresh(refresh_token: string): Promise<boolean> {
     payload: { refresh_token },
   })
   if (answer.statusCode !== 200) {
-    expect(answer.json()).toMatchObject({ code: 400, error_code: 'refresh_token_not_found' })
+    expect(answer.json()).toEqual(
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    )
   }
   return answer.statusCode === 200
 }

@@ -1,4 +1,14 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  grantErrorBody,
+  sessionBody,
+  signedUpBody,
+  userBody,
+} from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -23,10 +33,9 @@ describe('POST /magiclink', () => {
     expect(link.href).toBe(
       `http://localhost:8081/verify?token=${token}&type=magiclink&redirect_to=http://localhost:3000`,
     )
-    expect((await verify({ type: 'magiclink', token: code, email })).json()).toMatchObject({
-      type: 'magiclink',
-      user: { id: user.id, user_metadata: { name: 'Ann' } },
-    })
+    expect((await verify({ type: 'magiclink', token: code, email })).json()).toEqual(
+      sessionBody(signedUpBody({ user, email }, { recovery_sent_at: anyTime }), { type: 'magiclink' }),
+    )
     expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
   })
 
@@ -34,25 +43,30 @@ describe('POST /magiclink', () => {
     const email = 'new@example.com'
     await ask({ email, data: { name: 'Grace' } })
     const { token } = await main.readMail(email)
-    expect(await rowsOf(email)).toMatchObject([{ staged_at: timestamp(clock.now()), email_confirmed_at: null }])
-    expect((await main.post('/token?grant_type=password', { email, password: 'x' })).json()).toMatchObject({
-      error_code: 'invalid_credentials',
-    })
+    expect(
+      (await rowsOf(email)).map(({ staged_at, email_confirmed_at }) => ({ staged_at, email_confirmed_at })),
+    ).toEqual([{ staged_at: timestamp(clock.now()), email_confirmed_at: null }])
+    expect((await main.post('/token?grant_type=password', { email, password: 'x' })).json()).toEqual(
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    )
     clock.advance(5_000)
     const at = timestamp(clock.now())
     const answer = await verify({ type: 'magiclink', token_hash: token })
-    expect(answer.json()).toMatchObject({
-      type: 'magiclink',
-      user: {
-        email,
-        email_confirmed_at: at,
-        created_at: at,
-        user_metadata: { name: 'Grace' },
-        app_metadata: { provider: 'email', providers: ['email'] },
-        identities: [{ provider: 'email', identity_data: { email, email_verified: true, name: 'Grace' } }],
-      },
-    })
-    expect(await rowsOf(email)).toMatchObject([{ staged_at: null }])
+    expect(answer.json()).toEqual(
+      sessionBody(
+        userBody({
+          email,
+          email_confirmed_at: at,
+          confirmed_at: anyTime,
+          recovery_sent_at: anyTime,
+          user_metadata: { name: 'Grace' },
+          identities: [emailIdentity(anyId, email, { name: 'Grace', email_verified: true })],
+          created_at: at,
+        }),
+        { type: 'magiclink' },
+      ),
+    )
+    expect((await rowsOf(email)).map(({ staged_at }) => ({ staged_at }))).toEqual([{ staged_at: null }])
   })
 
   it('200: makes an anonymous user permanent to whom an admin has given the address', async () => {
@@ -60,14 +74,23 @@ describe('POST /magiclink', () => {
     await ask({ email })
     const { token } = await main.readMail(email)
     const answer = await verify({ type: 'magiclink', token_hash: token })
-    expect(answer.json().user).toMatchObject({ id: user.id, is_anonymous: false })
+    expect(answer.json().user).toEqual(
+      confirmedBody(user.id, email, {
+        confirmation_sent_at: anyTime,
+        recovery_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+      }),
+    )
   })
 
   it('200: verified as a signup, a staged user is asked for no password', async () => {
     const email = 'staged@example.com'
     await ask({ email })
     const { code } = await main.readMail(email)
-    expect((await verify({ type: 'signup', token: code, email })).json()).toMatchObject({ type: 'signup' })
+    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(
+      sessionBody(confirmedBody(anyId, email, { recovery_sent_at: anyTime }), { type: 'signup' }),
+    )
   })
 
   it('200: asking again renews the stage, with the metadata of the last request alone', async () => {
@@ -77,11 +100,13 @@ describe('POST /magiclink', () => {
     clock.advance(60_000)
     await ask({ email })
     const { token } = await main.readMail(email)
-    expect(await rowsOf(email)).toMatchObject([{ staged_at: timestamp(clock.now()) }])
+    expect((await rowsOf(email)).map(({ staged_at }) => ({ staged_at }))).toEqual([
+      { staged_at: timestamp(clock.now()) },
+    ])
     expect((await verify({ type: 'magiclink', token_hash: old.token })).statusCode).toBe(403)
-    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toMatchObject({
-      user: { user_metadata: {} },
-    })
+    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toEqual(
+      sessionBody(confirmedBody(anyId, email, { recovery_sent_at: anyTime }), { type: 'magiclink' }),
+    )
   })
 
   it('200: a staged address does not block a signup', async () => {
@@ -93,7 +118,9 @@ describe('POST /magiclink', () => {
     const { token } = await main.readMail(email)
     expect((await verify({ type: 'magiclink', token_hash: magic.token })).statusCode).toBe(403)
     const answer = await verify({ type: 'signup', token_hash: token })
-    expect(answer.json()).toMatchObject({ user: { email, user_metadata: {} } })
+    expect(answer.json()).toEqual(
+      sessionBody(confirmedBody(anyId, email, { confirmation_sent_at: anyTime }), { type: 'signup' }),
+    )
     expect(answer.json().user.id).not.toBe(staged?.id)
   })
 

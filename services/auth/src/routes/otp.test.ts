@@ -1,4 +1,5 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { anyId, anyTime, phoneIdentity, sessionBody, signedUpBody, userBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
@@ -31,10 +32,9 @@ describe('POST /otp with an email', () => {
     expect((await ask({ email, create_user: false })).json()).toEqual({})
     const { mail, link, code } = await main.readMail(email)
     expect([mail.subject, link.searchParams.get('type')]).toEqual(['Your sign-in link', 'magiclink'])
-    expect((await verify({ type: 'email', token: code, email })).json()).toMatchObject({
-      type: 'magiclink',
-      user: { id: user.id },
-    })
+    expect((await verify({ type: 'email', token: code, email })).json()).toEqual(
+      sessionBody(signedUpBody({ user, email }, { recovery_sent_at: anyTime }), { type: 'magiclink' }),
+    )
   })
 
   it('200: parallel requests for an unknown address make one staged user', async () => {
@@ -61,7 +61,9 @@ describe('POST /otp with a phone', () => {
     // The request has sent it itself.
     const { code } = await sms.read(phone)
     const verified = await verify({ type: 'sms', phone, token: code })
-    expect(verified.json()).toMatchObject({ user: { id: user.id } })
+    expect(verified.json()).toEqual(
+      sessionBody(signedUpBody({ user, email: user.email }, { phone, phone_confirmed_at: anyTime })),
+    )
     expect((await verify({ type: 'sms', phone, token: code })).json()).toEqual(
       refused(403, 'otp_expired', 'Token has expired or is invalid'),
     )
@@ -70,17 +72,24 @@ describe('POST /otp with a phone', () => {
   it('200: an unknown number becomes a user when its code is entered', async () => {
     const phone = newPhone()
     await ask({ phone, data: { name: 'Grace' } })
-    expect(await rowsOf('phone', phone)).toMatchObject([{ staged_at: timestamp(clock.now()) }])
+    expect((await rowsOf('phone', phone)).map(({ staged_at }) => ({ staged_at }))).toEqual([
+      { staged_at: timestamp(clock.now()) },
+    ])
     const { code } = await sms.read(phone)
-    expect((await verify({ type: 'sms', phone, token: code })).json()).toMatchObject({
-      user: {
-        phone,
-        phone_confirmed_at: timestamp(clock.now()),
-        user_metadata: { name: 'Grace' },
-        identities: [{ provider: 'phone', identity_data: { phone, phone_verified: true } }],
-      },
-    })
-    expect(await rowsOf('phone', phone)).toMatchObject([{ staged_at: null }])
+    expect((await verify({ type: 'sms', phone, token: code })).json()).toEqual(
+      sessionBody(
+        userBody({
+          phone,
+          phone_confirmed_at: timestamp(clock.now()),
+          confirmation_sent_at: anyTime,
+          confirmed_at: anyTime,
+          app_metadata: { provider: 'phone', providers: ['phone'] },
+          user_metadata: { name: 'Grace' },
+          identities: [phoneIdentity(anyId, phone, { name: 'Grace', phone_verified: true })],
+        }),
+      ),
+    )
+    expect((await rowsOf('phone', phone)).map(({ staged_at }) => ({ staged_at }))).toEqual([{ staged_at: null }])
   })
 
   it('200: parallel first requests for a number make one staged user and send one code', async () => {
@@ -186,9 +195,10 @@ describe('POST /otp under settings', () => {
     )
     await open.close()
     const mute = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
-    expect((await mute.post('/otp', { phone: '14155550100' })).json()).toMatchObject(
-      refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
-    )
+    expect((await mute.post('/otp', { phone: '14155550100' })).json()).toEqual({
+      ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
+      error_id: anyId,
+    })
     await mute.close()
   })
 })

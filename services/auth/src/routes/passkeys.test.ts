@@ -7,6 +7,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerBehind } from '../../test/answer-behind.ts'
 import { addApp, claimsOf } from '../../test/authenticator-app.ts'
+import { claimsBody, errorBody, proof, sessionBody, signedUpBody } from '../../test/bodies.ts'
 import { type FailingRequest, type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
@@ -65,18 +66,31 @@ describe('POST /passkeys/registration', () => {
     const asked = await test.post(START, {}, headers)
     const { challenge_id, options, expires_at } = asked.json()
     expect(expires_at).toBe(Math.floor(test.clock.now().getTime() / 1_000) + 300)
-    expect(options).toMatchObject({
-      rp: { id: 'app.example.com', name: 'The App' },
-      user: { name: email },
-      authenticatorSelection: { residentKey: 'required', userVerification: 'preferred' },
+    expect(options).toEqual({
+      challenge: expect.any(String),
+      rp: { name: 'The App', id: 'app.example.com' },
+      user: { id: expect.any(String), name: email, displayName: email },
+      pubKeyCredParams: [
+        { alg: -48, type: 'public-key' },
+        { alg: -8, type: 'public-key' },
+        { alg: -7, type: 'public-key' },
+        { alg: -257, type: 'public-key' },
+      ],
+      timeout: 300000,
+      attestation: 'none',
       excludeCredentials: [],
+      authenticatorSelection: { residentKey: 'required', userVerification: 'preferred', requireResidentKey: true },
+      extensions: { credProps: true },
+      hints: [],
     })
     const key = createAuthenticator('http://localhost:3000')
     const credential = key.create(options)
     const answer = await test.post(FINISH, { challenge_id, credential }, headers)
     const id = expect.stringMatching(/^[0-9a-f-]{36}$/)
     expect([answer.statusCode, answer.json()]).toEqual([200, { id, friendly_name: 'Passkey', created_at: timestamp }])
-    expect((await start(headers)).options.excludeCredentials).toMatchObject([{ id: credential.id }])
+    expect((await start(headers)).options.excludeCredentials).toEqual([
+      { id: credential.id, transports: ['internal'], type: 'public-key' },
+    ])
     const query = test.deps.db.selectFrom('audit_log_entries').select('action').where('actor_id', '=', user.id)
     expect((await query.execute()).map(({ action }) => action)).toContain('passkey_created')
   })
@@ -187,11 +201,18 @@ describe('POST /passkeys/authentication', () => {
   it('200: a session of who has the passkey', async () => {
     const { key, user, passkeyId, headers } = await createWithPasskey()
     const asked = (await test.post(SIGN_IN, {})).json()
-    expect(asked.options).toMatchObject({ rpId: 'app.example.com', userVerification: 'preferred' })
+    expect(asked.options).toEqual({
+      rpId: 'app.example.com',
+      challenge: expect.any(String),
+      timeout: 300000,
+      userVerification: 'preferred',
+    })
     expect(asked.options.allowCredentials).toBeUndefined()
     const answer = await signInBy(key)
-    expect(answer.json()).toMatchObject({ token_type: 'bearer', user: { id: user.id } })
-    expect(claimsOf(answer.json().access_token)).toMatchObject({ aal: 'aal1', amr: [{ method: 'passkey' }] })
+    expect(answer.json()).toEqual(sessionBody(signedUpBody({ user, email: user.email })))
+    expect(claimsOf(answer.json().access_token)).toEqual(
+      claimsBody({ sub: user.id, email: user.email, user_metadata: { name: 'Ann' }, amr: [proof('passkey')] }),
+    )
     expect(answer.headers['cache-control']).toBe('no-store')
     const [listed] = (await test.app.inject({ url: '/passkeys', headers })).json()
     expect(listed).toEqual({ id: passkeyId, friendly_name: 'Passkey', created_at: timestamp, last_used_at: timestamp })
@@ -281,9 +302,15 @@ describe('/passkeys/{passkey_id}', () => {
     const url = `/passkeys/${person.passkeyId}`
     const rename = (payload: object, headers: Headers) =>
       test.app.inject({ method: 'PATCH', url, headers, payload }).then((answer) => answer.json())
-    expect(await rename({}, person.headers)).toMatchObject({ code: 400, msg: 'friendly_name may not be empty' })
-    expect(await rename({ friendly_name: 'x'.repeat(121) }, person.headers)).toMatchObject({ code: 400 })
-    expect(await rename({ friendly_name: 'mine' }, other.headers)).toMatchObject({ code: 404, error_code: UNKNOWN[1] })
+    expect(await rename({}, person.headers)).toEqual(
+      errorBody(400, 'validation_failed', 'friendly_name may not be empty'),
+    )
+    expect(await rename({ friendly_name: 'x'.repeat(121) }, person.headers)).toEqual(
+      errorBody(400, 'validation_failed', 'friendly_name may not be longer than 120 characters'),
+    )
+    expect(await rename({ friendly_name: 'mine' }, other.headers)).toEqual(
+      errorBody(404, UNKNOWN[1], 'Passkey not found'),
+    )
     await fail({ method: 'DELETE', url, headers: other.headers }, UNKNOWN)
     await fail({ method: 'DELETE', url: `/passkeys/${randomUUID()}`, headers: other.headers }, UNKNOWN)
     const malformed = [404, 'validation_failed', 'passkey_id must be an UUID'] as const
@@ -291,7 +318,9 @@ describe('/passkeys/{passkey_id}', () => {
     await addApp(test, person.headers)
     const later = await signIn(test, person)
     await fail({ method: 'DELETE', url, headers: later.headers }, NEEDS_AAL2)
-    expect(await rename({ friendly_name: 'mine' }, later.headers)).toMatchObject({ code: 403 })
+    expect(await rename({ friendly_name: 'mine' }, later.headers)).toEqual(
+      errorBody(403, 'insufficient_aal', 'AAL2 session is required to manage passkeys when MFA is enabled'),
+    )
   })
 })
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { anyTime, sessionBody, signedUpBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -26,10 +27,9 @@ describe('POST /recover', () => {
       `http://localhost:8081/verify?token=${token}&type=recovery&redirect_to=http://localhost:3000`,
     )
     expect((await userOf(user.id)).recovery_sent_at).toBe(timestamp(clock.now()))
-    expect((await verify({ type: 'recovery', token: code, email })).json()).toMatchObject({
-      type: 'recovery',
-      user: { id: user.id },
-    })
+    expect((await verify({ type: 'recovery', token: code, email })).json()).toEqual(
+      sessionBody(signedUpBody({ user, email }, { recovery_sent_at: anyTime }), { type: 'recovery' }),
+    )
     expect((await verify({ type: 'recovery', token_hash: token })).statusCode).toBe(403)
     const actions = await deps.db
       .selectFrom('audit_log_entries')

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { anyId, anyTime, emailIdentity, errorBody, sessionBody, userBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -33,9 +34,19 @@ describe('POST /resend', () => {
     expect([mail.subject, link.searchParams.get('type')]).toEqual(['Confirm your email address', 'signup'])
     expect((await verify({ type: 'signup', token_hash: old.token })).statusCode).toBe(403)
     const verified = await verify({ type: 'signup', token_hash: token })
-    expect(verified.json()).toMatchObject({
-      user: { confirmation_sent_at: timestamp(clock.now()), user_metadata: { name: 'Ada' } },
-    })
+    expect(verified.json()).toEqual(
+      sessionBody(
+        userBody({
+          email,
+          email_confirmed_at: anyTime,
+          confirmation_sent_at: timestamp(clock.now()),
+          confirmed_at: anyTime,
+          user_metadata: { name: 'Ada' },
+          identities: [emailIdentity(anyId, email, { name: 'Ada', email_verified: true })],
+        }),
+        { type: 'signup' },
+      ),
+    )
   })
 
   it('200: sends the code of a signup by phone again', async () => {
@@ -58,9 +69,19 @@ describe('POST /resend', () => {
     expect((await resend({ type: 'sms', phone })).statusCode).toBe(200)
     const { token, link } = await main.readMail(email)
     expect(link.searchParams.get('type')).toBe('magiclink')
-    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toMatchObject({
-      user: { user_metadata: { name: 'Grace' } },
-    })
+    expect((await verify({ type: 'magiclink', token_hash: token })).json()).toEqual(
+      sessionBody(
+        userBody({
+          email,
+          email_confirmed_at: anyTime,
+          confirmed_at: anyTime,
+          recovery_sent_at: anyTime,
+          user_metadata: { name: 'Grace' },
+          identities: [emailIdentity(anyId, email, { name: 'Grace', email_verified: true })],
+        }),
+        { type: 'magiclink' },
+      ),
+    )
     const { code } = await sms.read(phone)
     expect((await verify({ type: 'sms', phone, token: code })).statusCode).toBe(200)
   })
@@ -101,9 +122,13 @@ describe('POST /resend', () => {
     const { email } = await createSignedUp(deps)
     await main.post('/signup', { email, password })
     clock.advance(1_000)
-    expect((await resend({ type: 'signup', email })).json()).toMatchObject({
-      msg: 'For security purposes, you can only request this after 899 seconds.',
-    })
+    expect((await resend({ type: 'signup', email })).json()).toEqual(
+      errorBody(
+        429,
+        'over_email_send_rate_limit',
+        'For security purposes, you can only request this after 899 seconds.',
+      ),
+    )
   })
 
   const missing = 'Missing one of these types: signup, email_change, sms, phone_change'

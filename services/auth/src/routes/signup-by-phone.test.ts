@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { anyId, anyTime, phoneIdentity, sessionBody, userBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 
 const main = await openMailApp({
@@ -55,14 +56,20 @@ describe('POST /signup by phone', () => {
     const { code, text } = await sms.read('14155550100')
     expect(text).toBe(`Your code is ${code}`)
     const verified = await verify('+14155550100', code)
-    expect(verified.json()).toMatchObject({
-      user: {
-        id: answer.json().id,
-        phone_confirmed_at: at,
-        confirmed_at: at,
-        identities: [{ identity_data: { phone_verified: true } }],
-      },
-    })
+    expect(verified.json()).toEqual(
+      sessionBody(
+        userBody({
+          id: answer.json().id,
+          phone: '14155550100',
+          phone_confirmed_at: at,
+          confirmation_sent_at: anyTime,
+          confirmed_at: at,
+          app_metadata: { provider: 'phone', providers: ['phone'] },
+          user_metadata: { email: 'x@example.com' },
+          identities: [phoneIdentity(anyId, '14155550100', { phone_verified: true })],
+        }),
+      ),
+    )
     expect(verified.json()).not.toHaveProperty('type')
     expect((await verify('+14155550100', code)).statusCode).toBe(403)
   })
@@ -96,7 +103,12 @@ describe('POST /signup by phone', () => {
 
   it('200: by WhatsApp where the gateway is Twilio', async () => {
     await signUp('14155550102', { channel: 'whatsapp' })
-    expect(await sms.read('14155550102')).toMatchObject({ channel: 'whatsapp' })
+    expect(await sms.read('14155550102')).toEqual({
+      to: '14155550102',
+      text: expect.any(String),
+      code: expect.any(String),
+      channel: 'whatsapp',
+    })
   })
 
   it('400: a number that is none', async () => {
@@ -131,13 +143,15 @@ describe('POST /signup by phone under settings', () => {
       AUTH_RATE_LIMIT_SMS_SENT: '0',
     })
     const answer = await open.post('/signup', { phone: '+1 415 555 0100', password, data: { email: 'x@example.com' } })
-    expect(answer.json()).toMatchObject({
-      token_type: 'bearer',
+    const user = userBody({
       phone: '14155550100',
-      email: '',
+      phone_confirmed_at: anyTime,
+      confirmed_at: anyTime,
       app_metadata: { provider: 'phone', providers: ['phone'] },
-      identities: [{ provider: 'phone', identity_data: { phone: '14155550100', phone_verified: true } }],
+      user_metadata: { email: 'x@example.com' },
+      identities: [phoneIdentity(anyId, '14155550100', { phone_verified: true })],
     })
+    expect(answer.json()).toEqual({ ...sessionBody(user), ...user, last_sign_in_at: anyTime })
     expect(answer.json().identities[0].identity_data.email).toBeUndefined()
     expect((await open.post('/signup', { phone: '14155550100', password })).json()).toEqual(
       refused(400, 'user_already_exists', 'User already registered'),

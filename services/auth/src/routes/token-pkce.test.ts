@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { addApp } from '../../test/authenticator-app.ts'
+import { anyTime, signedUpBody } from '../../test/bodies.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
@@ -60,8 +61,10 @@ describe('POST /token?grant_type=pkce', () => {
       refresh_token: expect.stringMatching(/^[\w-]{32}$/),
       user: answer.json().user,
     })
-    expect(answer.json().user).toMatchObject({ id: user.id, email })
-    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store' })
+    expect(answer.json().user).toEqual(
+      signedUpBody({ user, email }, { recovery_sent_at: anyTime, last_sign_in_at: anyTime }),
+    )
+    expect(answer.headers['cache-control']).toEqual('no-store')
     await expectFailure(
       { auth_code: code, code_verifier: verifier },
       404,

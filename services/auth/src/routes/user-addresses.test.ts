@@ -1,5 +1,17 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  phoneIdentity,
+  proof,
+  sessionBody,
+  signedUpBody,
+  userBody,
+} from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
@@ -57,7 +69,10 @@ const failToVerify = (test: MailApp, payload: object, failure: Failure) =>
 /** Asks for a change of email and takes the mails to both addresses. */
 async function askForChange(test: MailApp, person: SignedIn, email: string, extra: object = {}) {
   const { status, body } = await put(test, { email, ...extra }, person)
-  expect({ status, body }).toMatchObject({ status: 200, body: { email: person.email, new_email: email } })
+  expect({ status, body }).toEqual({
+    status: 200,
+    body: signedUpBody(person, { new_email: email, email_change_sent_at: anyTime, last_sign_in_at: anyTime }),
+  })
   return {
     toNew: await test.readMail(email),
     toCurrent: test === secure ? await test.readMail(person.email) : undefined,
@@ -88,20 +103,16 @@ describe('PUT /user with an email: secure change', () => {
       expect(await verify(secure, first ?? {})).toEqual({ status: 200, body: HALF })
       await failToVerify(secure, first ?? {}, 'token' in (first ?? {}) ? DEAD_CODE : DEAD_LINK)
       const done = await verify(secure, second ?? {})
-      expect(done).toMatchObject({
+      expect(done).toEqual({
         status: 200,
-        body: {
-          type: 'email_change',
-          access_token: expect.any(String),
-          user: {
-            email,
+        body: sessionBody(
+          confirmedBody(person.user.id, email, {
             email_confirmed_at: timestamp,
-            app_metadata: { provider: 'email', providers: ['email'] },
-            identities: [
-              { provider: 'email', email, identity_data: { sub: person.user.id, email, email_verified: true } },
-            ],
-          },
-        },
+            confirmation_sent_at: anyTime,
+            user_metadata: { name: 'Ann' },
+          }),
+          { access_token: expect.any(String), type: 'email_change' },
+        ),
       })
       expect(done.body.user).not.toHaveProperty('new_email')
       const notice = await secure.readMail(person.email)
@@ -127,23 +138,32 @@ describe('PUT /user with an email: secure change', () => {
     const [toNew, toCurrent] = [await secure.readMail(email), await secure.readMail(person.email)]
     await failToVerify(secure, { token_hash: second.toNew.token }, DEAD_LINK)
     expect((await verify(secure, { token_hash: toCurrent.token })).body).toEqual(HALF)
-    expect((await verify(secure, { email, token: toNew.code })).body.user).toMatchObject({ email })
+    expect((await verify(secure, { email, token: toNew.code })).body.user).toEqual(
+      confirmedBody(person.user.id, email, {
+        confirmation_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+      }),
+    )
   })
 
   it('200: one address alone confirms for who has no other', async () => {
     const { access_token: token } = (await secure.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }
     const email = nextEmail()
-    expect((await put(secure, { email }, { headers })).body).toMatchObject({ is_anonymous: true, new_email: email })
+    expect((await put(secure, { email }, { headers })).body).toEqual(
+      userBody({
+        new_email: email,
+        email_change_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        app_metadata: {},
+        is_anonymous: true,
+      }),
+    )
     const { link, code } = await secure.readMail(email)
     expect(link.searchParams.get('type')).toBe('email_change')
     const { body } = await verify(secure, { email, token: code })
-    expect(body.user).toMatchObject({
-      is_anonymous: false,
-      email,
-      app_metadata: { provider: 'email', providers: ['email'] },
-      identities: [{ provider: 'email', identity_data: { email, email_verified: true } }],
-    })
+    expect(body.user).toEqual(confirmedBody(anyId, email, { last_sign_in_at: anyTime }))
   })
 
   it('200: an anonymous user is not told whether an address is taken, and nothing goes there', async () => {
@@ -198,7 +218,7 @@ describe('PUT /user with an email: secure change', () => {
     const exchange = { auth_code: searchParams.get('code'), code_verifier: verifier }
     const session = (await secure.post('/token?grant_type=pkce', exchange)).json()
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
-    expect(claims.amr).toMatchObject([{ method: 'email_change' }])
+    expect(claims.amr).toEqual([proof('email_change')])
   })
 })
 
@@ -208,7 +228,12 @@ describe('PUT /user with an email: simple change', () => {
     const email = nextEmail()
     const { toNew } = await askForChange(simple, person, email)
     const { body } = await verify(simple, { token_hash: toNew.token })
-    expect(body).toMatchObject({ type: 'email_change', user: { email } })
+    expect(body).toEqual(
+      sessionBody(
+        confirmedBody(person.user.id, email, { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }),
+        { type: 'email_change' },
+      ),
+    )
     await simple.idle()
     const subjects = simple.recipients().filter((address) => address === person.email)
     expect(subjects).toHaveLength(1)
@@ -222,7 +247,9 @@ describe('PUT /user with an email: simple change', () => {
     await createSignedUp(simple.deps, { email })
     const taken = 'A user with this email address has already been registered'
     await failToVerify(simple, { token_hash: toNew.token }, [422, 'email_exists', taken])
-    expect((await put(simple, {}, person)).body).toMatchObject({ email: person.email, new_email: email })
+    expect((await put(simple, {}, person)).body).toEqual(
+      signedUpBody(person, { new_email: email, email_change_sent_at: anyTime, last_sign_in_at: anyTime }),
+    )
     await failWith(simple, { method: 'PUT', url: '/user', headers: person.headers, payload: { email } }, [
       422,
       'email_exists',
@@ -288,12 +315,18 @@ describe('PUT /user with a phone', () => {
     const wrong = { type: 'phone_change', phone: person.user.phone, token: code }
     await failToVerify(simple, wrong, DEAD_CODE)
     const done = await verify(simple, { type: 'phone_change', phone, token: code })
-    expect(done.body.user).toMatchObject({
-      phone,
-      phone_confirmed_at: timestamp,
-      app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-      identities: [{ provider: 'email' }, { provider: 'phone', identity_data: { phone, phone_verified: true } }],
-    })
+    expect(done.body.user).toEqual(
+      signedUpBody(person, {
+        phone,
+        phone_confirmed_at: timestamp,
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [
+          emailIdentity(person.user.id, person.email, { email_verified: true }),
+          phoneIdentity(person.user.id, phone, { phone_verified: true }),
+        ],
+      }),
+    )
     expect(done.body).not.toHaveProperty('type')
     expect(done.body.user).not.toHaveProperty('new_phone')
     const { mail } = await simple.readMail(person.email)
@@ -342,7 +375,9 @@ describe('PUT /user with a phone', () => {
     const none = await openMailApp({ AUTH_SMS_PROVIDER: '' })
     const { headers } = await createSignedIn(none)
     const answer = await none.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: nextPhone() } })
-    expect(answer.json()).toMatchObject({ code: 500, msg: 'Unable to get SMS provider' })
+    expect(answer.json()).toEqual(
+      errorBody(500, 'unexpected_failure', 'Unable to get SMS provider', { error_id: anyId }),
+    )
     await none.close()
   })
 
@@ -370,19 +405,43 @@ describe('PUT /user with a phone', () => {
     const headers = { authorization: `Bearer ${token}` }
     const [email, phone] = [nextEmail(), nextPhone()]
     const { body } = await put(auto, { email, phone, password: 'correct horse' }, { headers })
-    expect(body).toMatchObject({
-      email,
-      phone,
-      is_anonymous: false,
-      email_confirmed_at: timestamp,
-      phone_confirmed_at: timestamp,
-      app_metadata: { providers: ['email', 'phone'] },
-    })
+    expect(body).toEqual(
+      userBody({
+        email,
+        email_confirmed_at: timestamp,
+        phone,
+        phone_confirmed_at: timestamp,
+        confirmed_at: anyTime,
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [
+          emailIdentity(anyId, email, { email_verified: true }),
+          phoneIdentity(anyId, phone, { phone_verified: true }),
+        ],
+      }),
+    )
     const login = await auto.post('/token?grant_type=password', { email, password: 'correct horse' })
     expect(login.statusCode).toBe(200)
     // Whoever has an email must confirm another one, even then.
     const other = nextEmail()
-    expect((await put(auto, { email: other }, { headers })).body).toMatchObject({ email, new_email: other })
+    expect((await put(auto, { email: other }, { headers })).body).toEqual(
+      userBody({
+        id: body.id,
+        email,
+        email_confirmed_at: anyTime,
+        phone,
+        phone_confirmed_at: anyTime,
+        confirmed_at: anyTime,
+        new_email: other,
+        email_change_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [
+          emailIdentity(body.id, email, { email_verified: true }),
+          phoneIdentity(body.id, phone, { phone_verified: true }),
+        ],
+      }),
+    )
     await auto.close()
   })
 })

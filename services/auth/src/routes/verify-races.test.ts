@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { errorBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
@@ -138,9 +139,9 @@ describe('POST /verify after a change of address', () => {
       .where('id', '=', user.id)
       .execute()
     expect((await guess(email, code, 1)).json()).toEqual(OTP_EXPIRED)
-    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toMatchObject({
-      error_code: 'otp_expired',
-    })
+    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toEqual(
+      errorBody(403, 'otp_expired', 'Email link is invalid or has expired'),
+    )
     const left = await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()
     expect(left).toEqual([])
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { anyId } from '../../../test/bodies.ts'
 import { expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 
@@ -42,16 +43,23 @@ async function list(query = '') {
 describe('GET /admin/audit', () => {
   it('200: newest first, with a total and links', async () => {
     const all = await list()
-    expect(all).toMatchObject({ status: 200, orders: [5, 4, 3, 2, 1, 0], total: '6' })
-    expect(all.body[0]).toEqual({
-      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    const latest = {
+      id: anyId,
       payload: { actor_username: '14155550100', action: 'user_deleted', log_type: 'team', order: 5 },
       created_at: '2026-01-01T00:00:00.005000+00:00',
       ip_address: '192.0.2.1',
-    })
+    }
+    const rest = all.body.slice(1)
+    const link = '</admin/audit?page=1&per_page=50>; rel="last"'
+    expect(all).toEqual({ status: 200, body: [latest, ...rest], orders: [5, 4, 3, 2, 1, 0], total: '6', link })
     const second = await list('?page=2&per_page=2&query=action:log')
-    expect(second).toMatchObject({ orders: [1, 0], total: '4' })
-    expect(second.link).toBe('</admin/audit?page=2&per_page=2&query=action%3Alog>; rel="last"')
+    expect(second).toEqual({
+      status: 200,
+      body: all.body.slice(-2),
+      orders: [1, 0],
+      total: '4',
+      link: '</admin/audit?page=2&per_page=2&query=action%3Alog>; rel="last"',
+    })
   })
 
   it.each([
@@ -64,7 +72,7 @@ describe('GET /admin/audit', () => {
     ['action:', [5, 4, 3, 2, 1, 0]],
   ])('200: finds %s', async (query, orders) => {
     const found = await list(`?query=${encodeURIComponent(query)}`)
-    expect(found).toMatchObject({ orders, total: String(orders.length) })
+    expect([found.status, found.orders, found.total]).toEqual([200, orders, String(orders.length)])
   })
 
   it.each([

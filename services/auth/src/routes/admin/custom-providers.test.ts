@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { anyId, anyJwt, anyRefreshToken, externalBody, identityBody } from '../../../test/bodies.ts'
 import { land } from '../../../test/external/external-app.ts'
 import { ISSUER, type OpenIdServer, startOpenIdServer } from '../../../test/external/openid-server.ts'
 import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
@@ -66,6 +67,19 @@ async function signIn(provider: string, query: Readonly<Record<string, string>> 
   const { pathname, search } = await openId.agree(authorize)
   return { authorize, ...land(await service.app.inject(`${pathname}${search}`)) }
 }
+
+/** What the identity of a person keeps, and their metadata. */
+const accountOf = ({ sub, email }: Pick<ReturnType<typeof newPerson>, 'sub' | 'email'>, more: object = {}) => ({
+  iss: ISSUER,
+  sub,
+  name: 'Ada',
+  email,
+  full_name: 'Ada',
+  provider_id: sub,
+  email_verified: true,
+  phone_verified: false,
+  ...more,
+})
 
 const newPerson = () => {
   people += 1
@@ -210,26 +224,36 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
 describe('a sign-in at a custom provider', () => {
   it('goes by its metadata, with PKCE towards it; the id_token is verified', async () => {
     await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
-    openId.person = newPerson()
+    const person = newPerson()
+    openId.person = person
     const { authorize, fragment } = await signIn('custom:company', { scopes: 'groups', login_hint: 'ada' })
     expect(authorize.origin).toBe(ISSUER)
-    expect(Object.fromEntries(authorize.searchParams)).toMatchObject({
+    expect(Object.fromEntries(authorize.searchParams)).toEqual({
+      login_hint: 'ada',
       client_id: 'company-client',
       redirect_uri: 'http://localhost:8081/callback',
+      response_type: 'code',
       scope: 'openid email profile groups',
+      state: anyId,
+      code_challenge: expect.any(String),
       code_challenge_method: 'S256',
-      login_hint: 'ada',
     })
-    expect(fragment).toMatchObject({ provider: 'custom:company' })
-    const claims = { ...openId.person, aud: 'company-app' }
+    expect(fragment).toEqual({
+      access_token: anyJwt,
+      refresh_token: anyRefreshToken,
+      provider_token: anyJwt,
+      expires_in: '3600',
+      provider: 'custom:company',
+      token_type: 'bearer',
+      expires_at: expect.any(String),
+      provider_refresh_token: anyId,
+      sb: '',
+    })
+    const claims = { ...person, aud: 'company-app' }
     const nonce = 'nonce'
     const id_token = await openId.sign({ ...claims, nonce: createHash('sha256').update(nonce).digest('hex') })
     const granted = await service.post('/token?grant_type=id_token', { provider: 'custom:company', id_token, nonce })
-    expect(granted.json().user).toMatchObject({
-      email: openId.person.email,
-      app_metadata: { provider: 'custom:company' },
-      identities: [{ provider: 'custom:company', id: openId.person.sub }],
-    })
+    expect(granted.json().user).toEqual(externalBody('custom:company', accountOf(person)))
     openId.person = { ...newPerson(), iss: 'https://evil.example' }
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })
@@ -244,7 +268,7 @@ describe('a sign-in at a custom provider', () => {
     const { fragment } = await signIn('custom:company')
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
-    expect(user).toMatchObject({ email: person.email, user_metadata: { custom_claims: { groups: ['staff'] } } })
+    expect(user).toEqual(externalBody('custom:company', accountOf(person, { custom_claims: { groups: ['staff'] } })))
   })
 
   it('reads a profile as the mapping says, where the provider speaks no OpenID', async () => {
@@ -268,17 +292,22 @@ describe('a sign-in at a custom provider', () => {
     })
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
-    expect(user.identities).toMatchObject([
-      {
-        provider: 'custom:old',
+    expect(user.identities).toEqual([
+      identityBody({
         id: String(people),
         identity_data: {
+          iss: 'https://idp.example.com',
+          sub: '4',
           email: person.email,
-          email_verified: true,
           nickname: 'Countess',
+          provider_id: '4',
           custom_claims: { groups: ['x'] },
+          email_verified: true,
+          phone_verified: false,
         },
-      },
+        provider: 'custom:old',
+        email: person.email,
+      }),
     ])
   })
 

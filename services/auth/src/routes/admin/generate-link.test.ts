@@ -1,4 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  operatorEntry,
+  signedUpBody,
+  userBody,
+} from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
@@ -33,26 +42,41 @@ const verify = async (payload: object) => (await test.post('/verify', payload)).
 const linkOf = (token: string, type: string, redirectTo = 'http://localhost:3000') =>
   `http://localhost:8081/verify?token=${token}&type=${type}&redirect_to=${redirectTo}`
 
+/** The body of a link: the user, the link and its parts. */
+function linkBody(type: string, user: object, members: object = {}) {
+  return {
+    ...user,
+    action_link: expect.stringContaining('http://localhost:8081/verify?'),
+    email_otp: expect.stringMatching(/^\d{6}$/),
+    hashed_token: expect.stringMatching(/^[0-9a-f]{56}$/),
+    verification_type: type,
+    redirect_to: 'http://localhost:3000',
+    token: expect.stringMatching(/^[0-9a-f]{56}$/),
+    type,
+    ...members,
+  }
+}
+
 describe('POST /admin/generate_link', () => {
   it('200: signup makes the user, and mails nothing', async () => {
     const email = nextEmail()
     const { status, body } = await generate({ type: 'signup', email, password: 'correct horse', data: { a: 1 } })
     const token = body.hashed_token
-    expect({ status, body }).toMatchObject({
+    expect({ status, body }).toEqual({
       status: 200,
-      body: {
-        email,
-        confirmation_sent_at: '2026-01-02T03:04:05.678000+00:00',
-        user_metadata: { a: 1 },
-        identities: [{ provider: 'email', identity_data: { email, email_verified: false } }],
-        action_link: linkOf(token, 'signup'),
-        email_otp: expect.stringMatching(/^\d{6}$/),
-        hashed_token: expect.stringMatching(/^[0-9a-f]{56}$/),
-        verification_type: 'signup',
-        redirect_to: 'http://localhost:3000',
-        token,
-        type: 'signup',
-      },
+      body: linkBody(
+        'signup',
+        userBody({
+          email,
+          confirmation_sent_at: '2026-01-02T03:04:05.678000+00:00',
+          user_metadata: { a: 1 },
+          identities: [emailIdentity(anyId, email, { a: 1 })],
+        }),
+        {
+          action_link: linkOf(token, 'signup'),
+          token,
+        },
+      ),
     })
     expect(await follow(body.action_link)).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=signup&/)
     const login = await test.post('/token?grant_type=password', { email, password: 'correct horse' })
@@ -60,8 +84,15 @@ describe('POST /admin/generate_link', () => {
     await test.idle()
     expect(test.recipients()).toEqual([])
     const query = test.deps.db.selectFrom('audit_log_entries').select(['actor_id', 'payload'])
-    expect(await query.where('target_user_id', '=', body.id).orderBy('id').limit(1).execute()).toMatchObject([
-      { actor_id: null, payload: { action: 'user_confirmation_requested', actor_username: 'service_role' } },
+    expect(await query.where('target_user_id', '=', body.id).orderBy('id').limit(1).execute()).toEqual([
+      {
+        actor_id: null,
+        payload: operatorEntry({
+          action: 'user_confirmation_requested',
+          traits: { user_id: body.id, user_email: email, user_phone: '' },
+          log_type: 'user',
+        }),
+      },
     ])
   })
 
@@ -69,7 +100,18 @@ describe('POST /admin/generate_link', () => {
     const email = nextEmail()
     const first = await generate({ type: 'signup', email, password: 'correct horse', data: { a: 1, b: 1 } })
     const second = await generate({ type: 'signup', email, data: { b: null, c: 2 } })
-    expect(second.body).toMatchObject({ id: first.body.id, user_metadata: { a: 1, c: 2 } })
+    expect(second.body).toEqual(
+      linkBody(
+        'signup',
+        userBody({
+          id: first.body.id,
+          email,
+          confirmation_sent_at: anyTime,
+          user_metadata: { a: 1, c: 2 },
+          identities: [emailIdentity(first.body.id, email, { a: 1, b: 1 })],
+        }),
+      ),
+    )
     const dead = await verify({ type: 'signup', token_hash: first.body.hashed_token })
     expect(dead.error_code).toBe('otp_expired')
     const { user } = await verify({ type: 'signup', email, token: second.body.email_otp })
@@ -80,7 +122,18 @@ describe('POST /admin/generate_link', () => {
   it('200: invite makes the user, or invites one again who has not confirmed', async () => {
     const email = nextEmail()
     const { body } = await generate({ type: 'invite', email, data: { a: 1 } })
-    expect(body).toMatchObject({ invited_at: expect.any(String), verification_type: 'invite', type: 'invite' })
+    expect(body).toEqual(
+      linkBody(
+        'invite',
+        userBody({
+          email,
+          invited_at: expect.any(String),
+          confirmation_sent_at: anyTime,
+          user_metadata: { a: 1 },
+          identities: [emailIdentity(anyId, email, { a: 1 })],
+        }),
+      ),
+    )
     const again = await generate({ type: 'invite', email })
     expect(again.body.id).toBe(body.id)
     const { type, user } = await verify({ type: 'invite', token_hash: again.body.hashed_token })
@@ -91,17 +144,20 @@ describe('POST /admin/generate_link', () => {
   it('200: magiclink and recovery of a known user; a magic link for somebody unknown is a signup', async () => {
     const { user, email } = await createSignedUp(test.deps)
     const magic = await generate({ type: 'magiclink', email })
-    expect(magic.body).toMatchObject({
-      id: user.id,
-      verification_type: 'magiclink',
-      recovery_sent_at: expect.any(String),
-    })
+    expect(magic.body).toEqual(
+      linkBody('magiclink', signedUpBody({ user, email }, { recovery_sent_at: expect.any(String) })),
+    )
     expect(await follow(magic.body.action_link)).toMatch(/#access_token=.*&type=magiclink&/)
     const recovery = await generate({ type: 'recovery', email })
     expect(await follow(recovery.body.action_link)).toMatch(/#access_token=.*&type=recovery&/)
     const unknown = nextEmail()
     const signup = await generate({ type: 'magiclink', email: unknown })
-    expect(signup.body).toMatchObject({ email: unknown, verification_type: 'signup', type: 'signup' })
+    expect(signup.body).toEqual(
+      linkBody(
+        'signup',
+        userBody({ email: unknown, confirmation_sent_at: anyTime, identities: [emailIdentity(anyId, unknown)] }),
+      ),
+    )
     expect(await follow(signup.body.action_link)).toMatch(/#access_token=.*&type=signup&/)
     await expectFailure({ type: 'recovery', email: nextEmail() }, [
       404,
@@ -114,19 +170,23 @@ describe('POST /admin/generate_link', () => {
     const { user, email } = await createSignedUp(test.deps)
     const new_email = nextEmail()
     const current = await generate({ type: 'email_change_current', email, new_email })
-    expect(current.body).toMatchObject({
-      id: user.id,
-      email,
-      new_email,
-      email_change_sent_at: expect.any(String),
-      verification_type: 'email_change_current',
-      type: 'email_change',
-      action_link: linkOf(current.body.token, 'email_change'),
-    })
+    expect(current.body).toEqual(
+      linkBody(
+        'email_change_current',
+        signedUpBody({ user, email }, { new_email, email_change_sent_at: expect.any(String) }),
+        { action_link: linkOf(current.body.token, 'email_change'), type: 'email_change' },
+      ),
+    )
     const next = await generate({ type: 'email_change_new', email, new_email })
     expect(await follow(current.body.action_link)).toContain('#message=Confirmation+link+accepted')
     const done = await verify({ type: 'email_change', email: new_email, token: next.body.email_otp })
-    expect(done.user).toMatchObject({ id: user.id, email: new_email })
+    expect(done.user).toEqual(
+      confirmedBody(user.id, new_email, {
+        confirmation_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+      }),
+    )
   })
 
   it('200: whoever agrees to one change agrees to no other', async () => {

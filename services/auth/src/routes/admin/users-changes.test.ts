@@ -1,6 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import {
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  grantErrorBody,
+  identityBody,
+  operatorEntry,
+  phoneIdentity,
+  signedUpBody,
+  userBody,
+} from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { factorRow } from '../../../test/factor-row.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
@@ -32,7 +44,7 @@ const refresh = (refresh_token: string) =>
 describe('GET /admin/users/{user_id}', () => {
   it('200: a user, whatever the case of the id', async () => {
     const { user, email } = await createSignedUp(test.deps)
-    expect(await ask('GET', user.id.toUpperCase())).toMatchObject({ status: 200, body: { id: user.id, email } })
+    expect(await ask('GET', user.id.toUpperCase())).toEqual({ status: 200, body: signedUpBody({ user, email }) })
   })
 
   // ASVS 8.4.1
@@ -46,7 +58,10 @@ describe('GET /admin/users/{user_id}', () => {
     }
     const there = { ...OPERATOR, 'x-jwt-aud': 'elsewhere' }
     expect((await test.app.inject({ url, headers: there })).statusCode).toBe(200)
-    expect(await ask('GET', user.id)).toMatchObject({ status: 200, body: { aud: 'elsewhere' } })
+    expect(await ask('GET', user.id)).toEqual({
+      status: 200,
+      body: signedUpBody({ user, email: user.email }, { aud: 'elsewhere' }),
+    })
   })
 
   it('404: nobody, somebody staged, and what is no id', async () => {
@@ -68,9 +83,15 @@ describe('PUT /admin/users/{user_id}', () => {
       user_metadata: { name: null, nick: 'a' },
       app_metadata: { plan: 'pro' },
     })
-    expect(body).toMatchObject({ role: 'editor', updated_at: '2026-01-02T03:04:05.678000+00:00' })
-    expect(body.user_metadata).toEqual({ nick: 'a' })
-    expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
+    expect(body).toEqual(
+      confirmedBody(user.id, user.email, {
+        role: 'editor',
+        confirmation_sent_at: anyTime,
+        app_metadata: { plan: 'pro', provider: 'email', providers: ['email'] },
+        user_metadata: { nick: 'a' },
+        updated_at: '2026-01-02T03:04:05.678000+00:00',
+      }),
+    )
     const { body: unchanged } = await ask('PUT', user.id, {})
     expect(unchanged).toEqual(body)
     const payload = await test.deps.db
@@ -78,12 +99,12 @@ describe('PUT /admin/users/{user_id}', () => {
       .select('payload')
       .where('target_user_id', '=', user.id)
       .executeTakeFirst()
-    expect(payload).toMatchObject({
-      payload: {
+    expect(payload).toEqual({
+      payload: operatorEntry({
         action: 'user_modified',
-        actor_username: 'service_role',
         traits: { user_id: user.id, user_email: user.email, user_phone: '' },
-      },
+        log_type: 'user',
+      }),
     })
   })
 
@@ -98,46 +119,69 @@ describe('PUT /admin/users/{user_id}', () => {
     await test.deps.db.insertInto('one_time_tokens').values(token).execute()
     const email = `moved-${user.email}`
     const { status, body } = await ask('PUT', user.id, { email: email.toUpperCase(), phone: '+14155550123' })
-    expect({ status, body }).toMatchObject({
+    // Neither address has been confirmed by anybody, whatever the old one was.
+    expect({ status, body }).toEqual({
       status: 200,
-      body: {
+      body: userBody({
+        id: user.id,
         email,
         phone: '14155550123',
+        confirmation_sent_at: anyTime,
         app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-        identities: [
-          { provider: 'email', email, identity_data: { email, email_verified: false } },
-          { provider: 'phone', identity_data: { sub: user.id, phone: '14155550123', phone_verified: false } },
-        ],
-      },
+        user_metadata: { name: 'Ann' },
+        identities: [emailIdentity(user.id, email), phoneIdentity(user.id, '14155550123')],
+      }),
     })
-    expect(body).not.toHaveProperty('new_email')
-    // Neither address has been confirmed by anybody, whatever the old one was.
-    expect(body).not.toHaveProperty('email_confirmed_at')
     expect(body).not.toHaveProperty('phone_confirmed_at')
     const left = test.deps.db.selectFrom('one_time_tokens').selectAll().where('user_id', '=', user.id)
     expect(await left.execute()).toEqual([])
     expect((await signIn({ email, password })).statusCode).toBe(400)
     const other = `again-${email}`
     const confirmed = await ask('PUT', user.id, { email: other, email_confirm: true })
-    expect(confirmed.body).toMatchObject({ email: other, email_confirmed_at: timestamp })
+    expect(confirmed.body).toEqual(
+      userBody({
+        id: user.id,
+        email: other,
+        email_confirmed_at: timestamp,
+        phone: body.phone,
+        confirmation_sent_at: anyTime,
+        confirmed_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        user_metadata: { name: 'Ann' },
+        identities: [emailIdentity(user.id, other, { email_verified: true }), phoneIdentity(user.id, body.phone)],
+      }),
+    )
     expect((await signIn({ email: other, password })).statusCode).toBe(200)
-    expect((await ask('PUT', user.id, { phone_confirm: true })).body).toMatchObject({
-      phone_confirmed_at: timestamp,
-      identities: [{}, { identity_data: { phone_verified: true } }],
-    })
+    expect((await ask('PUT', user.id, { phone_confirm: true })).body).toEqual(
+      userBody({
+        id: user.id,
+        email: other,
+        email_confirmed_at: anyTime,
+        phone: body.phone,
+        phone_confirmed_at: timestamp,
+        confirmation_sent_at: anyTime,
+        confirmed_at: anyTime,
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        user_metadata: { name: 'Ann' },
+        identities: [
+          emailIdentity(user.id, other, { email_verified: true }),
+          phoneIdentity(user.id, body.phone, { phone_verified: true }),
+        ],
+      }),
+    )
   })
 
   it('200: makes an anonymous user permanent with a confirmed address', async () => {
     const anonymous = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', is_anonymous: true }
     const { id } = await test.deps.db.insertInto('users').values(anonymous).returning('id').executeTakeFirstOrThrow()
     const email = 'once-anonymous@example.com'
-    expect((await ask('PUT', id, { email })).body).toMatchObject({ is_anonymous: true, email })
-    expect((await ask('PUT', id, { email, email_confirm: true })).body).toMatchObject({
-      is_anonymous: false,
-      email_confirmed_at: timestamp,
-      app_metadata: { provider: 'email', providers: ['email'] },
-      identities: [{ provider: 'email', identity_data: { email, email_verified: true } }],
-    })
+    expect((await ask('PUT', id, { email })).body).toEqual(
+      userBody({ id, email, identities: [emailIdentity(id, email)], is_anonymous: true }),
+    )
+    expect((await ask('PUT', id, { email, email_confirm: true })).body).toEqual(
+      confirmedBody(id, email, { email_confirmed_at: timestamp }),
+    )
   })
 
   it('200: the address that is there changes nothing, and can be confirmed', async () => {
@@ -146,15 +190,24 @@ describe('PUT /admin/users/{user_id}', () => {
       email_change: 'next@example.com',
     })
     const { body } = await ask('PUT', user.id, { email })
-    expect(body).toMatchObject({
-      new_email: 'next@example.com',
-      identities: [{ identity_data: { email_verified: true } }],
-    })
-    expect(body).not.toHaveProperty('email_confirmed_at')
-    expect((await ask('PUT', user.id, { email, email_confirm: true })).body).toMatchObject({
-      email_confirmed_at: timestamp,
-      new_email: 'next@example.com',
-    })
+    expect(body).toEqual(
+      userBody({
+        id: user.id,
+        email,
+        confirmation_sent_at: anyTime,
+        new_email: 'next@example.com',
+        user_metadata: { name: 'Ann' },
+        identities: [emailIdentity(user.id, email, { email_verified: true })],
+      }),
+    )
+    expect((await ask('PUT', user.id, { email, email_confirm: true })).body).toEqual(
+      confirmedBody(user.id, email, {
+        email_confirmed_at: timestamp,
+        confirmation_sent_at: anyTime,
+        new_email: 'next@example.com',
+        user_metadata: { name: 'Ann' },
+      }),
+    )
   })
 
   // ASVS 7.4.5
@@ -172,7 +225,9 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await ask('PUT', user.id, { password: 'another horse' })).status).toBe(200)
     const left = test.deps.db.selectFrom('one_time_tokens').select('kind').where('user_id', '=', user.id)
     expect(await left.execute()).toEqual([{ kind: 'confirmation' }])
-    expect((await refresh(session.refresh_token)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
+    expect((await refresh(session.refresh_token)).json()).toEqual(
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    )
     expect((await signIn({ email, password })).statusCode).toBe(400)
     expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
   })
@@ -188,7 +243,9 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await change('authenticated')).statusCode).toBe(200)
     const again = await change('supabase_admin', headers)
     expect([again.statusCode, again.json().error_code]).toEqual([403, 'session_not_found'])
-    expect((await refresh(session.refresh_token)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
+    expect((await refresh(session.refresh_token)).json()).toEqual(
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    )
     expect((await signIn({ email, password })).json().user.role).toBe('authenticated')
   })
 
@@ -197,13 +254,20 @@ describe('PUT /admin/users/{user_id}', () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
     const headers = { authorization: `Bearer ${session.access_token}` }
-    expect((await ask('PUT', user.id, { ban_duration: '1h30m' })).body).toMatchObject({ banned_until: timestamp })
-    const banned = { error_code: 'user_banned' }
-    expect((await signIn({ email, password })).json()).toMatchObject({ code: 400, ...banned })
-    expect((await refresh(session.refresh_token)).json()).toMatchObject({ code: 400, ...banned })
-    expect((await test.app.inject({ url: '/user', headers })).json()).toMatchObject({ code: 403, ...banned })
+    expect((await ask('PUT', user.id, { ban_duration: '1h30m' })).body).toEqual(
+      signedUpBody({ user, email }, { last_sign_in_at: anyTime, banned_until: timestamp }),
+    )
+    expect((await signIn({ email, password })).json()).toEqual(
+      grantErrorBody('invalid_grant', 'user_banned', 'User is banned'),
+    )
+    expect((await refresh(session.refresh_token)).json()).toEqual(
+      grantErrorBody('invalid_grant', 'user_banned', 'Invalid Refresh Token: User Banned'),
+    )
+    expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
+      errorBody(403, 'user_banned', 'User is banned'),
+    )
     const logout = await test.app.inject({ method: 'POST', url: '/logout', headers })
-    expect(logout.json()).toMatchObject({ code: 403, ...banned })
+    expect(logout.json()).toEqual(errorBody(403, 'user_banned', 'User is banned'))
     expect((await ask('PUT', user.id, { ban_duration: 'none' })).body).not.toHaveProperty('banned_until')
     // The session was not ended, only refused.
     expect((await refresh(session.refresh_token)).statusCode).toBe(200)
@@ -227,7 +291,7 @@ describe('PUT /admin/users/{user_id}', () => {
     await expectFailure('PUT', user.id, { email: other.email }, [422, 'email_exists', byEmail])
     const byPhone = 'Phone number already registered by another user'
     await expectFailure('PUT', user.id, { phone: other.phone }, [422, 'phone_exists', byPhone])
-    expect((await ask('GET', user.id)).body).toMatchObject({ email: user.email, phone: '' })
+    expect((await ask('GET', user.id)).body).toEqual(signedUpBody({ user, email: user.email }))
   })
 
   it('422: of many that want one address at once, one gets it', async () => {
@@ -256,7 +320,9 @@ describe('DELETE /admin/users/{user_id}', () => {
       expect(await test.deps.db.selectFrom(table).where('user_id', '=', user.id).selectAll().execute()).toEqual([])
     }
     const headers = { authorization: `Bearer ${session.access_token}` }
-    expect((await test.app.inject({ url: '/user', headers })).json()).toMatchObject({ error_code: 'user_not_found' })
+    expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
+      errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
+    )
     await expectFailure('DELETE', user.id, undefined, [404, 'user_not_found', 'User not found'])
     const entry = await test.deps.db
       .selectFrom('audit_log_entries')
@@ -264,7 +330,13 @@ describe('DELETE /admin/users/{user_id}', () => {
       .where('target_user_id', '=', user.id)
       .where('action', '=', 'user_deleted')
       .executeTakeFirst()
-    expect(entry).toMatchObject({ payload: { log_type: 'team', traits: { user_id: user.id, user_email: email } } })
+    expect(entry).toEqual({
+      payload: operatorEntry({
+        action: 'user_deleted',
+        traits: { user_id: user.id, user_email: email, user_phone: '' },
+        log_type: 'team',
+      }),
+    })
   })
 
   it('200: softly, keeps a row that tells nothing and frees the address', async () => {
@@ -283,16 +355,30 @@ describe('DELETE /admin/users/{user_id}', () => {
     expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
     const { body } = await ask('GET', user.id)
     const obscured = expect.stringMatching(/^[\w-]{43}$/)
-    expect(body).toMatchObject({
-      email: obscured,
-      phone: expect.stringMatching(/^[\w-]{15}$/),
-      new_email: obscured,
-      new_phone: expect.stringMatching(/^[\w-]{15}$/),
-      deleted_at: timestamp,
-      user_metadata: {},
-      app_metadata: {},
-      identities: [{ id: obscured, identity_data: {}, provider: 'email' }],
-    })
+    expect(body).toEqual(
+      userBody({
+        id: user.id,
+        email: obscured,
+        email_confirmed_at: anyTime,
+        phone: expect.stringMatching(/^[\w-]{15}$/),
+        confirmation_sent_at: anyTime,
+        confirmed_at: anyTime,
+        new_email: obscured,
+        new_phone: expect.stringMatching(/^[\w-]{15}$/),
+        last_sign_in_at: anyTime,
+        app_metadata: {},
+        identities: [
+          identityBody({
+            id: obscured,
+            user_id: user.id,
+            identity_data: {},
+            provider: 'email',
+            last_sign_in_at: undefined,
+          }),
+        ],
+        deleted_at: timestamp,
+      }),
+    )
     expect(body).not.toHaveProperty('factors')
     const contents = test.deps.db.selectFrom('sign_up_contents').selectAll().where('user_id', '=', user.id)
     expect(await contents.execute()).toEqual([])
@@ -300,7 +386,9 @@ describe('DELETE /admin/users/{user_id}', () => {
     expect((await signIn({ email, password })).statusCode).toBe(400)
     expect((await refresh(session.refresh_token)).statusCode).toBe(400)
     const headers = { authorization: `Bearer ${session.access_token}` }
-    expect((await test.app.inject({ url: '/user', headers })).json()).toMatchObject({ error_code: 'user_not_found' })
+    expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
+      errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
+    )
     // Once more changes nothing, and the address is anybody's again.
     expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
     expect((await ask('GET', user.id)).body).toEqual(body)

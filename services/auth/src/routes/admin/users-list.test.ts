@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { userBody } from '../../../test/bodies.ts'
 import { expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 
@@ -72,18 +73,53 @@ describe('GET /admin/users', () => {
       .values({ id: randomUUID(), aud: 'paged', role: '', email: 'staged@x.y', staged_at: new Date() })
       .execute()
     const headers = { 'x-jwt-aud': 'paged' }
+    const listed = (email: string) => userBody({ aud: 'paged', email, app_metadata: {} })
     const all = await list('', headers)
-    expect(all).toMatchObject({ status: 200, emails: ['p3@x.y', 'p2@x.y', 'p1@x.y'], total: '3' })
-    expect(all.body.aud).toBe('paged')
+    expect(all).toEqual({
+      status: 200,
+      body: {
+        users: [listed('p3@x.y'), listed('p2@x.y'), listed('p1@x.y')],
+        aud: 'paged',
+      },
+      emails: ['p3@x.y', 'p2@x.y', 'p1@x.y'],
+      total: '3',
+      link: '</admin/users?page=1&per_page=50>; rel="last"',
+    })
     expect(all.link).toBe('</admin/users?page=1&per_page=50>; rel="last"')
     const first = await list('?per_page=2&page=&filter=X.y,', headers)
-    expect(first).toMatchObject({ emails: [], total: '0' })
+    expect(first).toEqual({
+      status: 200,
+      body: { users: [], aud: 'paged' },
+      emails: [],
+      total: '0',
+      link: '</admin/users?page=1&per_page=2&filter=X.y%2C>; rel="last"',
+    })
     const second = await list('?per_page=2&filter=x.Y&sort=created_at+asc', headers)
-    expect(second).toMatchObject({ emails: ['p1@x.y', 'p2@x.y'], total: '3' })
     const rest = 'per_page=2&filter=x.Y&sort=created_at%20asc'
-    expect(second.link).toBe(`</admin/users?page=2&${rest}>; rel="next", </admin/users?page=2&${rest}>; rel="last"`)
-    expect(await list('?page=2&per_page=2', headers)).toMatchObject({ emails: ['p1@x.y'], total: '3' })
-    expect(await list('?page=9&per_page=2', headers)).toMatchObject({ emails: [], total: '3' })
+    expect(second).toEqual({
+      status: 200,
+      body: {
+        users: [listed('p1@x.y'), listed('p2@x.y')],
+        aud: 'paged',
+      },
+      emails: ['p1@x.y', 'p2@x.y'],
+      total: '3',
+      link: `</admin/users?page=2&${rest}>; rel="next", </admin/users?page=2&${rest}>; rel="last"`,
+    })
+    expect(await list('?page=2&per_page=2', headers)).toEqual({
+      status: 200,
+      body: { users: [listed('p1@x.y')], aud: 'paged' },
+      emails: ['p1@x.y'],
+      total: '3',
+      link: '</admin/users?page=2&per_page=2>; rel="last"',
+    })
+    expect(await list('?page=9&per_page=2', headers)).toEqual({
+      status: 200,
+      body: { users: [], aud: 'paged' },
+      emails: [],
+      total: '3',
+      link: '</admin/users?page=2&per_page=2>; rel="last"',
+    })
     expect((await list('', { 'x-jwt-aud': 'nobody' })).link).toBe('</admin/users?page=1&per_page=50>; rel="last"')
   })
 
@@ -110,7 +146,7 @@ describe('GET /admin/users', () => {
       expect(pages.flat().sort()).toEqual(values.map(({ email }) => email))
     }
     const whole = await list('?cursor=&per_page=7', { 'x-jwt-aud': 'moment' })
-    expect(whole).toMatchObject({ total: undefined, link: undefined })
+    expect([whole.status, whole.body.users.length, whole.total, whole.link]).toEqual([200, 7, undefined, undefined])
   })
 
   it('200: finds parts of email, phone and name in any case, and beginnings of one or two characters', async () => {
@@ -192,9 +228,12 @@ describe('GET /admin/users', () => {
       // The filter of two characters matches beginnings alone.
       expect(pages.flat()).toEqual(filter.length < 3 ? [] : expected)
     }
-    expect(await list('?filter=old&per_page=1&page=400', { 'x-jwt-aud': 'crowd' })).toMatchObject({
+    expect(await list('?filter=old&per_page=1&page=400', { 'x-jwt-aud': 'crowd' })).toEqual({
+      status: 200,
+      body: { users: [userBody({ aud: 'crowd', email: 'old0@x.y', app_metadata: {} })], aud: 'crowd' },
       emails: ['old0@x.y'],
       total: '400',
+      link: '</admin/users?page=400&per_page=1&filter=old>; rel="last"',
     })
   })
 

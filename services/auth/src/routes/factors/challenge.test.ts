@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
+import { anyId, anyTime, claimsBody, factorBody, proof } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
@@ -55,7 +56,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   it('200: a phone is sent a code, which raises the session', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const answer = await ask(factorId, headers)
-    expect(answer.json()).toMatchObject({ type: 'phone' })
+    expect(answer.json()).toEqual({ id: anyId, type: 'phone', expires_at: expect.any(Number) })
     const { text, code, channel } = await test.sms.read(phone)
     expect([text, channel]).toEqual([`${code} it is`, 'sms'])
     expect(code).toMatch(/^\d{8}$/)
@@ -67,11 +68,17 @@ describe('POST /factors/{factor_id}/challenge', () => {
       'Invalid MFA Phone code entered',
     ])
     const verified = await test.post(`/factors/${factorId}/verify`, payload, headers)
-    expect(claimsOf(verified.json().access_token)).toMatchObject({
-      aal: 'aal2',
-      amr: [{ method: 'mfa/phone' }, { method: 'password' }],
-    })
-    expect(verified.json().user.factors).toMatchObject([{ phone, status: 'verified' }])
+    expect(claimsOf(verified.json().access_token)).toEqual(
+      claimsBody({
+        email: expect.any(String),
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('mfa/phone'), proof('password')],
+      }),
+    )
+    expect(verified.json().user.factors).toEqual([
+      factorBody({ id: factorId, friendly_name: phone, factor_type: 'phone', phone, last_challenged_at: anyTime }),
+    ])
     // A code is of its own challenge.
     const again = await test.post(`/factors/${factorId}/verify`, payload, headers)
     expect(again.json().error_code).toBe('mfa_ip_address_mismatch')

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, claimsOf } from '../../../test/authenticator-app.ts'
+import { claimsBody, proof } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
@@ -98,9 +99,18 @@ describe('POST /factors/recovery-codes/verify', () => {
     const answer = await verify(later.headers, typed)
     expect(answer.statusCode).toBe(200)
     const claims = claimsOf(answer.json().access_token)
-    expect(claims).toMatchObject({ aal: 'aal2', session_id: later.sessionId })
-    expect(claims.amr).toMatchObject([{ method: 'mfa/recovery_code' }, { method: 'password' }])
-    expect(await readStatus(person.headers)).toMatchObject({ total: 10, remaining: 9 })
+    expect(claims).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('mfa/recovery_code'), proof('password')],
+        session_id: later.sessionId,
+      }),
+    )
+    expect(claims.amr).toEqual([proof('mfa/recovery_code'), proof('password')])
+    expect(await readStatus(person.headers)).toEqual({ id: person.id, type: 'recovery_code', total: 10, remaining: 9 })
     expect((await verify(later.headers, first)).json()).toEqual({ code: 422, error_code: WRONG[1], msg: WRONG[2] })
     expect((await verify(later.headers, second)).statusCode).toBe(200)
   })
@@ -146,7 +156,24 @@ describe('POST /factors/recovery-codes/regenerate', () => {
     for (let guess = 0; guess < 6; guess += 1) await verify(later.headers, 'wrong')
     await expectFailure('POST', `${PATH}/regenerate`, later.headers, NEEDS_AAL2)
     const answer = (await regenerate(headers)).json()
-    expect(answer).toMatchObject({ id, friendly_name: 'Recovery codes', total: 10 })
+    expect(answer).toEqual({
+      id,
+      type: 'recovery_code',
+      friendly_name: 'Recovery codes',
+      total: 10,
+      codes: [
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+        expect.any(String),
+      ],
+    })
     expect((await verify(later.headers, codes[0])).statusCode).toBe(422)
     expect((await verify(later.headers, answer.codes[0])).statusCode).toBe(200)
   })
@@ -166,7 +193,15 @@ describe('DELETE /factors/recovery-codes', () => {
     const removed = await remove(headers)
     expect([removed.statusCode, removed.json()]).toEqual([200, { id }])
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token })
-    expect(claimsOf(refreshed.json().access_token)).toMatchObject({ aal: 'aal1', amr: [{ method: 'password' }] })
+    expect(claimsOf(refreshed.json().access_token)).toEqual(
+      claimsBody({
+        sub: later.user.id,
+        email: later.email,
+        user_metadata: { name: 'Ann' },
+        amr: [proof('password')],
+        session_id: later.sessionId,
+      }),
+    )
     await expectFailure('DELETE', PATH, headers, NOT_FOUND)
     await expectFailure('GET', PATH, headers, NOT_FOUND)
   })

@@ -9,6 +9,7 @@ import {
   claimsOf,
   enrollApp,
 } from '../../../test/authenticator-app.ts'
+import { anyTime, claimsBody, factorBody, grantErrorBody, proof } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../../test/signed-in.ts'
@@ -73,16 +74,34 @@ describe('POST /factors/{factor_id}/verify', () => {
         user: expect.objectContaining({ id: user.id, email }),
       },
     ])
-    expect(rest.user.factors).toMatchObject([{ id: app.factorId, status: 'verified', factor_type: 'totp' }])
+    expect(rest.user.factors).toEqual([factorBody({ id: app.factorId, last_challenged_at: anyTime })])
     expect(rest.user.factors[0].last_challenged_at).toMatch(/^2026-/)
     const claims = claimsOf(access_token)
-    expect(claims).toMatchObject({ session_id: sessionId, aal: 'aal2' })
+    expect(claims).toEqual(
+      claimsBody({
+        sub: user.id,
+        email,
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('totp'), proof('password')],
+        session_id: sessionId,
+      }),
+    )
     expect(claims.amr).toEqual([
       { method: 'totp', timestamp: expect.any(Number) },
       { method: 'password', timestamp: expect.any(Number) },
     ])
     expect(answer.headers['cache-control']).toBe('no-store')
-    expect(claimsOf((await refresh(rest.refresh_token)).json().access_token)).toMatchObject({ aal: 'aal2' })
+    expect(claimsOf((await refresh(rest.refresh_token)).json().access_token)).toEqual(
+      claimsBody({
+        sub: user.id,
+        email,
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('totp'), proof('password')],
+        session_id: sessionId,
+      }),
+    )
     const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', user.id)
     const actions = (await query.orderBy('id').execute()).map(({ payload }) => payload.action)
     expect(actions.slice(0, 4)).toEqual(['login', 'factor_in_progress', 'challenge_created', 'verification_attempted'])
@@ -107,7 +126,9 @@ describe('POST /factors/{factor_id}/verify', () => {
     const elsewhere = await signIn(test, person)
     const planted = await enrollApp(test, elsewhere.headers, 'planted')
     const raised = await addApp(test, person.headers, 'mine')
-    expect((await refresh(elsewhere.refreshToken)).json()).toMatchObject({ error_code: 'refresh_token_not_found' })
+    expect((await refresh(elsewhere.refreshToken)).json()).toEqual(
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    )
     const other = await signIn(test, person)
     const { headers } = other
     const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
@@ -135,7 +156,9 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect((await refresh(refreshToken)).json().error_code).toBe('refresh_token_already_used')
     const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
-    expect((await test.app.inject({ url: '/user', headers })).json().factors).toMatchObject([{ status: 'unverified' }])
+    expect((await test.app.inject({ url: '/user', headers })).json().factors).toEqual([
+      factorBody({ id: app.factorId, status: 'unverified', last_challenged_at: anyTime }),
+    ])
   })
 
   it.each([

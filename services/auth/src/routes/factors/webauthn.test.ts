@@ -1,6 +1,7 @@
 import { createAuthenticator, type Misbehaviour, map } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
+import { claimsBody, proof } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../../test/signed-in.ts'
@@ -57,29 +58,42 @@ describe('a WebAuthn factor', () => {
     const { headers, email, user } = await createSignedIn(test)
     const { type, options } = await ask(await enroll(headers), headers)
     expect(type).toBe('create')
-    expect(options).toMatchObject({
-      rp: { id: 'app.example.com', name: 'The App' },
+    expect(options).toEqual({
+      challenge: expect.stringMatching(/^[\w-]{40,}$/),
+      rp: { name: 'The App', id: 'app.example.com' },
       user: {
         id: Buffer.from(user.id.replaceAll('-', ''), 'hex').toString('base64url'),
         name: email,
         displayName: email,
       },
-      challenge: expect.stringMatching(/^[\w-]{40,}$/),
+      pubKeyCredParams: [
+        { alg: -48, type: 'public-key' },
+        { alg: -8, type: 'public-key' },
+        { alg: -7, type: 'public-key' },
+        { alg: -257, type: 'public-key' },
+      ],
       timeout: 300_000,
       attestation: 'none',
       excludeCredentials: [],
-      authenticatorSelection: { residentKey: 'discouraged', userVerification: 'preferred' },
+      authenticatorSelection: { residentKey: 'discouraged', userVerification: 'preferred', requireResidentKey: false },
+      extensions: { credProps: true },
+      hints: [],
     })
   })
 
   it('200: raises the session, then and at the next sign-in', async () => {
     const person = await createWithKey()
     const { key, factorId, answer, sessionId } = person
-    expect(claimsOf(answer.json().access_token)).toMatchObject({
-      session_id: sessionId,
-      aal: 'aal2',
-      amr: [{ method: 'mfa/webauthn' }, { method: 'password' }],
-    })
+    expect(claimsOf(answer.json().access_token)).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('mfa/webauthn'), proof('password')],
+        session_id: sessionId,
+      }),
+    )
     const later = await signIn(test, person)
     const { type, options, challenge_id } = await ask(factorId, later.headers)
     expect([type, options.allowCredentials]).toEqual([
@@ -89,7 +103,16 @@ describe('a WebAuthn factor', () => {
     expect(options.rpId).toBe('app.example.com')
     const webauthn = { type: 'request', credential_response: key.get(options) }
     const verified = await verify(factorId, { challenge_id, webauthn }, later.headers)
-    expect(claimsOf(verified.json().access_token)).toMatchObject({ aal: 'aal2', session_id: later.sessionId })
+    expect(claimsOf(verified.json().access_token)).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('mfa/webauthn'), proof('password')],
+        session_id: later.sessionId,
+      }),
+    )
   })
 
   it('200: no authenticator is asked for a second credential', async () => {

@@ -1,0 +1,177 @@
+import { expect } from 'vitest'
+
+/** Whole bodies of answers, for tests: each builder takes the members that differ from its defaults. `undefined` removes one. */
+type Members = Readonly<Record<string, unknown>>
+
+/** What a provider has told of a person, as the identity keeps it. */
+interface ExternalData extends Members {
+  readonly sub: string
+  readonly email: string
+}
+
+/** Any UUID. */
+export const anyId: string = expect.stringMatching(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+)
+/** Any moment, written as answers write it. */
+export const anyTime: string = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
+/** Any signed JWT. */
+export const anyJwt: string = expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/)
+export const anyRefreshToken: string = expect.stringMatching(/^[\w-]{32}$/)
+
+/** The body of an error (reference: Error bodies). */
+export function errorBody(status: number, code: string, text: string, details: Members = {}): Members {
+  return { code: status, error_code: code, msg: text, ...details }
+}
+
+/** The body of an error of `POST /token`, which names the error of OAuth 2.0 too. */
+export function grantErrorBody(error: string, code: string, text: string, status = 400): Members {
+  return { ...errorBody(status, code, text), error, error_description: text }
+}
+
+/** A user record, by default of somebody without an address. */
+export function userBody(members: Members = {}): Members {
+  return {
+    id: anyId,
+    aud: 'authenticated',
+    role: 'authenticated',
+    email: '',
+    phone: '',
+    app_metadata: { provider: 'email', providers: ['email'] },
+    user_metadata: {},
+    identities: [],
+    created_at: anyTime,
+    updated_at: anyTime,
+    is_anonymous: false,
+    ...members,
+  }
+}
+
+/** The user record of somebody with one address, which is confirmed. */
+export function confirmedBody(id: string, email: string | null, members: Members = {}): Members {
+  return userBody({
+    id,
+    email,
+    email_confirmed_at: anyTime,
+    confirmed_at: anyTime,
+    identities: [emailIdentity(id, email, { email_verified: true })],
+    ...members,
+  })
+}
+
+interface Person {
+  readonly user: { readonly id: string }
+  readonly email: string | null
+}
+
+/** The user record of somebody whom `createSignedUp` has made. */
+export function signedUpBody({ user, email }: Person, members: Members = {}): Members {
+  const own = { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }
+  return confirmedBody(user.id, email, { ...own, ...members })
+}
+
+/** An identity at an external provider, in a user record. */
+export function identityBody(members: Members): Members {
+  return {
+    identity_id: anyId,
+    id: anyId,
+    user_id: anyId,
+    identity_data: {},
+    last_sign_in_at: anyTime,
+    created_at: anyTime,
+    updated_at: anyTime,
+    ...members,
+  }
+}
+
+/** The identity of a user's email address, by default not verified. */
+export function emailIdentity(id: string, email: string | null, data: Members = {}): Members {
+  return ownIdentity('email', id, { email, ...data }, { email })
+}
+
+/** The identity of a user's phone number, by default not verified. */
+export function phoneIdentity(id: string, phone: string, data: Members = {}): Members {
+  return ownIdentity('phone', id, { phone, ...data })
+}
+
+function ownIdentity(provider: string, id: string, data: Members, members: Members = {}): Members {
+  const identity_data = { sub: id, email_verified: false, phone_verified: false, ...data }
+  return identityBody({ id, user_id: id, identity_data, provider, last_sign_in_at: undefined, ...members })
+}
+
+/** The user record of somebody who has come by an external provider, which tells their address as verified. */
+export function externalBody(provider: string, data: ExternalData, members: Members = {}): Members {
+  const { email } = data
+  return userBody({
+    email,
+    email_confirmed_at: anyTime,
+    confirmed_at: anyTime,
+    last_sign_in_at: anyTime,
+    app_metadata: { provider, providers: [provider] },
+    user_metadata: data,
+    identities: [identityBody({ id: data.sub, identity_data: data, provider, email })],
+    ...members,
+  })
+}
+
+/** A second factor in a user record. */
+export function factorBody(members: Members = {}): Members {
+  return {
+    id: anyId,
+    created_at: anyTime,
+    updated_at: anyTime,
+    status: 'verified',
+    factor_type: 'totp',
+    phone: '',
+    last_challenged_at: null,
+    ...members,
+  }
+}
+
+/** A session with its user, who has signed in (reference: Session object). */
+export function sessionBody(user: Members, members: Members = {}): Members {
+  return {
+    access_token: anyJwt,
+    token_type: 'bearer',
+    expires_in: 3600,
+    expires_at: expect.any(Number),
+    refresh_token: anyRefreshToken,
+    user: { last_sign_in_at: anyTime, ...user },
+    ...members,
+  }
+}
+
+/** The claims of an access token. */
+export function claimsBody(members: Members = {}): Members {
+  return {
+    iss: 'http://localhost:8081',
+    sub: anyId,
+    aud: 'authenticated',
+    iat: expect.any(Number),
+    exp: expect.any(Number),
+    email: '',
+    phone: '',
+    app_metadata: { provider: 'email', providers: ['email'] },
+    user_metadata: {},
+    role: 'authenticated',
+    aal: 'aal1',
+    session_id: anyId,
+    is_anonymous: false,
+    ...members,
+  }
+}
+
+/** An entry of the claim `amr`. */
+export function proof(method: string): Members {
+  return { method, timestamp: expect.any(Number) }
+}
+
+/** The payload of an audit entry, of what an operator has done by the token of a service. */
+export function operatorEntry(members: Members): Members {
+  return {
+    actor_id: '00000000-0000-0000-0000-000000000000',
+    actor_via_sso: false,
+    actor_username: 'service_role',
+    ...members,
+  }
+}
