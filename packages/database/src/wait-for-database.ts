@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { underSettings } from './driver/session-settings.ts'
 
+/** How long to wait for a database, in milliseconds, and whom to tell. */
 export interface WaitOptions {
   /** How long to try. */
   readonly timeoutMs: number

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { expectEqual } from './empty-folders.ts'
 
+/** The module of the quick start in the README, which a test compares with it. */
 export const quickStart = `import { Controller } from "@trestle/endpoints";
 export class Default extends Controller {            // answers /
   async GET() { return "Default handler"; }
@@ -11,6 +12,7 @@ export class Foo extends Controller {                // answers /foo
   async GET() { return "Foo handler"; }
 }
 `
+/** The same module without its one type, for runtimes that run no TypeScript. */
 export const quickStartInJavaScript = quickStart.replace(': { name: string }', '')
 
 /** The quick start, asked as the README asks it. */

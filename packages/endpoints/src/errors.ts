@@ -32,6 +32,7 @@ const texts: Readonly<Record<number, string>> = {
 /** The text of every other status. */
 const UNEXPECTED = 'An unexpected error occurred'
 
+/** What an error changes in the answer that its status would get. */
 export interface CallErrorOptions {
   /** Replaces the type of the status. */
   readonly type?: string
@@ -86,6 +87,7 @@ export class ValidationError extends CallError {
   }
 }
 
+/** The challenge that an answer with status 401 carries (RFC 9110, section 11.6.1). */
 export interface AccessDeniedOptions {
   readonly scheme?: string
   readonly realm?: string

@@ -4,6 +4,7 @@ import Fastify from 'fastify'
 import { expect } from 'vitest'
 import { Application, type ApplicationOptions, fastifyOptions } from '../src/endpoints.ts'
 
+/** A request that is sent by every interface. */
 export interface Ask {
   readonly method?: string
   /** The raw target. */
@@ -16,6 +17,7 @@ export interface Ask {
   readonly withoutMount?: boolean
 }
 
+/** An answer, as far as every interface must agree on it. */
 export interface Answered {
   readonly status: number
   /** Without headers of the connection, and without `Date`. */
@@ -33,6 +35,7 @@ export interface EveryInterface {
 
 const ofConnection = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding'])
 
+/** Serves one application by `node:http`, fetch, Fastify and `inject`, to compare their answers. */
 export async function everyInterface(options: ApplicationOptions): Promise<EveryInterface> {
   const quiet = { warn: () => {}, error: () => {} }
   const app = await new Application({ log: quiet, ...options }).ready()

@@ -3,6 +3,7 @@ import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { type AnyTask, deadQueue } from './task.ts'
 
+/** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
   /** A connection that may create schemas. */
   readonly url: string

@@ -5,6 +5,7 @@ import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead
 import { isSealed, openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
 
+/** How background work reaches its queue, seals its payloads and is measured. */
 export interface JobsConfig extends QueueConfig {
   /** Keys of 32 bytes for the payloads of sealed tasks. The first one seals, all of them open. */
   readonly sealKeys: SealKeys

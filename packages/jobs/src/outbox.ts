@@ -21,6 +21,7 @@ export interface Outbox {
   stop(): Promise<void>
 }
 
+/** Where the rows of an outbox are taken from, and where their jobs go. */
 export interface OutboxOptions {
   /** The database of the service, whatever its tables are. */
   readonly db: { transaction(): { execute<T>(work: (trx: JobTransaction) => Promise<T>): Promise<T> } }

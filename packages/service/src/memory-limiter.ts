@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 
+/** How many uses a key has in how many seconds, and how many keys are kept apart. */
 export interface MemoryLimiterOptions {
   readonly name: string
   /** Uses that a key has in a window. */

@@ -3,6 +3,7 @@ import { isUpToDate, type MigrateOptions, migrateAtStart } from '@trestle/databa
 import { waitForDatabase } from '@trestle/database/wait-for-database.ts'
 import { findPooler, type ServiceConnection } from './find-pooler.ts'
 
+/** The database of a service at its start. Times are in milliseconds. */
 export interface PrepareDatabaseOptions extends ServiceConnection {
   /** How long to wait for the database. */
   readonly connectTimeoutMs: number

@@ -7,6 +7,7 @@ import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from '@tres
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
 
+/** Which migrations are cut off, and how often. */
 export interface CutsOptions {
   /** How many statements of a run are cut, and at how many migrations an upgrade is cut. `all`: every one. */
   readonly cuts: string | undefined

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 
 /** The folder of the pictures of the payment page, and the list of the files that they were made from. */
 export const PICTURES_FOLDER = 'docs/payment-page'
+/** The file with the digests of the sources of the payment page when its pictures were taken. */
 export const PAGE_SOURCES_FILE = `${PICTURES_FOLDER}/sources.sha256`
 
 /**

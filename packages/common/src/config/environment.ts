@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { ConfigError } from './config-error.ts'
 
+/** Where the variables of a process come from. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
   /** The process environment. */
   readonly env: NodeJS.ProcessEnv

@@ -5,8 +5,10 @@ import type { Setting, Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
 import { findUnknownSettings } from './unknown-settings.ts'
 
+/** The values of settings, by the names of the settings without their prefix. */
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
 
+/** How the settings of a service are read, besides the settings themselves. */
 export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions {
   /** `AUTH_` */
   readonly prefix: string

@@ -14,6 +14,7 @@ import {
 } from './connection-bounds.ts'
 import { createReleaseAfterCuts } from './release-memory.ts'
 
+/** What a server that bounds its clients needs. Times are in milliseconds, `bodyLimit` is in bytes. */
 export interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger
   readonly meter?: Meter

@@ -29,6 +29,7 @@ export interface ConnectionBounds {
 
 /** Why a connection was cut: its client did not read, the memory was needed, or it sent too many requests ahead. */
 export const CUT_REASONS = ['stalled', 'crowded', 'pipelined'] as const
+/** Why a connection was cut, as the label `reason` of `http_server_connections_cut_total` shows it. */
 export type CutReason = (typeof CUT_REASONS)[number]
 
 /** The bounds of every service. Tests use others. */
@@ -65,6 +66,7 @@ interface Connection {
   sinceMs: number
 }
 
+/** How the connections of a server are bounded. By default the bounds are those of every service. */
 export interface BoundOptions {
   readonly bounds?: ConnectionBounds
   /** Called for each connection that is cut. */

@@ -9,6 +9,7 @@ import {
 } from 'fastify-type-provider-zod'
 import { describeApi, documentPages } from './document-pages.ts'
 
+/** What the OpenAPI document of a service says besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
 export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string

@@ -6,11 +6,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { type Encoding, pack, sharedAsset } from './shared-asset.ts'
 
+/** The document that the pages show. */
 export interface DocumentPagesOptions {
   /** Makes the text of the OpenAPI document. Called once. */
   readonly document: () => Promise<Buffer>
 }
 
+/** The path of the page about the API. Its script is below it. */
 export const DOCS_PATH = '/docs'
 const PAGE_PATH = `${DOCS_PATH}/`
 const SCRIPT_PATH = `${DOCS_PATH}/js/scalar.js`

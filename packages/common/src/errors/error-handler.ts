@@ -4,6 +4,7 @@ import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { HttpError } from './define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from './error-vocabulary.ts'
 
+/** The errors of a service, and which requests its handler answers. */
 export interface ErrorHandlerOptions {
   readonly vocabulary: ErrorVocabulary
   /** False when a plugin answers URLs without a route. */

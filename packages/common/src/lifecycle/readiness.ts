@@ -73,6 +73,7 @@ async function answers(check: () => Promise<void>): Promise<boolean> {
   }
 }
 
+/** The path that load balancers ask whether a process should get requests. */
 export const READY_PATH = '/ready'
 
 /** `GET /ready`: 200 `{"status":"ready"}`, or 503 in the form of the service. */

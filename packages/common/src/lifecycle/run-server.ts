@@ -6,6 +6,7 @@ import type { ServiceLogger } from '../telemetry/logger.ts'
 import { createDrain } from './drain.ts'
 import type { Readiness } from './readiness.ts'
 
+/** A server, the address that it listens on, and the work that starts and ends with it. Times are in milliseconds. */
 export interface RunOptions {
   readonly app: FastifyInstance
   readonly host: string

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineError } from '../errors/define-error.ts'
 import { FairGate } from './fair-gate.ts'
 
+/** How many bytes of bodies a process keeps, and what happens to requests without a place. */
 export interface BodyPlacesOptions {
   /**
    * Bytes that the bodies of all requests together may have. One client may have half of them, or one body of any allowed size.

@@ -1,5 +1,6 @@
 import type { HttpError, HttpErrorOptions } from '../errors/define-error.ts'
 
+/** How much work runs at a time, how it is shared among clients, and how long it may wait. */
 export interface FairGateOptions {
   /** How much work may run at a time: the sum of the sizes of its pieces. */
   readonly places: number

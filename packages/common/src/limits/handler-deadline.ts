@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
 import { answerSlowBody, hasBodyPlace, leaveBodyPlace } from './body-places.ts'
 
+/** How long a handler may take, in milliseconds, and the errors that end it. */
 export interface HandlerDeadlineOptions {
   /** Checked every quarter of a second. */
   readonly timeoutMs: number

@@ -2,6 +2,7 @@ import { createRemoteJWKSet, customFetch, type RemoteJWKSetOptions } from 'jose'
 import { createOutbound, hostOf, type Outbound, type OutboundRequest } from './outbound.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 
+/** How long keys are waited for, cached and not fetched again, in milliseconds. @see jose, RemoteJWKSetOptions */
 export interface RemoteKeysOptions extends Pick<RemoteJWKSetOptions, 'cacheMaxAge' | 'cooldownDuration'> {
   /** Longest wait for the keys. */
   readonly timeoutMs: number

@@ -9,6 +9,9 @@ import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 import { STATUS_CODES } from './node-http.ts'
 import { createProtocolReader, type TrustedProxies } from './trusted-proxies.ts'
 
+/**
+ * The media type of JSON answers. JSON is UTF-8 (RFC 8259, section 8.1), but some clients guess another encoding without it.
+ */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 /** For an answer that is not a page: a browser loads nothing for it and shows it in no frame. Each page sets its own policy. */
 const DATA_POLICY = "default-src 'none'; frame-ancestors 'none'"

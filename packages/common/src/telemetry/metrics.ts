@@ -6,6 +6,7 @@ import { createServer } from '../server/node-http.ts'
 import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
 
+/** Whether and how the metrics of a process can be read. */
 export interface MetricsConfig {
   readonly enabled: boolean
   /** `prometheus` opens a listener. `opentelemetry` pushes by OTLP to OTEL_EXPORTER_OTLP_ENDPOINT. */

@@ -5,6 +5,7 @@ import { createSpanExporter, type OtlpProtocol } from './otlp-exporters.ts'
 import { braceRoute, routeOf, shownPath, snakeCase } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
+/** Whether and how the traces of a process are sent. */
 export interface TracingConfig {
   readonly enabled: boolean
   /** OpenTelemetry resource attributes: `service.name`, `auth.version`. Those of OTEL_RESOURCE_ATTRIBUTES are merged in. */

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
+/** How items are carried out, which of them may share a batch, and what happens to those that wait too long. */
 export interface GroupCommitOptions<Item, Result> {
   /**
    * Runs items of different keys in one transaction: all of them, or none when it throws.

@@ -12,6 +12,7 @@ export interface PipelinedClients {
   close(): Promise<void>
 }
 
+/** How many connections are kept open, and when a silent one is replaced. Times are in milliseconds. */
 export interface PipelineOptions {
   /** Number of connections. */
   readonly count: number

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { NoConnectionError } from '../unavailable.ts'
 import { internalsOf } from './pg-internals.ts'
 
+/** The options of pg, and what happens to connections that are lost. Times are in milliseconds. */
 export interface PoolOptions extends pg.PoolConfig {
   /** A connection that owes an answer and sends nothing for this time is closed; 0: never. */
   readonly silenceMs: number

@@ -25,6 +25,7 @@ export interface Drift {
   readonly differences: readonly Difference[]
 }
 
+/** The database to compare, and what makes the schema that it is compared with. */
 export interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined

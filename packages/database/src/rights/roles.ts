@@ -27,6 +27,7 @@ export interface Grants {
   readonly invoker?: readonly string[] | undefined
 }
 
+/** The rights of a role, and the names of the objects that they are for. */
 export interface GrantOptions extends Grants {
   readonly names: Names
 }

@@ -6,8 +6,10 @@ import type { Note } from './note.ts'
 /** What the controllers work with. A real one would hold a database. */
 const context = { notes: new Map<number, Note>(), now: () => new Date() }
 
+/** What controllers find at `this.application.context`. */
 export type Context = typeof context
 
+/** The application of this example, for its test and for the program below. */
 export const app = new Application({
   controllerPrefix: new URL('./controllers', import.meta.url),
   context,

@@ -10,6 +10,7 @@ const app = new Application({
   servers: [{ url: '/api' }],
 })
 
+/** Mounts the application below `/api` of a Fastify server that also has routes of its own. */
 export async function buildServer(options: { readonly logger?: boolean } = {}): Promise<FastifyInstance> {
   const fastify = Fastify({ ...fastifyOptions(app), ...options })
   await fastify.register(app.fastify, { prefix: '/api' })

@@ -10,6 +10,7 @@ export interface Answer {
   readonly body: Body
 }
 
+/** What an answer has besides its body, before its headers are composed. */
 export interface AnswerHead {
   readonly status: number
   /** For HEAD: the answer has no body. */
@@ -18,6 +19,7 @@ export interface AnswerHead {
   readonly requestId: string
 }
 
+/** Whether a body is sent piece by piece. Texts and bytes are sent whole. */
 export function isStream(body: Body): body is ByteStream {
   return typeof body === 'object' && !(body instanceof Uint8Array)
 }

@@ -10,6 +10,7 @@ export interface ByteStream {
   readonly length?: number | undefined
 }
 
+/** Reads a web stream as a byte stream. `length` is its number of bytes, if it is known. */
 export function fromWebStream(stream: ReadableStream<Uint8Array>, length?: number): ByteStream {
   const reader = stream.getReader()
   const ignore = (): void => {}
@@ -122,10 +123,12 @@ export async function fromReadable(readable: Readable): Promise<ByteStream> {
   return { length, next, close: () => void new Promise((resolve) => resolve(readable.destroy())).catch(() => {}) }
 }
 
+/** Whether a value is a stream of Node. Told by its methods, since libraries bring their own class. */
 export function isReadable(value: object): value is Readable {
   return 'pipe' in value && typeof value.pipe === 'function' && Symbol.asyncIterator in value
 }
 
+/** Whether a value is a stream of `fs.createReadStream`, whose length the file tells. */
 export function isFileStream(value: object): value is ReadStream {
   return isReadable(value) && 'bytesRead' in value && 'path' in value
 }

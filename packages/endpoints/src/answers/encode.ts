@@ -2,6 +2,7 @@ import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
 import { type ByteStream, fromIterator, fromReadable, fromWebStream, isFileStream, isReadable } from './byte-stream.ts'
 import { RawJson } from './raw-json.ts'
 
+/** The body of an answer. Undefined: the answer has none. */
 export type Body = string | Uint8Array | ByteStream | undefined
 
 /** A value as a body, with its media type. */
@@ -10,6 +11,7 @@ export interface Encoded {
   readonly body: Body
 }
 
+/** What decides the form of a value: its declared types, and how it becomes JSON. */
 export interface EncodeOptions {
   /** Of the handler or its declaration. It holds for every value. */
   readonly type: string | undefined

@@ -31,10 +31,12 @@ export interface Binding {
   readonly bind: (positionals: readonly unknown[], keywords: Keywords) => Arguments | Promise<Arguments>
 }
 
+/** The arguments of a handler, in the order of its parameters. */
 export type Arguments = readonly unknown[]
 
 /** The messages for a missing argument, and for an unknown keyword. */
 export const REQUIRED = 'is required'
+/** The problem with a keyword that no parameter of the handler has. */
 export const UNKNOWN = 'is not known here'
 
 const NAME_LENGTH_MAX = 64

@@ -4,11 +4,13 @@ import { decodePercent } from '../routing/target.ts'
 /** Keyword arguments by name. The object has no prototype, so a name such as `constructor` is an ordinary key. */
 export type Keywords = Record<string, unknown>
 
+/** Most keywords of one request. More of them would only cost time to refuse. */
 export const KEYWORDS_MAX = 1_000
 
 /** The keywords of a call without any. */
 export const noKeywords: Readonly<Keywords> = Object.freeze(emptyKeywords())
 
+/** Makes keywords without a prototype, so that `__proto__` and `toString` are names as all others are. */
 export function emptyKeywords(): Keywords {
   return Object.create(null)
 }
@@ -40,6 +42,7 @@ export function addKeyword(keywords: Keywords, name: string, value: unknown): vo
   else keywords[name] = [known, value]
 }
 
+/** The error for a request with more than KEYWORDS_MAX keywords: 400. */
 export function tooManyKeywords(): CallError {
   return new CallError(400, `There are more than ${KEYWORDS_MAX} keywords`)
 }

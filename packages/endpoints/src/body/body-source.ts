@@ -10,6 +10,7 @@ export interface BodySource {
   readonly stream: () => ReadableStream<Uint8Array>
 }
 
+/** The error for a body of more than `limit` bytes: 413. */
 export function tooLarge(limit: number): CallError {
   return new CallError(413, `The body is larger than ${limit} bytes`)
 }

@@ -12,6 +12,7 @@ export interface DecodedBody {
   readonly positionals?: readonly unknown[]
 }
 
+/** How a body becomes keywords or one positional argument. `limit` is in bytes. */
 export interface DecodeOptions {
   readonly use: 'keywords' | 'positionals'
   readonly limit: number

@@ -19,6 +19,7 @@ export function parseMediaType(text: string): MediaType | undefined {
   return { type: essence, parameters }
 }
 
+/** Whether a media type is JSON or ends in `+json` (RFC 6839, section 3.1), whatever its parameters are. */
 export function isJsonType(type: string): boolean {
   const [essence = ''] = type.split(';', 1)
   return /^application\/json$|\+json$/i.test(essence.trim())

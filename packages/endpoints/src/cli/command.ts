@@ -8,6 +8,7 @@ export type Command =
   | ({ readonly run: 'serve' | 'routes' } & ServeOptions)
   | ({ readonly run: 'openapi'; readonly file: string | undefined } & ServeOptions)
 
+/** What `endpoints` serves, and where. */
 export interface ServeOptions {
   readonly prefixes: readonly string[]
   readonly dir: string
@@ -22,6 +23,7 @@ export interface ServeOptions {
 /** A wrong command line. */
 export class UsageError extends Error {}
 
+/** The text of `endpoints --help`. */
 export const usage = `Usage: endpoints [options]
        endpoints build-map FOLDER FILE
 

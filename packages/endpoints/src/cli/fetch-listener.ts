@@ -3,6 +3,7 @@ import { fromWebStream } from '../answers/byte-stream.ts'
 import { WRITE_TIMEOUT_MS } from '../config/options.ts'
 import { NodeIncoming, sendToNode } from '../interfaces/node.ts'
 
+/** A fetch server: it answers a Request with a Response, as Workers, Deno and Bun call it. */
 export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
 
 /** Serves a fetch handler with `node:http`. */

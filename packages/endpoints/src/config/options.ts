@@ -15,6 +15,7 @@ import type { Settings } from './settings.ts'
 /** Modules by path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
 export type ModuleMap = Readonly<Record<string, object | (() => Promise<object>)>>
 
+/** The options of an application. All of them have a default (reference: Application options). */
 export interface ApplicationOptions<Context = unknown> {
   /** Folder or file of the controllers, or several. */
   readonly controllerPrefix?: string | URL | readonly (string | URL)[]

@@ -11,6 +11,7 @@ export interface GrowingModule extends ModuleNode {
   fallback: GrowingClass | undefined
 }
 
+/** A class of the table while the table is built, with the place that messages about it name. */
 export interface GrowingClass extends ClassNode {
   readonly source: string
   readonly className: string
@@ -18,6 +19,7 @@ export interface GrowingClass extends ClassNode {
   readonly suffixes: Map<string, Endpoint>
 }
 
+/** Makes a module without classes and without modules inside. */
 export function newModule(): GrowingModule {
   return { modules: new Map(), classes: new Map(), fallback: undefined }
 }

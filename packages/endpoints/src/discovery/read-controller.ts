@@ -22,6 +22,7 @@ const handlerName = new RegExp(`^(${HANDLER_VERBS.join('|')})(?:_(.+))?$`)
 /** An exported function, which may be a class. */
 type AnyClass = { readonly prototype?: object }
 
+/** Whether an export of a module is a class that derives from `Controller`. */
 export function isController(value: unknown): value is ControllerClass {
   return typeof value === 'function' && value.prototype instanceof Controller
 }

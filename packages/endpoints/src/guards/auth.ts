@@ -5,6 +5,7 @@ import type { Guard, GuardContext } from './guard.ts'
 /** Returns the identity of the caller, which becomes `request.identity`. A falsy value refuses. */
 type Check<T extends readonly unknown[]> = (...given: [...T, context: GuardContext]) => unknown
 
+/** The realm that a challenge names (RFC 9110, section 11.5). By default none. */
 export interface AuthOptions {
   readonly realm?: string
 }

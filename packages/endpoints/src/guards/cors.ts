@@ -17,6 +17,7 @@ export interface CorsOptions {
   readonly maxAge?: number
 }
 
+/** What an application says to browsers about requests from pages of other origins (Fetch Standard, CORS protocol). */
 export interface CorsPolicy {
   /** Sets the headers that say which origin may read an answer. */
   readonly apply: (origin: string | undefined, response: ResponseState) => void
@@ -24,6 +25,7 @@ export interface CorsPolicy {
   readonly preflight: (request: Preflight, response: ResponseState) => void
 }
 
+/** What a preflight asks, and the methods that its path allows. */
 export interface Preflight {
   readonly origin: string
   readonly requestedHeaders: string | undefined

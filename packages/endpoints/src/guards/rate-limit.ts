@@ -17,6 +17,7 @@ export interface RateLimitStore {
   readonly hit: (key: string, ttl: number, now: number) => Window | Promise<Window>
 }
 
+/** How many requests a client may send in a window, and where they are counted. */
 export interface RateLimitOptions {
   /** Hits that a window allows. */
   readonly limit: number

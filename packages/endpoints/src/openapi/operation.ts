@@ -15,6 +15,7 @@ export interface DocumentedCall {
   readonly places: readonly string[]
 }
 
+/** Describes one method of one path (OpenAPI 3.1, Operation Object). Named schemas go to `components`. */
 export function buildOperation(call: DocumentedCall, components: SchemaComponents): Operation {
   const { id, route } = call
   const { summary, description, deprecated, tags } = route.spec ?? {}

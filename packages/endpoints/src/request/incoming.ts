@@ -36,4 +36,5 @@ export interface RawRequest {
   readonly extra: readonly unknown[]
 }
 
+/** Takes a defect, with what the framework was doing. */
 export type ErrorLog = (error: unknown, message: string) => void

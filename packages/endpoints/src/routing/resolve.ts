@@ -6,6 +6,7 @@ import type { Endpoint, ModuleNode, Route, RouteTable } from './table.ts'
 import { parseTarget } from './target.ts'
 import { allowedVerbs, isVerb, routeFor, type Verb } from './verbs.ts'
 
+/** The handler of a request, and the rest of the path as its positional arguments. */
 export interface Found {
   readonly verdict: 'found'
   readonly endpoint: Endpoint

@@ -7,6 +7,7 @@ import type { CorsPolicy } from '../guards/cors.ts'
 import type { Guard } from '../guards/guard.ts'
 import type { Verb } from './verbs.ts'
 
+/** A class that derives from `Controller`, with the static members that the framework reads. */
 export type ControllerClass = (new (
   ...args: ConstructorParameters<typeof Controller>
 ) => Controller) &
@@ -62,11 +63,13 @@ export interface Endpoint {
   readonly cors: CorsPolicy | undefined
 }
 
+/** A class in the table, with the classes and suffixes that continue its URL. */
 export interface ClassNode extends Endpoint {
   readonly classes: ReadonlyMap<string, ClassNode>
   readonly suffixes: ReadonlyMap<string, Endpoint>
 }
 
+/** A module or folder in the table, with the modules and classes that continue its URL. */
 export interface ModuleNode {
   readonly modules: ReadonlyMap<string, ModuleNode>
   readonly classes: ReadonlyMap<string, ClassNode>

@@ -1,10 +1,12 @@
 /** The verbs that a URL can answer, in the order of the header `Allow`. */
 export const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
+/** An HTTP method that a handler may be named after. */
 export type Verb = (typeof VERBS)[number]
 
 const verbs: ReadonlySet<string> = new Set(VERBS)
 
+/** Whether a method of a request is one that a handler may be named after. HTTP methods are case-sensitive. */
 export function isVerb(method: string): method is Verb {
   return verbs.has(method)
 }
