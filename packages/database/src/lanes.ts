@@ -20,7 +20,7 @@ export interface Lane {
 /**
  * `read` is pipelined, for statements that take no lock and open no transaction. `write` is a pool, for all other statements.
  */
-export interface Lanes {
+export type Lanes = {
   readonly read: Lane
   readonly write: Lane
   /** As `read`, for reads that may lag behind. Without a standby it is `read` itself. */

@@ -1,15 +1,13 @@
 import type { Span, SpanOptions, Tracer } from '@opentelemetry/api'
 
 /** Makes the spans of queries. A span has the name of its query, never its values. */
-export interface QuerySpans {
-  /** Runs a query inside a span; outside a traced request without a span. */
-  within<T>(name: string, run: () => Promise<T>): Promise<T>
-  /** Records a query that has ended just now and took `durationMs`. */
-  record(name: string, durationMs: number, failed: boolean): void
-}
+export type QuerySpans = NonNullable<Awaited<ReturnType<typeof loadQuerySpans>>>
 
-/** @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded */
-export async function loadQuerySpans(isTraced: boolean): Promise<QuerySpans | undefined> {
+/**
+ * Loads what makes the spans of queries.
+ * @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded
+ */
+export async function loadQuerySpans(isTraced: boolean) {
   if (!isTraced) return undefined
   const { SpanKind, SpanStatusCode, trace } = await import('@opentelemetry/api')
   const tracer: Tracer = trace.getTracer('@trestle/database')
@@ -26,8 +24,11 @@ export async function loadQuerySpans(isTraced: boolean): Promise<QuerySpans | un
       }
     })
   return {
-    within: (name, run) => (trace.getActiveSpan() === undefined ? run() : runInSpan(name, run)),
-    record: (name, durationMs, failed) => {
+    /** Runs a query inside a span; outside a traced request without a span. */
+    within: <T>(name: string, run: () => Promise<T>): Promise<T> =>
+      trace.getActiveSpan() === undefined ? run() : runInSpan(name, run),
+    /** Records a query that has ended just now and took `durationMs`. */
+    record: (name: string, durationMs: number, failed: boolean): void => {
       // OpenTelemetry accepts times of this clock. They are exact to microseconds and do not jump with the wall clock.
       const end = performance.now()
       const span = tracer.startSpan(name, { ...options, startTime: end - durationMs })

@@ -12,14 +12,7 @@ export interface OutboxEntry {
  * Moves jobs from the table `outbox` to the queue. A row is deleted in the transaction that adds its job, so that no job is
  * lost or added twice.
  */
-export interface Outbox {
-  /** Moves jobs soon, in the background. Call it after the commit that wrote them, so that they do not wait for a poll. */
-  wake(): void
-  /** Starts to move jobs, and to check every second for jobs that other processes have left. */
-  start(): void
-  /** Stops after the current batch. */
-  stop(): Promise<void>
-}
+export type Outbox = ReturnType<typeof createOutbox>
 
 /** Where the rows of an outbox are taken from, and where their jobs go. */
 export interface OutboxOptions {
@@ -48,7 +41,7 @@ const POLL_MS = 1_000
 const BATCH = 100
 
 /** Makes the mover of a service's outbox. It moves nothing before `start`. */
-export function createOutbox(options: OutboxOptions): Outbox {
+export function createOutbox(options: OutboxOptions) {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let again = false
@@ -64,18 +57,21 @@ export function createOutbox(options: OutboxOptions): Outbox {
       running = undefined
     }
   }
-  const wake = () => {
+  const wake = (): void => {
     if (timer === undefined) return
     if (running) again = true
     else running = run()
   }
   return {
+    /** Moves jobs soon, in the background. Call it after the commit that wrote them, so that they do not wait for a poll. */
     wake,
-    start: () => {
+    /** Starts to move jobs, and to check every second for jobs that other processes have left. */
+    start: (): void => {
       timer ??= setInterval(wake, POLL_MS)
       wake()
     },
-    stop: async () => {
+    /** Stops after the current batch. */
+    stop: async (): Promise<void> => {
       clearInterval(timer)
       timer = undefined
       await running

@@ -1,12 +1,8 @@
 import type { Meter } from '@opentelemetry/api'
-
-interface Readiness {
-  /** Whether each check passes, by name. */
-  report(): Promise<Readonly<Record<string, boolean>>>
-}
+import type { Readiness } from '@trestle/common/lifecycle/readiness.ts'
 
 /** Reports the checks of `GET /ready` as `service_ready{check}`: 1 for a check that passes. */
-export function observeReadiness(meter: Meter, readiness: Readiness): void {
+export function observeReadiness(meter: Meter, readiness: Pick<Readiness, 'report'>): void {
   const gauge = meter.createObservableGauge('service_ready', {
     description: '1 for each part of being ready for requests that is in order',
   })

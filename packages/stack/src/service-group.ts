@@ -14,13 +14,6 @@ const endSteps = [
 
 const READY_TIMEOUT_MS = 60_000
 
-/** The services of one start. */
-export interface ServiceGroup {
-  /** Never resolves. Rejects when a service does not stay up. */
-  readonly failed: Promise<never>
-  end(): Promise<void>
-}
-
 interface StartedService {
   readonly service: ServicePlan
   readonly child: Child
@@ -37,7 +30,7 @@ export interface ServiceGroupOptions extends SharedSettings {
  *
  * @throws {StackFailure} with the last lines of a service that ended early or was not ready in time. No service runs then
  */
-export async function startServices(plan: StackPlan, options: ServiceGroupOptions): Promise<ServiceGroup> {
+export async function startServices(plan: StackPlan, options: ServiceGroupOptions) {
   const children: StartedService[] = []
   try {
     for (const service of plan.services) children.push({ service, child: await startService(service, plan, options) })
@@ -54,8 +47,9 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
     }),
   )
   return {
+    /** Never resolves. Rejects when a service does not stay up. */
     failed: Promise.race(running.map(({ failed }) => failed)),
-    end: async () => {
+    end: async (): Promise<void> => {
       await Promise.all(running.map((service) => service.end()))
     },
   }

@@ -2,17 +2,8 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
 
-/** Whether a process should get requests. */
-export interface Readiness {
-  /** Call it when the start is done. */
-  markReady(): void
-  /** Call it when the process is about to stop. */
-  drain(): void
-  /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
-  missing(): Promise<string | undefined>
-  /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
-  report(): Promise<Readonly<Record<string, boolean>>>
-}
+/** Whether a process should get requests: it goes from `starting` to `ready` to `draining`, and never back. */
+export type Readiness = ReturnType<typeof createReadiness>
 
 /** What must work, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
@@ -23,24 +14,28 @@ const CHECK_MS = 2_000
 const OUTCOME_MS = 1_000
 
 /** Makes the readiness of a process, which is not ready before `markReady`. */
-export function createReadiness(checks: ReadinessChecks): Readiness {
+export function createReadiness(checks: ReadinessChecks) {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
   const asked = Object.entries(checks).map(([name, check]) => [name, shared(() => answers(check))] as const)
   return {
-    markReady: () => {
+    /** Call it when the start is done. */
+    markReady: (): void => {
       if (state === 'starting') state = 'ready'
     },
-    drain: () => {
+    /** Call it when the process is about to stop. */
+    drain: (): void => {
       state = 'draining'
     },
-    missing: async () => {
+    /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
+    missing: async (): Promise<string | undefined> => {
       if (state !== 'ready') return `the process is ${state}`
       for (const [name, isInOrder] of asked) {
         if (!(await isInOrder())) return `${name} does not answer`
       }
       return undefined
     },
-    report: async () => {
+    /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
+    report: async (): Promise<Readonly<Record<string, boolean>>> => {
       const entries = asked.map(async ([name, isInOrder]) => [name, await isInOrder()] as const)
       return { process: state === 'ready', ...Object.fromEntries(await Promise.all(entries)) }
     },

@@ -8,13 +8,6 @@ export interface ByteSink {
   flushSync(): void
 }
 
-/** Collects lines, and passes many on at a time. */
-export interface LineBuffer {
-  write(line: string): void
-  /** Passes on all lines, and flushes the sinks. */
-  flush(): Promise<void>
-}
-
 const SIZE = 65_536
 /** Most bytes of UTF-8 for one unit of a JavaScript string. */
 const BYTES_PER_UNIT = 3
@@ -27,10 +20,7 @@ const WAIT_MS = 200
  * process ends, even by an error, are still written.
  * @param scrub gets one line at a time. If it got many, one suspicious line would make it search all of them
  */
-export function createLineBuffer(
-  sinks: readonly ByteSink[],
-  scrub: (text: string) => string = (text) => text,
-): LineBuffer {
+export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: string) => string = (text) => text) {
   const held = Buffer.allocUnsafeSlow(SIZE)
   let length = 0
   let timer: NodeJS.Timeout | undefined
@@ -48,12 +38,13 @@ export function createLineBuffer(
     if (line.length * BYTES_PER_UNIT <= SIZE) length += held.write(line, length)
     else for (const sink of sinks) sink.write(Buffer.from(line))
   }
-  const buffer: LineBuffer = {
-    write: (line) => {
+  const buffer = {
+    write: (line: string): void => {
       add(scrub(line))
       if (length > 0) timer ??= setTimeout(handOn, WAIT_MS).unref()
     },
-    flush: async () => {
+    /** Passes on all lines, and flushes the sinks. */
+    flush: async (): Promise<void> => {
       handOn()
       await Promise.all(sinks.map((sink) => sink.flush()))
     },

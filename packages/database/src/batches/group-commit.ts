@@ -19,12 +19,6 @@ export interface GroupCommitOptions<Item, Result> {
   readonly tooMany: () => Error
 }
 
-/** Items of this process that wait for the database. */
-export interface GroupCommit<Item, Result> {
-  /** @throws the error of `tooMany`, or what `carryOut` throws */
-  add(item: Item): Promise<Result>
-}
-
 interface Waiting<Item, Result> {
   readonly item: Item
   readonly key: string | undefined
@@ -48,7 +42,7 @@ const WAIT_MAX_MS = 5_000
  * Group commit: items that arrive while batches are in the database go together in the next batch. An item that arrives alone
  * goes at once. Correctness must not depend on batches, since several processes work on the same rows.
  */
-export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
+export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>) {
   type Entry = Waiting<Item, Result>
   const waiting = createWaitingList(options)
   /** Batches in the database that are not slow yet. An item that is repeated alone is a batch. */
@@ -95,7 +89,8 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     })
   }
   return {
-    add: (item) => {
+    /** @throws the error of `tooMany`, or what `carryOut` throws */
+    add: (item: Item): Promise<Result> => {
       const result = waiting.add(item)
       schedule()
       return result

@@ -18,12 +18,7 @@ export interface CorsOptions {
 }
 
 /** What an application says to browsers about requests from pages of other origins (Fetch Standard, CORS protocol). */
-export interface CorsPolicy {
-  /** Sets the headers that say which origin may read an answer. */
-  readonly apply: (origin: string | undefined, response: ResponseState) => void
-  /** Completes the answer to a preflight. @throws Forbidden for a foreign origin */
-  readonly preflight: (request: Preflight, response: ResponseState) => void
-}
+export type CorsPolicy = NonNullable<ReturnType<typeof corsPolicy>>
 
 /** What a preflight asks, and the methods that its path allows. */
 export interface Preflight {
@@ -38,7 +33,7 @@ const MAX_AGE_SECONDS = 3_600
  * The policy of the options; undefined when CORS is off.
  * @throws Error when credentials are allowed for any origin
  */
-export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPolicy | undefined {
+export function corsPolicy(options: boolean | CorsOptions | undefined) {
   if (options === undefined || options === false) return undefined
   const {
     origins,
@@ -54,6 +49,7 @@ export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPoli
   const listed = origins === undefined || origins.includes('*') ? undefined : new Set(origins)
   const isAllowed = (origin: string): boolean => listed === undefined || listed.has(origin)
 
+  /** Sets the headers that say which origin may read an answer. */
   const apply = (origin: string | undefined, response: ResponseState): void => {
     if (listed !== undefined) response.vary('Origin')
     if (origin === undefined || !isAllowed(origin)) return
@@ -61,6 +57,7 @@ export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPoli
     if (credentials) response.headers.set('access-control-allow-credentials', 'true')
     if (expose.length > 0) response.headers.set('access-control-expose-headers', expose.join(', '))
   }
+  /** Completes the answer to a preflight. @throws Forbidden for a foreign origin */
   const preflight = ({ origin, requestedHeaders, allow }: Preflight, response: ResponseState): void => {
     if (!isAllowed(origin)) throw new Forbidden('This origin is not allowed')
     response.headers.set('access-control-allow-methods', (methods ?? allow).join(', '))

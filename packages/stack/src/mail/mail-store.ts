@@ -27,16 +27,7 @@ export interface MailSummary {
 }
 
 /** The latest mails, in memory. */
-export interface MailStore {
-  /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
-  add(raw: Buffer, recipients: readonly string[]): Promise<void>
-  /** Newest first. */
-  list(): readonly CaughtMail[]
-  find(id: number): CaughtMail | undefined
-  /** The bytes of the mail as they were sent. */
-  findSource(id: number): Buffer | undefined
-  clear(): void
-}
+export type MailStore = ReturnType<typeof createMailStore>
 
 /** Limits of what is kept. */
 export interface MailLimits {
@@ -46,22 +37,25 @@ export interface MailLimits {
 
 const defaultLimits: MailLimits = { mailsMax: 500, bytesMax: 64 * 1024 * 1024 }
 
-/** @param now the clock for the times of arrival */
-export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits): MailStore {
+/** Makes an empty store. @param now the clock for the times of arrival */
+export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits) {
   let kept: { readonly mail: CaughtMail; readonly source: Buffer }[] = []
   let lastId = 0
   const entryOf = (id: number) => kept.find(({ mail }) => mail.id === id)
   return {
-    add: async (raw, recipients) => {
+    /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
+    add: async (raw: Buffer, recipients: readonly string[]): Promise<void> => {
       lastId += 1
       const head = { id: lastId, received: now().toISOString(), to: recipients, bytes: raw.length }
       const mail = await readMail(raw, head)
       kept = within([{ mail, source: raw }, ...kept], limits)
     },
-    list: () => kept.map(({ mail }) => mail),
-    find: (id) => entryOf(id)?.mail,
-    findSource: (id) => entryOf(id)?.source,
-    clear: () => {
+    /** Newest first. */
+    list: (): readonly CaughtMail[] => kept.map(({ mail }) => mail),
+    find: (id: number): CaughtMail | undefined => entryOf(id)?.mail,
+    /** The bytes of the mail as they were sent. */
+    findSource: (id: number): Buffer | undefined => entryOf(id)?.source,
+    clear: (): void => {
       kept = []
     },
   }

@@ -14,11 +14,7 @@ export interface SuperviseOptions {
 }
 
 /** A process that is kept running until `end`. */
-export interface Supervised {
-  /** Never resolves. Rejects when the process ends too often. */
-  readonly failed: Promise<never>
-  end(): Promise<void>
-}
+export type Supervised = ReturnType<typeof supervise>
 
 const RESTART_DELAY_MS = 500
 /** After this many ends without a quiet minute in between, the stack gives up. */
@@ -26,7 +22,7 @@ const RESTARTS_MAX = 5
 const QUIET_MS = 60_000
 
 /** Starts a process again when it ends by itself, for example after `kill -9`. */
-export function supervise(first: Child, options: SuperviseOptions): Supervised {
+export function supervise(first: Child, options: SuperviseOptions) {
   const ending = new AbortController()
   let child = first
   const keepRunning = async (): Promise<void> => {
@@ -50,8 +46,9 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
   // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
   failed.catch(() => undefined)
   return {
+    /** Never resolves. Rejects when the process ends too often. */
     failed,
-    end: async () => {
+    end: async (): Promise<void> => {
       ending.abort()
       await child.end(options.endSteps)
       await running.catch(() => undefined)
