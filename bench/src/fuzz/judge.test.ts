@@ -16,6 +16,7 @@ const document = parseApiDocument({
       get: { responses: { '200': json({ $ref: '#/components/schemas/Thing' }), '4XX': error, '503': error } },
       delete: { responses: { '204': {}, '404': error } },
     },
+    '/things/export': { get: { responses: { '200': error } } },
   },
   components: { schemas: { Thing: { type: 'object', properties: { id: { type: 'integer' } }, required: ['id'] } } },
 })
@@ -36,6 +37,7 @@ const answer = (status: number, body: unknown, ...headers: readonly (readonly [s
 })
 const get = { method: 'GET', target: '/things/7?x=1' }
 const list = { method: 'GET', target: '/things' }
+const removeExport = { method: 'DELETE', target: '/things/export/' }
 const lines = ['content-type', 'application/x-ndjson'] as const
 const code = { code: 'NOT_FOUND' }
 
@@ -50,6 +52,7 @@ describe('createJudge', () => {
     ['lines of JSON', list, answer(200, '{"id":7}\n[]\n', lines)],
     ['a token with letters like a name of ours', get, answer(404, { code: 'm2pg_LlWU-FST_aERR_AB' })],
     ['a page', { method: 'GET', target: '/docs/x' }, answer(200, '<p>')],
+    ['a method that only a sibling with a parameter has', removeExport, answer(405, code, ['allow', 'GET'])],
     ['a preflight', { method: 'OPTIONS', target: '/things/7' }, answer(204, '')],
   ])('finds nothing in %s', (_, request, sent) => {
     expect(judge(request, sent)).toEqual([])
