@@ -24,7 +24,7 @@ import { medianInterval, pairedRatios } from './statistics.ts'
 const SIDES = ['before', 'control', 'now'] as const
 type Side = (typeof SIDES)[number]
 
-/** What the upper end of a ratio's interval must reach. */
+/** The upper end of a ratio's interval must reach this. */
 const GOAL = 0.97
 
 const root = join(import.meta.dirname, '..', '..')
@@ -106,7 +106,7 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   return { server, endpoints }
 }
 
-/** Requests a second by side. Each round begins with another side; the first one only warms up. */
+/** Requests a second by side. The sides take turns to begin a round; the first round only warms up. */
 async function rotate(subjects: readonly [Side, Subject][], index: number, { generate, rounds }: Bench) {
   const rates: Record<Side, number[]> = { before: [], control: [], now: [] }
   for (let round = 0; round <= rounds.count; round++) {

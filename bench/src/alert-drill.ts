@@ -23,9 +23,9 @@ interface Options {
 }
 
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
-/** One for every alert. */
+/** One line for every alert. */
 const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
-/** Which alerts have fired within a minute: a line of its own for each, the first at the top. */
+/** The picture of the alerts: a line for each alert, while it fired within the last minute. The first alert is at the top. */
 const ALERTS = {
   uid: 'alerts',
   panels: [
@@ -48,14 +48,14 @@ const Dashboard = z.object({
 /** A committed dashboard with expressions that Prometheus itself understands. */
 type Dashboard = z.infer<typeof Dashboard>
 
-/** What Grafana would choose for looks of some seconds. */
+/** The interval that Grafana would choose for a graph of some seconds. */
 const RATE_INTERVAL = '30s'
 
 const LIVELY_UNITS: readonly string[] = ['reqps', 's']
 
 const problems: string[] = []
 const stop = new AbortController()
-// PostgreSQL is in a process group of its own, which no signal to this one reaches: everything is ended in order.
+// PostgreSQL runs in a process group of its own, so signals to this group do not reach it. The drill ends everything in order.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.once(signal, () => stop.abort(new Error(`ended by ${signal}`)))
 }
@@ -111,7 +111,7 @@ function lineOf(alert: string, job: string, height: number): string {
   return `max by (alertname) (max_over_time(${series}[1m])) * ${height}`
 }
 
-/** No answer of a plain load is a fault. */
+/** Prints the answers of the load. A plain load must get no error. */
 function tellLoad(load: Load): void {
   for (const [name, statuses] of Object.entries(load.take())) {
     const list = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status} × ${count}`)
@@ -121,7 +121,7 @@ function tellLoad(load: Load): void {
   }
 }
 
-/** What is there after a plain load: every query has data, every series is documented, and no alert fires. */
+/** Checks the state after a plain load: every query has data, every series is documented, and no alert fires. */
 async function lookAround(stage: Stage, prometheus: Prometheus, lastSeconds: number): Promise<void> {
   for (const dashboard of readDashboards()) {
     const { count, empty } = await findEmptyQueries(dashboard, { prometheus, lastSeconds })
@@ -145,7 +145,7 @@ function findUntriedAlerts(): readonly string[] {
   return alerts.filter((name) => !faults.some(({ alert }) => alert === name))
 }
 
-/** Plants one fault after the other; waits for the end of all alerts together. */
+/** Plants one fault after the other, then waits until all alerts have ended. */
 async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
   const endings: { readonly alert: string; readonly end: Ending }[] = []
   for (const fault of faults.filter(({ alert }) => alerts.length === 0 || alerts.includes(alert))) {
@@ -156,7 +156,7 @@ async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
   for (const { alert, end } of endings) await note(alert, end)
 }
 
-/** What is wrong with one alert does not keep the others from being tried. */
+/** Runs the attempt of one alert. An error is noted, so that the other alerts are still tried. */
 async function note(alert: string, attempt: () => Promise<void>): Promise<void> {
   try {
     await attempt()
@@ -181,12 +181,12 @@ function readDashboards(): readonly Dashboard[] {
     .map((text) => Dashboard.parse(JSON.parse(text)))
 }
 
-/** Its graphs that have a shape where all is well: of requests, and of how long something took. */
+/** The graphs of a dashboard that move under a healthy load: rates and durations of requests. */
 function livelyPart({ uid, panels }: Dashboard): Pick<Dashboard, 'uid' | 'panels'> {
   return { uid, panels: panels.filter(({ fieldConfig }) => LIVELY_UNITS.includes(fieldConfig?.defaults.unit ?? '')) }
 }
 
-/** Asks every query of a dashboard for the last seconds; answers those that no sample came of, and how many there are. */
+/** Asks every query of a dashboard for the last seconds. Returns the queries without a sample, and the number of queries. */
 async function findEmptyQueries(
   { title, panels }: Dashboard,
   { prometheus, lastSeconds }: { readonly prometheus: Prometheus; readonly lastSeconds: number },

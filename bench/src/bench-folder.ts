@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { closeAtSignal } from './processes/close-at-signal.ts'
 
-/** Makes an empty folder. PostgreSQL, which runs as another user where this process is root, may reach what is below it. */
+/**
+ * Makes an empty folder. If this process is root, PostgreSQL runs as another user; that user may reach what is below the
+ * folder.
+ */
 export function makeBenchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
   chmodSync(folder, 0o711)

@@ -11,11 +11,11 @@ import { type Server, startServer } from './processes/server.ts'
 import type { Scenario } from './scenario.ts'
 import { median } from './statistics.ts'
 
-/** Everything that was measured of one service. */
+/** All results of one service. */
 export interface ServiceResult {
   readonly service: string
   readonly comparisons: readonly Comparison[]
-  /** Of the service that works on passwords. */
+  /** Present for the service that hashes passwords. */
   readonly passwords:
     | { readonly work: readonly PasswordResult[]; readonly neighbour: NeighbourResult; readonly health: HealthResult }
     | undefined
@@ -31,14 +31,14 @@ export interface BenchOptions {
   readonly database: DatabaseServer
   readonly generate: LoadGenerator
   readonly rounds: Rounds
-  /** Undefined: nothing is pinned. */
+  /** Undefined: no process is pinned. */
   readonly cores: Cores | undefined
   readonly coreCount: number
-  /** Where the services leave CPU profiles; undefined: none are made. */
+  /** Where the services leave CPU profiles; undefined: no profile is made. */
   readonly profileFolder: string | undefined
 }
 
-/** Measures one service and leaves nothing running. */
+/** Measures one service, and ends everything that it started. */
 export async function measureService(scenario: Scenario, options: BenchOptions): Promise<ServiceResult> {
   const { service, env } = scenario
   const databaseUrl = await options.database.create(`trestle_bench_${service}`)
@@ -93,7 +93,7 @@ async function startReference(
   })
 }
 
-/** Further processes: how many hashes run at a time is decided by the cores that a process has at its start. */
+/** Starts further processes, because a process sets its number of concurrent hashes by the cores that it has at its start. */
 async function onAllCores(
   scenario: Scenario,
   deployment: Deployment,
@@ -105,17 +105,17 @@ async function onAllCores(
   started.defer(ours.stop)
   const reference = await startReference(scenario, deployment, { ...allCores, databaseUrl })
   started.defer(reference.stop)
-  // Awaited here: the servers stop at the end of this block.
+  // The await keeps the servers running: they stop at the end of this block.
   return await measurePasswords({ ...options, ...allCores, servers: { ours, reference } })
 }
 
-/** How a service starts: medians. */
+/** Medians of how a service starts. */
 export interface StartUpResult {
   /** From the start of the process to the first 200 of /health. */
   readonly healthMs: number
-  /** The same of /ready. */
+  /** From the start of the process to the first 200 of /ready. */
   readonly readyMs: number
-  /** A second after it was ready; undefined where the system does not say. */
+  /** A second after the service was ready; undefined where the system does not say. */
   readonly idleMib: number | undefined
 }
 

@@ -13,15 +13,15 @@ import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import { freePort } from './processes/free-port.ts'
 
-// Gives payments card numbers, keys and other secrets that are unlike anything else, uses and misuses them in every way that
-// a client has, lets customers pay by links and 2,000 orders, and then looks for them in logs, traces, metrics, answers, events,
-// deliveries and a dump of the database: `node bench/src/canaries.ts`. Exit status 1 when one is found.
+// Gives payments card numbers, keys and other secrets that look like nothing else. Uses and misuses them in every way that a
+// client has, lets customers pay links and 2,000 orders, and then searches logs, traces, metrics, answers, events, deliveries
+// and a dump of the database for them: `node bench/src/canaries.ts`. Exit status 1 when a secret is found.
 
-/** A card number with a right check digit, and one of the simulator's. */
+/** A card number with a correct check digit, and a test card of the simulator. */
 const PAN = '4000056655665556'
 const TEST_PAN = '1000000271828182'
 const CODE = '739'
-/** Orders to be paid. */
+/** How many orders are paid. */
 const ORDERS = 2_000
 const CUSTOMERS = 8
 const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
@@ -29,11 +29,11 @@ const PATIENCE_MS = 30_000
 
 const folder = makeBenchFolder()
 
-/** What must be found nowhere, by name. */
+/** Secrets by name. None may be found anywhere. */
 const secrets = new Map<string, string>([
   ['card number', PAN],
   ['test card number', TEST_PAN],
-  // Three digits alone stand everywhere.
+  // Three digits alone occur everywhere.
   ['security code', `"pcsc","value":"${CODE}"`],
 ])
 let invitationToken = ''
@@ -99,7 +99,7 @@ interface Seeded {
   readonly transactionIds: readonly string[]
 }
 
-/** An app, a merchant and a transaction with each card. */
+/** Makes an app, a merchant, and a transaction with each card. */
 async function seed(deployment: Deployment): Promise<Seeded> {
   const [key, merchantKey] = [randomUUID(), randomUUID()]
   secrets.set('key of the app', key)
@@ -124,7 +124,7 @@ interface World {
   readonly hooksUrl: string
 }
 
-/** What a client does with cards and keys. What an answer shows once becomes a secret from there on. */
+/** Does what a client does with cards and keys. A secret that an answer shows once is added to the secrets. */
 async function use(
   visitor: Visitor,
   { merchantId, transactionIds }: Seeded,
@@ -151,7 +151,7 @@ async function use(
   for (const method of ['GET', 'POST', 'GET'] as const) await visitor.ask(method, `/invitations/${invitationToken}`)
 }
 
-/** What a client should not do: cards and keys where they do not belong. */
+/** Does what a client should not do: sends cards and keys where they do not belong. */
 async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded): Promise<void> {
   const wrong = randomUUID()
   secrets.set('key that is none', wrong)
@@ -183,7 +183,7 @@ async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded):
   await visitor.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
 }
 
-/** Customers pay, and now and then meet a refusal on the way, until there are enough of them. */
+/** Lets customers pay, some after a refusal, until there are enough payments. */
 async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<number> {
   const refusals = [{ card: { status: 'lost' } }, { card: { scheme: 'unknown' } }, { tds: { status: 'rejected' } }]
   let [begun, paid] = [0, 0]
@@ -209,9 +209,9 @@ function report(surfaces: readonly Surface[]): void {
   const without = (...names: string[]) => surfaces.filter(({ name }) => !names.includes(name))
   const leaks = [
     ...findLeaks(surfaces, secrets),
-    // Its holder is sent back to the page that it names.
+    // Redirects the customer to the page that the challenge names.
     ...findLeaks(without('answers'), new Map([['token of an invitation', invitationToken]])),
-    // The client has chosen it, and the database must know it.
+    // The client has chosen this key, so the database must store it.
     ...findLeaks(without('database'), new Map([['idempotency key', IDEMPOTENCY_KEY]])),
   ]
   for (const leak of leaks) say(leak)

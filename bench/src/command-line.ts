@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 
-/** The value of an option. @throws InvalidArgumentError for anything but a whole number above 0, 2^31 - 1 at most */
+/** The value of an option. @throws InvalidArgumentError for anything but a whole number from 1 to 2^31 - 1 */
 export function positiveInteger(text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value > 0 && value <= INTEGER_MAX) return value
@@ -9,7 +9,7 @@ export function positiveInteger(text: string): number {
 
 const INTEGER_MAX = 0x7fffffff
 
-/** Runs the program. What it throws goes to standard error, and makes the exit status 1. */
+/** Runs the program. An error goes to standard error, and makes the exit status 1. */
 export async function runCommand(command: Command): Promise<void> {
   try {
     await command.parseAsync()

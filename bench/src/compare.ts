@@ -3,18 +3,18 @@ import type { Server } from './processes/server.ts'
 import type { Endpoint } from './scenario.ts'
 import { type Distribution, distributionOf, median, pairedRatios } from './statistics.ts'
 
-/** How long and how often. */
+/** How long each sample lasts, and how many rounds there are. */
 export interface Rounds {
   readonly count: number
-  /** Of one sample. */
+  /** The length of one sample. */
   readonly seconds: number
 }
 
 /** The medians of the samples of one server. */
 export interface SideResult extends LoadResult {
   /**
-   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate
-   * it is the share of a core that was used: well below 1, something else was the limit.
+   * Processor time of the server for one request, in microseconds; undefined where the system does not say. Times the rate, it
+   * is the used share of a core. Well below 1, something other than the processor was the limit.
    */
   readonly processorUs: number | undefined
 }
@@ -26,7 +26,7 @@ export interface Comparison {
   readonly ofOther?: Endpoint['ofOther']
   readonly ours: SideResult
   readonly reference: SideResult
-  /** Of the requests a second of the same round. */
+  /** The ratio of the requests a second of the same round. */
   readonly ratio: Distribution
 }
 
@@ -37,10 +37,9 @@ export interface Pair {
 }
 
 /**
- * Loads both servers in turn, so that what changes on the machine meanwhile changes both. The first round only warms up: of an
- * endpoint with 2,000 requests a second Node.js compiles for seconds, and a request takes half as long again until then.
- *
- * @throws Error when a server refuses the load.
+ * Loads both servers in turn, so that a change on the machine changes both. The first round only warms up: Node.js compiles an
+ * endpoint with 2,000 requests a second for seconds, and until then a request takes half as long again.
+ * @throws Error when a server refuses the load
  */
 export async function compare(
   { ours, reference }: Pair,
@@ -68,7 +67,7 @@ export async function compare(
   }
 }
 
-/** Loads one server and notes how much processor time it used. */
+/** Loads one server, and notes how much processor time the server used. */
 export async function sample(
   server: Server,
   load: Load,
@@ -83,7 +82,7 @@ export async function sample(
   return { ...result, processorUs: isKnown ? ((after - before) * 1_000) / requests : undefined }
 }
 
-/** Medians; of the errors the sum, since one is one too many. */
+/** Medians of the samples. Errors are summed, because one error is one too many. */
 export function summarize(samples: readonly SideResult[]): SideResult {
   const times = samples.flatMap(({ processorUs }) => processorUs ?? [])
   return {

@@ -10,9 +10,9 @@ import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
 
-// Kills auth again and again while people sign up and confirm: `node bench/src/crash.ts [kills]`, 20 by default. Afterwards
-// no user may be without identity, no link or code may have been used twice, and each mail must have come. Exit status 1
-// when something of that is not so.
+// Kills auth again and again while people sign up and confirm: `node bench/src/crash.ts [kills]`, 20 by default. Afterwards no
+// user may lack an identity, no link or code may have been used twice, and each mail must have arrived. Exit status 1 when one
+// of these is not so.
 
 const PEOPLE_AT_ONCE = 6
 const LIFE_MS = 2_500
@@ -25,7 +25,7 @@ const kills = Number(process.argv[2] ?? 20)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
 const folder = makeBenchFolder()
 
-/** What the people know. `used` counts the verifications of one person that were answered by a session. */
+/** What the users of the load know. `used` counts the sessions that the verifications of one user returned. */
 interface Load {
   /** The running server, or the one that is about to run. */
   server: Promise<Server>
@@ -81,7 +81,7 @@ function start(deployment: Deployment): Promise<Server> {
   return deployment.start({ cores: undefined, coreCount: availableParallelism() })
 }
 
-/** One after the other: sign up, wait for the mail, use its link and its code at once and again. */
+/** A loop of one client: it signs up, waits for the mail, and uses the mail's link and code twice at the same time. */
 async function signUpForever(load: Load): Promise<void> {
   while (!load.isOver) {
     const email = `person${++load.signUps}@example.com`
@@ -117,7 +117,10 @@ async function ask(load: Load, path: string, body: object): Promise<number | und
   }
 }
 
-/** A user who waits too long signs up again. Whether the first mail came is checked at the end. */
+/**
+ * Waits for the mail of a sign-up. A user who waits too long signs up again; whether the first mail came is checked at the
+ * end.
+ */
 async function findMail(load: Load, email: string) {
   const endMs = performance.now() + PATIENCE_MS
   while (!load.isOver && performance.now() < endMs) {
@@ -158,7 +161,7 @@ async function findProblems(databaseUrl: string, load: Load): Promise<readonly s
   }
 }
 
-/** Waits for the last mails. @returns users without a mail, and how many mails came more than once */
+/** Waits for the last mails. @returns the users without a mail, and how many mails came more than once */
 async function countMails(load: Load, users: readonly string[]): Promise<readonly [readonly string[], number]> {
   const endMs = performance.now() + LAST_MAIL_MS
   for (;;) {

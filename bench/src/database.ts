@@ -11,14 +11,15 @@ import { moveToCores } from './processes/cores.ts'
 import { freePort } from './processes/free-port.ts'
 import { runProgram } from './processes/run-program.ts'
 
-/** A PostgreSQL whose commits are durable. */
+/** A PostgreSQL with durable commits. */
 export interface DatabaseServer {
-  /** Makes an empty database and answers its URL. */
+  /** Makes an empty database and returns its URL. */
   create(name: string): Promise<string>
-  /** SIGKILL, and a new start on the same data. @throws Error when the server is not the bench's own */
+  /** Kills the server with SIGKILL, and starts it on the same data. @throws Error when the server is not the bench's own */
   crash(): Promise<void>
   /**
-   * Starts a standby on a copy of the data, while nobody else is connected; answers its URL. It ends with the server.
+   * Starts a standby on a copy of the data, while nobody else is connected, and returns its URL. The standby ends with the
+   * server.
    * @throws Error when the server is not the bench's own
    */
   startStandby(): Promise<string>
@@ -28,22 +29,22 @@ export interface DatabaseServer {
 
 /** Where the server comes from. */
 export interface DatabaseOptions {
-  /** A server of the user's, with the rights to create databases and roles; undefined: one of the bench's own. */
+  /** A server of the caller, with the rights to create databases and roles; undefined: a server of the bench. */
   readonly url: string | undefined
-  /** For data and log; other users must be let into the folder above it. */
+  /** Holds data and log. Other users must be able to enter the folder above it. */
   readonly folder: string
-  /** Undefined: wherever the system puts it. */
+  /** Cores of the server; undefined: the system chooses. */
   readonly cores?: string | undefined
 }
 
-/** Opens the server. Its own one has PostgreSQL's defaults: every commit waits for the disk. */
+/** Opens the server. The bench's own server has PostgreSQL's defaults, so every commit waits for the disk. */
 export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions): Promise<DatabaseServer> {
   const own = url === undefined ? await startOwn(folder, cores) : undefined
   const serverUrl = own?.url ?? url ?? ''
   const created: string[] = []
   return {
     create: async (name) => {
-      // One that a run has left behind.
+      // An earlier run may have left a database of this name.
       await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
       await execute(serverUrl, `CREATE DATABASE ${name}`)
       created.push(name)
@@ -67,7 +68,7 @@ export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions
 async function startOwn(folder: string, cores: string | undefined) {
   const data = join(folder, 'data')
   mkdirSync(data, { recursive: true })
-  // As root, PostgreSQL runs as another user, who must get in.
+  // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o711)
   const home = await prepareHome(data, join(folder, 'state'))
   await createClusterOnce(home, PASSWORD)
@@ -93,7 +94,7 @@ async function startOwn(folder: string, cores: string | undefined) {
       server = await start()
     },
     startStandby: async () => {
-      // What has ended is copied whole, and needs no backup mode.
+      // The server is stopped, so a plain copy of its files is consistent.
       await server.end(serverEndSteps)
       const copy = { ...home, data: `${home.data}-standby` }
       await runProgram({ program: 'cp', args: ['-a', home.data, copy.data] })
@@ -118,7 +119,7 @@ function urlOf(port: number): string {
   return `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`
 }
 
-/** Runs one statement over a connection of its own, and answers its rows. */
+/** Runs one statement over a connection of its own, and returns the rows. */
 export async function execute(url: string, statement: string): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

@@ -7,23 +7,23 @@ import { freePort } from './processes/free-port.ts'
 import { runProgram } from './processes/run-program.ts'
 import { type Server, startServer } from './processes/server.ts'
 
-/** Where services run and what of. */
+/** Where services run, and from which sources. */
 export interface DeploymentOptions {
   /** The checkout that the service is started from. */
   readonly checkout: string
-  /** For logs, secrets and compile caches. */
+  /** Holds logs, secrets and compile caches. */
   readonly folder: string
   readonly databaseUrl: string
-  /** Settings beside the stack's own. */
+  /** Settings in addition to the stack's own. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A service as an image runs it: its sources, a compile cache filled by `warm-up`, restricted role, metrics on. */
+/** A service as an image runs it: its sources, a compile cache filled by `warm-up`, a restricted role, metrics on. */
 export interface Deployment {
   readonly secrets: Secrets
-  /** Runs one of its commands. */
+  /** Runs a command of the service. */
   runCommand(...args: readonly string[]): Promise<void>
-  /** Starts another process of it. Its threads follow the number of its cores, as in an image. */
+  /** Starts another process of the service. Its threads follow the number of its cores, as in an image. */
   start(options: StartOptions): Promise<Server>
 }
 
@@ -39,7 +39,7 @@ export interface StartOptions {
 
 const EXTRA_THREADS = 4
 
-/** How many threads Node's pool has, as the launching command sets it. References hash there. */
+/** How many threads Node's pool has, as the start script of the images sets it. The reference servers hash in that pool. */
 export function threadsFor(coreCount: number): string {
   return String(coreCount + EXTRA_THREADS)
 }
@@ -62,7 +62,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     const env = await environment(definition, { ...options, secrets, folder, cache })
     await runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
-  // What a process adds to its cache is lost with its container: each starts from the image's.
+  // A container loses what its process adds to the cache: each one starts from the image's cache.
   const startFromImage = () => {
     rmSync(caches.running, { recursive: true, force: true })
     cpSync(caches.image, caches.running, { recursive: true })
@@ -103,7 +103,7 @@ interface EnvironmentOptions extends DeploymentOptions {
   readonly cache: string
 }
 
-/** Ports that are free now; everything else as `npm start` sets it, with NODE_ENV as in an image. */
+/** Uses ports that are free, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
 async function environment(definition: ServiceDefinition, options: EnvironmentOptions) {
   const own = {
     PATH: process.env.PATH ?? '',
@@ -115,7 +115,7 @@ async function environment(definition: ServiceDefinition, options: EnvironmentOp
   return environmentOf(definition, own, {
     databaseUrl: options.databaseUrl,
     secrets: options.secrets,
-    // Nothing listens there: no measured request sends a mail.
+    // No mail server listens there: no measured request sends a mail.
     smtpPort: await freePort(),
     compileCache: options.cache,
   })

@@ -9,16 +9,17 @@ import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { median } from './statistics.ts'
 
-// Checks that neither answers nor their times reveal who has an account: `node bench/src/enumeration.ts [pairs]`, 500 by default.
-// Each request is sent for a known and an unknown address in turn. Status, headers and shape must be the same, and the median
-// of the differences in time below 5 ms; otherwise the exit status is 1. On a busy machine the times mean little.
+// Checks that neither answers nor their times reveal who has an account: `node bench/src/enumeration.ts [pairs]`, 500 by
+// default. Each request is sent for a known and an unknown address in turn. Status, headers and shape must be equal, and the
+// median of the differences in time must be below 5 ms; otherwise the exit status is 1. On a busy machine the times mean
+// little.
 
 const GOAL_MS = 5
-/** Lets the work after an answer end before the next request, so that no request pays for another one. */
+/** Lets the work after an answer end before the next request, so that one request does not slow down another. */
 const PAUSE_MS = 25
 const WARM_UP = 10
 
-/** A request about one user. `known` is how the addresses of users with an account begin. */
+/** A request about one user. `known` is the beginning of the addresses of users with an account. */
 interface Probe {
   readonly name: string
   readonly known: 'confirmed' | 'pending'
@@ -101,7 +102,7 @@ async function tryProbe(url: string, probe: Probe): Promise<boolean> {
       await delay(PAUSE_MS)
     }
   }
-  // Of the same round: what slows the machine down for a moment hits both.
+  // Differences within a round: a short disturbance of the machine hits both sides.
   const gap = median(times.known.map((ms, round) => ms - (times.unknown[round] ?? Number.NaN)))
   const isAlike = [...shapes.known].sort().join() === [...shapes.unknown].sort().join()
   const isFine = isAlike && Math.abs(gap) < GOAL_MS
@@ -112,7 +113,7 @@ async function tryProbe(url: string, probe: Probe): Promise<boolean> {
   return isFine
 }
 
-/** Sends a request. The shape is everything of the answer but values that differ from request to request. */
+/** Sends a request. The shape is the whole answer without the values that differ from request to request. */
 async function ask(url: string, body: object): Promise<{ readonly ms: number; readonly shape: string }> {
   const startMs = performance.now()
   const response = await fetch(url, {
@@ -130,7 +131,7 @@ function isVarying(header: string): boolean {
   return header === 'date' || header === 'x-request-id' || header === 'content-length'
 }
 
-/** A body whose ids, times and addresses are left out. */
+/** A body without its ids, times and addresses. */
 function blank(text: string): string {
   return text
     .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')

@@ -15,14 +15,14 @@ import { type Writer, writers } from './high-availability/writers.ts'
 import { freePort } from './processes/free-port.ts'
 
 // Kills the primary of a three-node PostgreSQL again and again while all three services write: `scripts/ha-drill [--kills
-// 10]`. Patroni, etcd and HAProxy run on loopback, as a user without rights; every other kill takes the whole machine of the
-// primary (Patroni too), every other one PostgreSQL alone. Prints how long each service acknowledged nothing, and what its
-// clients saw. Exit status 1 when an acknowledged write is lost afterwards, or one is there twice.
+// 10]`. Patroni, etcd and HAProxy run on loopback, as a user without rights. Kills alternate between the whole machine of the
+// primary, Patroni included, and PostgreSQL alone. Prints how long each service acknowledged nothing, and what its clients
+// saw. Exit status 1 when an acknowledged write is lost, or stored twice.
 
 const CLIENTS = 3
 const PAUSE_MS = 20
 const LIFE_MS = 4_000
-/** How long a kill is watched at most. */
+/** How long the drill waits for the recovery from a kill. */
 const RECOVERY_MS = 120_000
 const POLL_MS = 50
 const DATABASE = 'trestle'
@@ -56,13 +56,13 @@ await delay(LIFE_MS)
 await Promise.all(services.map(({ load }) => load.stop()))
 if (!(await judge())) process.exitCode = 1
 
-/** Leads to whichever node is the primary. @returns the URL of the services' database */
+/** Starts an HAProxy that leads to the primary. @returns the URL of the services' database */
 async function startBalancer(place: Workplace, { nodes, superuser }: DatabaseCluster): Promise<string> {
   const port = await freePort()
   const servers = nodes.map(({ name, postgresPort, restPort }) => ({ name, port: postgresPort, checkPort: restPort }))
   await startHaproxy(place, [{ name: 'primary', port, mode: 'tcp', check: '/primary', servers }])
   const url = (name: string) => `postgres://${superuser.name}:${superuser.password}@127.0.0.1:${port}/${name}`
-  // Until its first check HAProxy takes the standbys for primaries too, one connection after the other.
+  // Until its first check, HAProxy takes the standbys for primaries too, so several connections are tried.
   await untilDone(url('postgres'), `CREATE DATABASE ${DATABASE}`, RECOVERY_MS)
   return url(DATABASE)
 }
@@ -84,7 +84,7 @@ async function startService(writer: Writer): Promise<RunningService> {
   return { writer, load }
 }
 
-/** @returns the longest of the silences of the services, in milliseconds */
+/** @returns the longest time without an acknowledgement of any service, in milliseconds */
 async function killPrimary(kill: number): Promise<number> {
   const what = KILLS[kill % 2] ?? 'machine'
   const primary = await cluster.untilWhole()
@@ -101,7 +101,7 @@ async function killPrimary(kill: number): Promise<number> {
   return Math.max(...each.map(({ silence }) => silence))
 }
 
-/** Resolves once something was acknowledged that cannot have been under way at the kill. */
+/** Resolves once a write was acknowledged that was not yet under way at the kill. */
 async function untilAcknowledged({ times }: WriteLoad, killedAt: number): Promise<void> {
   const deadline = killedAt + RECOVERY_MS
   const before = times.length
@@ -111,7 +111,7 @@ async function untilAcknowledged({ times }: WriteLoad, killedAt: number): Promis
   }
 }
 
-/** Compares what was acknowledged with what is there. @returns whether nothing is lost or doubled */
+/** Compares the acknowledged writes with the stored rows. @returns whether no write is lost or doubled */
 async function judge(): Promise<boolean> {
   let isWell = true
   for (const { writer, load } of services) {

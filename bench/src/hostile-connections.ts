@@ -15,10 +15,10 @@ import { authTarget, inventoryTarget, paymentsTarget } from './hostile-connectio
 import type { Server } from './processes/server.ts'
 import { percentileOf } from './statistics.ts'
 
-// Checks that hostile clients take nothing from honest clients: 500 connections that never read, read or write slowly,
-// send ahead, stay half open or ask for large answers, for two minutes beside 100 honest requests a second. Honest requests
-// must have a p99 below 250 ms and no failure, and the memory of the service must stay less than 50 MiB above what it was
-// after a minute of the honest load alone. Exit status 1 when something of that is not so.
+// Checks that hostile clients take nothing from honest clients: 500 connections that never read, read or write slowly, send
+// ahead, stay half open or ask for large answers, for two minutes beside 100 honest requests a second. Honest requests must
+// have a p99 below 250 ms and no failure, and the memory of the service must stay less than 50 MiB above its value after a
+// minute of the honest load alone. Exit status 1 when one of these is not so.
 
 const CONNECTIONS = 500
 const PER_SECOND = 100
@@ -26,7 +26,7 @@ const HONEST_SECONDS = 60
 const P99_MS_MAX = 250
 const GROWTH_MIB_MAX = 50
 const SAMPLE_MS = 100
-/** More than is sent byte by byte, one each second. */
+/** More seconds than the load lasts, since a slow client sends one byte a second. */
 const KEPT_BACK_BYTES = 1_000
 
 const targets = [authTarget, paymentsTarget, inventoryTarget]
@@ -131,7 +131,7 @@ function headOf({ path, headers = {} }: HostileRequest): string {
   return `${path} HTTP/1.1\r\n${lines.join('')}`
 }
 
-/** Looks at the memory of the service until it is stopped. */
+/** Samples the memory of the service until it is stopped. */
 function watchPeak(server: Server) {
   let peak = 0
   const timer = setInterval(() => {
@@ -148,7 +148,7 @@ function watchPeak(server: Server) {
 interface Outcome {
   readonly alone: HonestResult
   readonly beside: HonestResult
-  /** MiB. */
+  /** In MiB. */
   readonly before: number
   readonly peak: number
 }

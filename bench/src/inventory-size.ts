@@ -7,9 +7,9 @@ import { deploy } from './deployment.ts'
 import { request } from './services/http-client.ts'
 import { median } from './statistics.ts'
 
-// How long it takes to find products among a million: `node bench/src/inventory-size.ts [products]`. Pages at any depth, an
-// attribute that one product of a thousand has, words and SKUs; medians of 20 over HTTP, on an idle machine. Exits with 1
-// when one takes longer than its target (inventory reference: Performance targets).
+// Measures how long it takes to find products among a million: `node bench/src/inventory-size.ts [products]`. It asks for
+// pages at any depth, an attribute that one product of a thousand has, words and SKUs, and takes medians of 20 over HTTP, on
+// an idle machine. Exit status 1 when one takes longer than its target (inventory reference: Performance targets).
 
 const ROUNDS = 20
 const WALK_LIMIT = 500

@@ -11,10 +11,10 @@ import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
 
-// Moves products from one database to another and back, and kills the service in the middle:
-// `node bench/src/inventory-transfer.ts [products] [kills]`, 100,000 and 20 by default. What arrives must be what was sent,
-// under 200 MiB of memory; after a kill the batches that were stored must be there, whole and in order. Exit status 1 when
-// something of that is not so.
+// Moves products from one database to another and back, and kills the service in the middle: `node
+// bench/src/inventory-transfer.ts [products] [kills]`, 100,000 and 20 by default. The products must arrive as they were sent,
+// under 200 MiB of memory. After a kill, the batches that were stored must be there, whole and in order. Exit status 1 when
+// one of these is not so.
 
 const BATCH = 500
 const RESIDENT_MIB_MAX = 200
@@ -56,7 +56,10 @@ interface Place {
   readonly deployment: Deployment
 }
 
-/** From the file into the first database, from there as CSV and as NDJSON into the others. @returns a digest of all */
+/**
+ * Imports the file into the first database, exports it as CSV and as NDJSON, and imports those into the other databases.
+ * @returns a digest of all
+ */
 async function roundTrip(file: string, [source, ...targets]: readonly [Place, Place, Place]): Promise<string> {
   const server = await start(source.deployment)
   await measured('import of NDJSON', server, () => importFile(server, file, 'application/x-ndjson'))
@@ -78,7 +81,7 @@ async function roundTrip(file: string, [source, ...targets]: readonly [Place, Pl
   return sent
 }
 
-/** Imports, is killed in the middle, and continues with `skip`, several times. */
+/** Kills an import in the middle and continues it with `skip`, several times. */
 async function breakOff(file: string, { databaseUrl, deployment }: Place, sent: string): Promise<void> {
   for (let kill = 1; kill <= kills; kill += 1) {
     const server = await start(deployment)
@@ -92,7 +95,7 @@ async function breakOff(file: string, { databaseUrl, deployment }: Place, sent: 
     if (stored % BATCH !== 0 && stored !== products)
       problems.push(`kill ${kill} left a part of a batch: ${stored} products`)
     if (!isPrefix) problems.push(`kill ${kill} left a hole in the order of the file`)
-    // From the beginning again, before everything is there.
+    // Starts the import again from the beginning, before everything is stored.
     if (stored === products) await execute(databaseUrl, 'TRUNCATE inventory.products CASCADE')
   }
   const server = await start(deployment)
@@ -105,7 +108,7 @@ function start(deployment: Deployment): Promise<Server> {
   return deployment.start({ cores: undefined, coreCount: availableParallelism() })
 }
 
-/** Runs something, and prints how long it took and how much memory the server occupied. */
+/** Runs a step, and prints how long it took and how much memory the server occupied. */
 async function measured(name: string, server: Server, run: () => Promise<unknown>): Promise<void> {
   let most = 0
   const sampler = setInterval(() => {
@@ -143,8 +146,8 @@ async function countProducts(url: string): Promise<number> {
 }
 
 /**
- * Skus are numbers in the order of the file: what is stored must be its beginning. In one statement, since PostgreSQL may
- * still finish what the killed process had asked for.
+ * Skus are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, since
+ * PostgreSQL may still finish what the killed process had asked for.
  */
 async function look(url: string): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
   const [row] = await execute(url, 'SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')
@@ -170,7 +173,7 @@ function* randomProducts(count: number): Generator<string> {
   for (let n = 0; n < count; n += 1) yield `{"sku":"${skuOf(n)}","attributes":${randomJson(0)}}\n`
 }
 
-/** JSON as text, with numbers that JavaScript cannot hold. The outermost is an object. */
+/** JSON as text, with numbers that JavaScript cannot hold. The outermost value is an object. */
 function randomJson(depth: number): string {
   const kind = depth === 0 ? 5 : Math.floor(Math.random() * (depth > 3 ? 4 : 6))
   if (kind === 0) return pick(['true', 'false', 'null'])

@@ -9,16 +9,16 @@ import { deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
 
 // Changes the signing key of two processes of auth under load: `node bench/src/key-rotation.ts [requests a second]`, 200 by
-// default. No token that is valid may be refused meanwhile, by either process, and a token that the old key has signed must be
-// refused once the key's window is over, though it says that it lives on. Exit status 1 when something of that is not so.
+// default. Neither process may refuse a valid token meanwhile, and both must refuse a token of the old key once the key's
+// window is over, even if the token's own expiry is later. Exit status 1 when one of these is not so.
 
 const PEOPLE = 20
 const TOKEN_SECONDS = 10
-/** Before and after the change. */
+/** How long the load lasts before and after the change. */
 const CALM_MS = 5_000
 /** Processes read the keys every 5 s. */
 const KNOWN_AFTER_MS = 6_000
-/** A token that is about to expire may expire on its way. */
+/** A token that is about to expire may expire on its way, so it is not sent. */
 const MARGIN_MS = 1_000
 const PASSWORD = 'correct horse battery staple'
 const OLD_KEY = 'old'
@@ -37,11 +37,11 @@ interface Session {
   readonly expiresAt: number
 }
 
-/** What the load has seen. */
+/** What the load has counted. */
 interface Load {
   readonly servers: readonly Server[]
   readonly people: Session[]
-  /** Whose tokens are being exchanged. */
+  /** Users whose tokens are being exchanged. */
   readonly refreshing: Set<number>
   isOver: boolean
   requests: number
@@ -125,7 +125,7 @@ function report(load: Load, { within, beyond }: OldToken): void {
   else say('no valid token was refused; the old key was refused after its window')
 }
 
-/** Sends so many requests a second, in turn for each person and to each process, however long the answers take. */
+/** Sends requests at a fixed rate, for each user and to each process in turn, without waiting for answers. */
 async function run(load: Load): Promise<void> {
   const pending = new Set<Promise<void>>()
   const start = performance.now()
@@ -154,7 +154,7 @@ async function askOne(load: Load, count: number): Promise<void> {
   if (status !== 200) load.refused.push(`GET /user with ${session.kid}: ${status} ${body}`)
 }
 
-/** Asks the processes in turn, so that a token is verified by another process than the one that signed it. */
+/** Asks the processes in turn, so that another process verifies a token than the one that signed it. */
 function serverOf({ servers }: Load, count: number): Server {
   const server = servers[Math.floor(count / PEOPLE + count) % servers.length]
   if (!server) throw new Error('no server')
@@ -199,7 +199,7 @@ async function send(url: string, payload: object) {
   return { status: response.status, body: await response.text() }
 }
 
-/** A token of the old key that outlives it. */
+/** A token of the old key whose expiry is later than the end of the key's window. */
 function forge(key: KeyObject, userId: string): string {
   const exp = Math.floor(Date.now() / 1_000) + 3_600
   const claims = { sub: userId, aud: 'authenticated', role: 'authenticated', exp }
@@ -208,7 +208,7 @@ function forge(key: KeyObject, userId: string): string {
   return `${data}.${sign('sha256', Buffer.from(data), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-/** When the old key is to be refused, in epoch milliseconds. */
+/** When the processes must refuse the old key, in epoch milliseconds. */
 async function readEnd(databaseUrl: string): Promise<number> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()

@@ -12,8 +12,8 @@ import { insertTransactions, newMerchant } from './services/payments.ts'
 
 // Kills payments and PostgreSQL again and again while money is captured and paid back: `node bench/src/ledger-crash.ts
 // [kills]`, 50 by default. Every request has an Idempotency-Key and is sent until it is answered. Afterwards each answered
-// operation must be there exactly once, no other twice, and `payments ledger verify` must find nothing. Exit status 1 when
-// something of that is not so.
+// operation must be stored exactly once, no other operation twice, and `payments ledger verify` must find nothing. Exit status
+// 1 when one of these is not so.
 
 const MERCHANTS = 5
 const TRANSACTIONS_EACH = 8
@@ -26,18 +26,18 @@ const kills = Number(process.argv[2] ?? 50)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
 const folder = makeBenchFolder()
 
-/** What the clients know. */
+/** What the clients of the load know. */
 interface Load {
   /** The running server, or the one that is about to run. */
   server: Promise<Server>
   readonly headers: Readonly<Record<string, string>>
   readonly transactions: readonly string[]
   isOver: boolean
-  /** Operations by the reference that they leave, with the status that answered them. */
+  /** The status that answered each operation, by the reference that the operation stores. */
   readonly answered: Map<string, number>
   sent: number
   unanswered: number
-  /** Answers that are a defect. */
+  /** Answers that show a defect. */
   readonly defects: string[]
 }
 
@@ -103,7 +103,7 @@ async function killSomething(load: Load, deployment: Deployment, database: Datab
   return what ?? ''
 }
 
-/** One operation after the other, each sent until it is answered. */
+/** A loop of one client: it sends one operation after the other, each until it is answered. */
 async function moveForever(load: Load): Promise<void> {
   while (!load.isOver) {
     const reference = `operation ${++load.sent}`

@@ -9,9 +9,9 @@ import { post, request } from './services/http-client.ts'
 import { insertTransactions, newMerchant } from './services/payments.ts'
 import { distributionOf } from './statistics.ts'
 
-// How the time of a request grows with the rows of a merchant: `node bench/src/ledger-growth.ts [sizes]`, by default
-// 1000,100000,1000000 transactions and as many lines. Each size has a database and a service of its own; all are asked in
-// turn, so that what disturbs the machine disturbs them alike. The goal is 1.2 times the smallest.
+// Measures how the time of a request grows with the rows of a merchant: `node bench/src/ledger-growth.ts [sizes]`, by default
+// 1000,100000,1000000 transactions and as many lines. Each size has a database and a service of its own. All are asked in
+// turn, so that a disturbance of the machine hits all of them. The goal is 1.2 times the smallest.
 
 const GOAL = 1.2
 const ROUNDS = 61
@@ -22,15 +22,15 @@ if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE))
   throw new Error(`sizes are ${PAGE} or more, by commas`)
 const folder = makeBenchFolder()
 
-/** A service over a merchant with so many transactions and lines. */
+/** A service and a merchant with a number of transactions and lines. */
 interface Grown {
   readonly size: number
   readonly url: string
   readonly merchantId: string
   readonly headers: Readonly<Record<string, string>>
-  /** From the newest to the oldest, a few of them. */
+  /** Some ids of transactions, from the newest to the oldest. */
   readonly transactions: readonly string[]
-  /** The newest: what is captured was reserved not long ago. */
+  /** The newest transactions: what is captured was usually authorized not long ago. */
   readonly recent: readonly string[]
 }
 
@@ -38,7 +38,7 @@ const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 
-/** What is asked. `at` stands from 0, the newest, to 1, the oldest. */
+/** The measured requests. `at` goes from 0, the newest transaction, to 1, the oldest. */
 const questions: readonly (readonly [name: string, ask: (grown: Grown, round: number) => Promise<unknown>])[] = [
   ...[0, 0.5, 0.9].flatMap((at) => [
     [`page of transactions at ${at}`, (grown: Grown) => page(grown, 'transactions', at)] as const,
@@ -105,7 +105,7 @@ async function grow(size: number, database: DatabaseServer, started: AsyncDispos
   return { size, url: server.url, merchantId: merchant.id, headers, transactions, recent }
 }
 
-/** Lines at the ids of the transactions: they prove nothing, and are only there to be listed. */
+/** Lines at the ids of the transactions. They only fill the lists, and the ledger does not verify with them. */
 function insertLines(merchantId: string, count: number): string {
   return `INSERT INTO payments.lines (merchant_id, id, created, kind, balance, fee, description, transaction_id, amount, currency,
       balance_after, journal_id, test, hash, hash_version)

@@ -19,21 +19,21 @@ interface Options {
   readonly how: 'closed' | 'silent'
 }
 
-/** What a phase of the load has seen. */
+/** What a phase of the load has counted. */
 interface Phase {
   readonly name: string
   readonly latenciesMs: number[]
   readonly errors: string[]
 }
 
-/** Every mail that has come, by recipient. */
+/** Every mail that has arrived, by recipient. */
 type Arrivals = Map<string, number>
 
 const root = join(import.meta.dirname, '..', '..')
 const AROUND_SECONDS = 15
-/** A request may take so much longer at the median while no mail can be sent. */
+/** How much longer a request may take at the median while no mail can be sent. */
 const SLOWER_MS = 300
-/** Attempts are up to half an hour apart after a long outage; after a minute of it they are not yet. */
+/** After a long outage, attempts are up to half an hour apart; after an outage of a minute they are much closer. */
 const PATIENCE_SECONDS = 600
 
 const command = new Command('node bench/src/mail-outage.ts')
@@ -112,7 +112,7 @@ async function startSilence(port: number): Promise<Pick<Listener, 'close'>> {
   }
 }
 
-/** Sign-ups at a steady rate, whether or not the last ones have been answered. */
+/** Signs users up at a steady rate, without waiting for answers. */
 function createLoad(url: string, rate: number) {
   const accepted: string[] = []
   const signUp = async (phase: Phase): Promise<void> => {
@@ -139,7 +139,7 @@ function createLoad(url: string, rate: number) {
   return { accepted, run, warmUp: () => run('warm-up', 2) }
 }
 
-/** @returns whom no mail has reached when the patience ends */
+/** @returns the users whom no mail has reached when the time is over */
 async function waitForAll(accepted: readonly string[], arrivals: Arrivals): Promise<readonly string[]> {
   const missing = () => accepted.filter((email) => !arrivals.has(email))
   for (let waited = 0; waited < PATIENCE_SECONDS && missing().length > 0; waited += 1) await delay(1_000)
@@ -153,7 +153,7 @@ interface Delivery {
   readonly backlogSeconds: number
 }
 
-/** @throws Error when something was slowed, lost or sent twice */
+/** @throws Error when a request was slowed, or a mail was lost or sent twice */
 function report(phases: readonly Phase[], { accepted, arrivals, missing, backlogSeconds }: Delivery): void {
   for (const { name, latenciesMs, errors } of phases) {
     const worst = Math.max(...latenciesMs)

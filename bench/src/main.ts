@@ -86,7 +86,7 @@ async function run(names: readonly string[], options: Options): Promise<void> {
   if (errors > 0) throw new Error(`${errors} answers were errors: the figures mean nothing`)
 }
 
-/** A Ctrl-C ends the run before the next load, so that nothing that was started is left running. */
+/** A Ctrl-C ends the run before the next load, so that nothing keeps running. */
 function stoppable(generate: LoadGenerator): LoadGenerator {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -8,10 +8,10 @@ import { deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
 import { post } from './services/http-client.ts'
 
-// Lets 1,000 buyers ask two replicas of inventory for the last unit, at once and again and again: `node bench/src/oversell.ts
-// [rounds]`, 100 by default; in each round 200 clients want the same new sku besides. Exactly one of them may succeed each
-// time, no level may ever be below zero, and `inventory doctor` must prove every level from the ledger. Exit status 1 when
-// something of that is not so.
+// Lets 1,000 buyers ask two replicas of inventory for the last unit at once, again and again: `node bench/src/oversell.ts
+// [rounds]`, 100 by default. In each round, 200 clients also want the same new SKU. Exactly one of them may succeed each time,
+// no level may ever be below zero, and `inventory doctor` must prove every level from the ledger. Exit status 1 when one of
+// these is not so.
 
 const BUYERS = 1_000
 const CLIENTS_OF_A_SKU = 200
@@ -72,7 +72,7 @@ async function raceForLastUnit([first, ...others]: readonly Server[], round: num
   return judge(`last unit of product ${data.id}`, await race([first, ...others], BUYERS, buy))
 }
 
-/** Sends all requests at once, to the replicas in turn, and answers how often each status came. */
+/** Sends all requests at once, to the replicas in turn, and counts the answers by status. */
 async function race(
   replicas: readonly Server[],
   clients: number,

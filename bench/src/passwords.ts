@@ -13,22 +13,22 @@ import { type Distribution, distributionOf, median, pairedRatios } from './stati
 export interface PasswordResult extends Comparison {
   /** Hashes a second of the bare library, on all cores. */
   readonly hashesPerSecond: number
-  /** The share of the bare hash rate, which leaves nothing for requests, the database and the load. */
+  /** The share of the bare hash rate, which leaves nothing for requests, the database and the load generator. */
   readonly ofHashes: { readonly goal: number; readonly ours: Distribution; readonly reference: Distribution }
 }
 
-/** What password work does to everybody else. */
+/** How password work slows other requests down. */
 export interface NeighbourResult {
   readonly name: string
   /** The largest p99 during the load, as a multiple of the p99 without it. */
   readonly goal: number
   readonly alone: SideResult
   readonly meanwhile: SideResult
-  /** Of the p99 of the same round. */
+  /** The ratio to the p99 of the same round. */
   readonly ratio: Distribution
 }
 
-/** How long a health check may wait during the load: a load balancer takes a slow service for a dead one. */
+/** How long a health check may wait during the load. A load balancer takes a slow service for a dead one. */
 export interface HealthResult {
   readonly name: string
   /** Largest p99, in milliseconds. */
@@ -38,7 +38,7 @@ export interface HealthResult {
 
 /** What the measurement works with. */
 export interface PasswordOptions {
-  /** Both on all cores: password work needs them. */
+  /** Both use all cores, because password work needs them. */
   readonly servers: Pair
   readonly generate: LoadGenerator
   readonly rounds: Rounds
@@ -52,18 +52,19 @@ const ACCOUNTS = 8
 const HASH_RATE = join(import.meta.dirname, 'hash-rate.ts')
 
 /**
- * Samples, of one load by itself: a server that has done only some hundred log-ins still runs what Node.js has not compiled.
+ * How long a sample of one load lasts. After only some hundred sign-ins, a server still runs code that Node.js has not
+ * compiled.
  */
 const WARM_UP_SAMPLES = 8
 /**
- * How often both are sampled in a round. The bare hashes are measured before and after each sample, because the hash rate of a
+ * How often a round samples both. The bare hashes are measured before and after each sample, because the hash rate of a
  * machine drifts.
  */
 const PAIRS = 3
 
 /**
- * Log-ins and sign-ups beside the reference and the raw hash rate just before and after them; GET /user alone and during
- * log-ins, and health checks during log-ins.
+ * Measures sign-ins and sign-ups beside the reference and the bare hash rate just before and after them; and `GET /user` alone
+ * and during sign-ins, with health checks during the sign-ins.
  */
 export async function measurePasswords(options: PasswordOptions) {
   const { servers, generate, rounds } = options
@@ -137,7 +138,7 @@ async function createLoads(url: string) {
     body: JSON.stringify({ email: 'signup{sequence}@bench.example', password: PASSWORD }),
     connections: CONNECTIONS,
   }
-  // Not as fast as possible: 16 people with a pause of 20 ms, some 750 requests a second.
+  // At a limited rate: 16 clients with a pause of 20 ms, some 750 requests a second.
   const users: Load = {
     method: 'GET',
     path: '/user',
@@ -184,7 +185,7 @@ async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<
   return Number(output)
 }
 
-/** The log-ins begin a second before the others and end a second after them. */
+/** The sign-ins begin a second before the others and end a second after them. */
 async function duringLogIns({ servers, generate, rounds }: PasswordOptions, logIns: Load, users: Load) {
   const server = servers.ours
   const loggingIn = generate(server.url, logIns, rounds.seconds + 2)

@@ -8,9 +8,9 @@ import { installPaylike } from './paylike/client.ts'
 import { seedFile } from './paylike/seed.ts'
 import { steps } from './paylike/steps.ts'
 
-// Runs the published npm client `paylike` through every method it has, against payments over a seeded database:
-// `node bench/src/paylike-client.ts`. The client is installed from the registry into a folder outside the project. Exit
-// status 1 when a step fails.
+// Runs the published npm client `paylike` through each of its methods, against payments over a seeded database: `node
+// bench/src/paylike-client.ts`. The client is installed from the registry into a folder outside the project. Exit status 1
+// when a step fails.
 
 const folder = makeBenchFolder()
 

@@ -8,10 +8,10 @@ import { takePictures } from './payment-page/screens.ts'
 import { type Stage, setStage } from './payment-page/stage.ts'
 import { visit } from './payment-page/visitor.ts'
 
-// Pays by payment links in a real browser, in every language, by keyboard, with and without script, and lets axe-core look at
-// every page: `node bench/src/payment-page.ts`. Fails also when a page loads anything from another origin. Exit status 1 then.
-// `--only <pattern>` goes some of the journeys; `--pictures` goes none, and takes the pictures of docs/payment-page anew.
-// CHROMIUM names the browser.
+// Pays by payment links in a real browser: in every language, by keyboard, with and without script, with axe-core on every
+// page. `node bench/src/payment-page.ts`. A page that loads something from another origin is a failure too. Exit status 1 for
+// a failure. `--only <pattern>` takes some of the journeys; `--pictures` takes none, and renews the pictures of
+// docs/payment-page. CHROMIUM names the browser.
 
 const JOURNEY_MS = 120_000
 
@@ -25,7 +25,7 @@ try {
   const stage = await setStage(folder, started)
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    // A container has no sandbox of its own to give.
+    // Chromium's sandbox does not work in a container.
     args: ['--no-sandbox', '--disable-quic'],
   })
   started.defer(() => browser.close())

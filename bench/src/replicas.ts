@@ -13,11 +13,11 @@ import { openWorkplace, requirePrograms } from './high-availability/workplace.ts
 import { type Writer, writers } from './high-availability/writers.ts'
 import { freePort } from './processes/free-port.ts'
 
-// Runs two replicas of each service behind HAProxy, as the profile `replicas` of compose does: `scripts/replicas [--restarts
-// 20] [--signals 50] [--rate 200] [service…]`. Restarts both, one after the other, again and again under so many requests a
-// second; then ends one or the other by SIGTERM while 32 clients ask without pause. No request may fail, no acknowledged write
-// may be missing or twice there. At last asks both replicas in turn until their common limit is reached. Exit status 1 when
-// something of that is not so. An idle machine: one that cannot keep up with the rate fails too.
+// Runs two replicas of each service behind HAProxy, as the profile `replicas` of Compose does: `scripts/replicas [--restarts
+// 20] [--signals 50] [--rate 200] [service…]`. Restarts one after the other, again and again, under that many requests a
+// second; then ends one or the other by SIGTERM while 32 clients send requests without a pause. No request may fail, and no
+// acknowledged write may be missing or stored twice. Finally asks both replicas in turn until their common limit is reached.
+// Exit status 1 when one of these is not so. It needs an idle machine: one that cannot keep up with the rate fails too.
 
 const CLIENTS = 32
 const START_MS = 10_000

@@ -3,7 +3,7 @@ import type { Comparison, SideResult } from './compare.ts'
 import type { HealthResult, NeighbourResult, PasswordResult } from './passwords.ts'
 import type { Distribution } from './statistics.ts'
 
-/** Goals of the start and of memory. */
+/** Goals for the start and for memory. */
 const GOALS = { healthMs: 500, idleMib: 150, loadedMib: 300 }
 
 const COLUMNS = [36, 11, 8, 8, 7, 13, 8, 8, 20]
@@ -22,14 +22,14 @@ export function reportLines(result: ServiceResult): readonly string[] {
   ]
 }
 
-/** The figures of both sides, under their names. */
+/** The figures of both sides, with their names. */
 export function comparisonLines(title: string, comparisons: readonly Comparison[]): readonly string[] {
   const columns = ['requests/s', 'p50 ms', 'p99 ms', 'cpu us', 'reference/s', 'p99 ms', 'cpu us', 'ratio (spread)']
   const rows = comparisons.flatMap((comparison) => [comparisonRow(comparison), ...otherRow(comparison, comparisons)])
   return ['', row(title, ...columns, '  goal'), ...rows]
 }
 
-/** Number of answers that were errors; anything but 0 makes the figures worthless. */
+/** The number of failed requests. Anything but 0 makes the figures worthless. */
 export function countErrors({ comparisons, passwords }: ServiceResult): number {
   const sides = [
     ...comparisons.flatMap(({ ours, reference }) => [ours, reference]),
@@ -54,7 +54,7 @@ function otherRow({ ofOther, ours }: Comparison, comparisons: readonly Compariso
   return [row(`    of ${ofOther.name}`, '', '', '', '', '', '', '', ratio.toFixed(2), goal)]
 }
 
-/** Beside the reference; then what is left of the hash rate, which the reference cannot have either. */
+/** The line beside the reference; then the share of the hash rate, which the reference cannot have either. */
 function passwordRows(result: PasswordResult): readonly string[] {
   const { hashesPerSecond, ofHashes } = result
   const hashes = `of ${rate(hashesPerSecond)} hashes`
@@ -63,7 +63,7 @@ function passwordRows(result: PasswordResult): readonly string[] {
   return [comparisonRow(result), row(`    ${hashes}`, '', '', '', '', reference, '', '', spread(ofHashes.ours), goal)]
 }
 
-/** Alone stands where the reference stands in other rows; the ratio is of the p99, and the smaller the better. */
+/** The column "alone" stands where other rows have the reference. The ratio is of the p99: the smaller the better. */
 function neighbourRow({ name, goal, alone, meanwhile, ratio }: NeighbourResult): string {
   const own = [rate(meanwhile.requestsPerSecond), milliseconds(meanwhile.p50Ms), milliseconds(meanwhile.p99Ms), '']
   const other = [`${rate(alone.requestsPerSecond)} alone`, milliseconds(alone.p99Ms), '']
@@ -81,7 +81,7 @@ function healthRow({ name, goalMs, meanwhile: { requestsPerSecond, p50Ms, p99Ms 
   return row(`  ${name}`, ...own, '', '', '', '', '', verdict(p99Ms <= goalMs, `<= ${goalMs} ms`))
 }
 
-/** The line of one figure; none where it is not known. */
+/** The line of one figure; no line if the figure is not known. */
 export function boundRow(name: string, value: number | undefined, unit: string, bound?: Bound): readonly string[] {
   if (value === undefined) return []
   const { atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = bound ?? {}

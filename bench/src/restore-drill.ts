@@ -5,11 +5,11 @@ import { makeBenchFolder } from './bench-folder.ts'
 import { askAll, type Business, fill, goOn, open } from './restore-drill/business.ts'
 import { type Cluster, findPrograms, type Programs, startCluster } from './restore-drill/cluster.ts'
 
-// Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill
-// [rows]`, 20,000 users, transactions and products by default. The dump is taken while clients go on writing. Afterwards the
-// rows of every table must be those of the dump's moment, the objects those of the migrations, ledger and stock must add up,
-// and the services must answer with what clients hold from before. Exit status 1 when something of that is not so. It needs a
-// PostgreSQL with its client programs; PG_BIN names their folder where that is not found.
+// Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
+// 20,000 users, transactions and products by default. Clients go on writing while the dump is taken. Afterwards every table
+// must have the rows of the dump's moment, the objects must be those of the migrations, ledger and stock must add up, and the
+// services must accept the tokens and keys that clients hold from before. Exit status 1 when one of these is not so. It needs
+// a PostgreSQL with its client programs; PG_BIN names their folder if it is not found.
 
 const DATABASE = 'trestle'
 const JOBS = '2'
@@ -45,7 +45,7 @@ try {
   const empty = performance.now()
   await timed('restored', () => restore(programs, found))
   const restoreMs = performance.now() - empty
-  // Before a service works on them.
+  // Compared before a service changes the tables.
   await timed('compared', () => compareRows(found, prints))
   const after = await open(checkout, folder, found.url(DATABASE))
   started.defer(after.stop)
@@ -59,7 +59,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Dumps roles and database as the runbook does, and answers what the tables held at the moment of the dump. */
+/** Dumps roles and database as the runbook does, and returns the content of the tables at the moment of the dump. */
 async function dump({ run }: Programs, cluster: Cluster): Promise<Fingerprints> {
   const snapshot = await openSnapshot(cluster.url(DATABASE))
   const target = cluster.url(DATABASE)
@@ -78,7 +78,7 @@ async function restore({ run }: Programs, cluster: Cluster): Promise<void> {
   await run('vacuumdb', ['--quiet', '--analyze-only', '--dbname', cluster.url(DATABASE)])
 }
 
-/** @throws Error when a table does not hold the rows that it held */
+/** @throws Error when a table has other rows than before */
 async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void> {
   const snapshot = await openSnapshot(cluster.url(DATABASE))
   const differences = compareFingerprints(prints, await snapshot.fingerprints())
@@ -88,7 +88,7 @@ async function compareRows(cluster: Cluster, prints: Fingerprints): Promise<void
   say(`${prints.size} tables hold the rows that they held`)
 }
 
-/** @throws Error when an object is not as the migrations make it, or the books do not add up */
+/** @throws Error when an object differs from the migrations, or the books do not add up */
 async function prove({ deployments }: Business): Promise<void> {
   for (const [name, deployment] of Object.entries(deployments)) {
     await deployment.runCommand('migrate', 'drift')
@@ -100,7 +100,7 @@ async function prove({ deployments }: Business): Promise<void> {
   say('inventory: every level is the sum of its movements')
 }
 
-/** Says how long it took. */
+/** Runs a step, and prints how long it took. */
 async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now()
   const result = await work()
@@ -139,7 +139,7 @@ async function openSnapshot(url: string): Promise<Snapshot> {
   }
 }
 
-/** Of every table outside of PostgreSQL's own schemas. */
+/** Every table outside of PostgreSQL's own schemas. */
 async function readFingerprints(client: pg.Client): Promise<Fingerprints> {
   await client.query("SET LOCAL TimeZone = 'UTC'")
   const { rows: tables } = await client.query<{ name: string }>(`
@@ -155,7 +155,7 @@ async function readFingerprints(client: pg.Client): Promise<Fingerprints> {
   return found
 }
 
-/** The tables that differ, a line each. */
+/** A line for each table that differs. */
 function compareFingerprints(before: Fingerprints, after: Fingerprints): readonly string[] {
   return [...new Set([...before.keys(), ...after.keys()])]
     .filter((table) => before.get(table) !== after.get(table))

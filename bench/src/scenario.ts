@@ -9,28 +9,28 @@ export interface Scenario {
   readonly env: Readonly<Record<string, string>>
   /** Settings of the reference server beside PORT and DATABASE_URL. */
   referenceEnv(secrets: Secrets): Readonly<Record<string, string>>
-  /** Makes the data through the service itself, and says what to send. */
+  /** Makes the data through the service, and returns the loads. */
   prepare(context: ScenarioContext): Promise<readonly Endpoint[]>
 }
 
-/** What the data is made with. Both servers work on the same database, so what is made in one is there in the other. */
+/** What the data is made with. Both servers use the same database, so data made in one is also in the other. */
 export interface ScenarioContext {
-  /** Of the service. */
+  /** URL of the service. */
   readonly url: string
   /** Runs a command of the service, such as `seed`. */
   runCommand(...args: readonly string[]): Promise<void>
-  /** Runs a statement on its database, for rows that would take too long to make one by one. */
+  /** Runs a statement on the service's database, for rows that would take too long to make one by one. */
   execute(statement: string): Promise<readonly unknown[]>
 }
 
 /** One row of the results. */
 export interface Endpoint {
-  /** Method and path, as people say it. */
+  /** Method and path, as shown in the results. */
   readonly name: string
-  /** Least ratio to the reference: column "now" of the goals. */
+  /** Smallest ratio to the reference: column "now" of the goals. */
   readonly goal: number
-  /** Least part of the rate of an endpoint that was measured before. */
+  /** Smallest share of the rate of an endpoint that was measured before. */
   readonly ofOther?: { readonly name: string; readonly goal: number }
-  /** The load of the next sample, which goes to the server at this URL. */
+  /** The load of the next sample of the server at this URL. */
   nextLoad(url: string): Promise<Load>
 }

@@ -19,7 +19,10 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2
 }
 
-/** A median, and the interval that holds the true one in 95 of 100 measurements, or the whole range where there are too few. */
+/**
+ * A median, and the interval that holds the true median in 95 of 100 measurements, or the whole range if there are too few
+ * values.
+ */
 export interface MedianInterval {
   readonly median: number
   readonly lower: number
@@ -33,7 +36,7 @@ export interface MedianInterval {
 export function medianInterval(values: readonly number[]): MedianInterval {
   const sorted = values.toSorted((a, b) => a - b)
   let outside = 0
-  // How many values on each side may be left out: each tail of the binomial distribution keeps below 2.5 %.
+  // How many values may be left out on each side: each tail of the binomial distribution stays below 2.5 %.
   for (let tail = chooseOf(sorted.length, 0) / 2 ** sorted.length; tail <= 0.025 && outside < sorted.length / 2; ) {
     outside += 1
     tail += chooseOf(sorted.length, outside) / 2 ** sorted.length
@@ -53,8 +56,8 @@ function chooseOf(all: number, chosen: number): number {
 }
 
 /**
- * Quotients of values of the same round. What slows the machine down for a moment hits both sides of a round, so these
- * spread less than the values do.
+ * Quotients of values of the same round. A short disturbance of the machine hits both sides of a round, so quotients spread
+ * less than values.
  */
 export function pairedRatios(ours: readonly number[], reference: readonly number[]): readonly number[] {
   return ours.map((value, round) => value / (reference[round] ?? Number.NaN))

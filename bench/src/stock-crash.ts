@@ -10,9 +10,9 @@ import type { Server } from './processes/server.ts'
 import { post } from './services/http-client.ts'
 
 // Kills inventory and PostgreSQL again and again while stock is moved: `node bench/src/stock-crash.ts [kills]`, 20 by default.
-// Every request has an Idempotency-Key and is sent until it is answered. Afterwards each that was carried out must be in the
+// Every request has an Idempotency-Key and is sent until it is answered. Afterwards each request that succeeded must be in the
 // ledger with all of its lines, exactly once, each that was refused not at all, and `inventory doctor` must prove every level
-// from the ledger. Exit status 1 when something of that is not so.
+// from the ledger. Exit status 1 when one of these is not so.
 
 const PRODUCTS = 20
 const CLIENTS = 16
@@ -28,22 +28,22 @@ const folder = makeBenchFolder()
 interface Request {
   readonly path: string
   readonly body: object
-  /** Rows of the ledger that it leaves. */
+  /** The number of ledger rows that a request adds. */
   readonly rows: number
 }
 
-/** What the clients know. */
+/** What the clients of the load know. */
 interface Load {
   /** The running server, or the one that is about to run. */
   server: Promise<Server>
   readonly locations: readonly [number, number]
   isOver: boolean
-  /** Requests by the reference that they leave: how many rows of the ledger are to bear it. */
+  /** How many rows of the ledger must carry a reference, by reference. */
   readonly answered: Map<string, number>
   sent: number
   refused: number
   unanswered: number
-  /** Answers that are a defect. */
+  /** Answers that show a defect. */
   readonly defects: string[]
 }
 
@@ -104,7 +104,7 @@ async function killSomething(load: Load, deployment: Deployment, database: Datab
   return what
 }
 
-/** One request after the other, each sent until it is answered. */
+/** A loop of one client: it sends one request after the other, each until it is answered. */
 async function moveForever(load: Load): Promise<void> {
   while (!load.isOver) {
     const reference = `request-${++load.sent}`
@@ -115,7 +115,7 @@ async function moveForever(load: Load): Promise<void> {
   }
 }
 
-/** Several lines of several kinds, or a reservation: all of them leave the reference in each row. */
+/** A movement with several lines of several kinds, or a reservation. Each ledger row carries the reference. */
 function createRequest({ locations: [main, shop] }: Load, reference: string): Request {
   const some = (most: number) => 1 + Math.floor(Math.random() * most)
   if (Math.random() < 0.3) {
@@ -138,7 +138,7 @@ function pick<T>(choices: readonly [T, ...T[]]): T {
   return choices[Math.floor(Math.random() * choices.length)] ?? choices[0]
 }
 
-/** @returns whether it was carried out; a refusal for want of stock is an answer too */
+/** @returns whether the request succeeded; a refusal for lack of stock is an answer too */
 async function sendUntilAnswered(load: Load, request: Request, key: string): Promise<boolean> {
   for (;;) {
     const { url } = await load.server

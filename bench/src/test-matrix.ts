@@ -12,10 +12,10 @@ import {
 } from './high-availability/debian-postgres.ts'
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
 
-// Runs the tests against other databases than the one they bring along: `scripts/test-matrix [--on NAME]… [file…]`; options of
-// vitest go behind `--`, for example `-- --testTimeout=60000` on a busy machine. By default on each: postgres-18, which is the
-// one of the lock file; postgres-15, the oldest that is supported, from Debian's package; pgbouncer, Debian's 1.18 in
-// transaction mode before that. Exit status 1 when a test fails on one of them.
+// Runs the tests on other databases than the embedded one: `scripts/test-matrix [--on NAME]… [file…]`. Options of vitest
+// follow after `--`, for example `-- --testTimeout=60000` on a busy machine. Runs on each by default: postgres-18, the version
+// of the lock file; postgres-15, the oldest supported version, from Debian's package; pgbouncer, Debian's 1.18 in transaction
+// mode in front of that. Exit status 1 when a test fails on one of them.
 
 type Environment = Readonly<Record<string, string>>
 

@@ -8,13 +8,14 @@ import { signAdminToken } from './services/admin-token.ts'
 import { request } from './services/http-client.ts'
 import { distributionOf } from './statistics.ts'
 
-// How long an admin waits for a list of users: `node bench/src/user-search.ts [number of users]`, a million by default.
+// Measures how long an admin waits for a list of users: `node bench/src/user-search.ts [number of users]`, a million by
+// default.
 
 const GOAL_MS = 100
 const ROUNDS = 11
 const DEPTH = 50
 
-/** What is asked, and why. All but the first two walk, or would walk without an index, through every user. */
+/** The measured requests, and why. All but the first two would read every user without an index. */
 const searches: readonly (readonly [filter: string, what: string])[] = [
   ['', 'no filter, newest first'],
   ['example', 'a part of a third of all emails'],
@@ -78,7 +79,7 @@ async function report(filter: string, what: string, ask: () => Promise<unknown>)
   )
 }
 
-/** Names, mail hosts and phones are mixed by hashes; the oldest 6 % share a host that nobody has had since. */
+/** Hashes mix names, mail hosts and phones. The oldest 6 % share a host that no later user has. */
 function seed(count: number): string {
   const pick = (list: string, salt: number) =>
     `(ARRAY[${list}])[1 + abs(hashint4(n * 31 + ${salt}) % ${list.split(',').length})]`
@@ -88,7 +89,7 @@ function seed(count: number): string {
   )
   const last = pick("'Smith','Johnson','Brown','Garcia','Miller','Wright','Lee','Nguyen','Hill','O''Neil'", 2)
   const host = pick("'gmail.com','outlook.com','icloud.com','proton.me','mail.example.org','corp.example.net'", 3)
-  // The index of the search is made afterwards: many times faster than entry by entry.
+  // The index of the search is made afterwards, which is many times faster than adding entry by entry.
   return `DO $seed$
     DECLARE definition text := pg_get_indexdef('auth.user_directory_grams_idx'::regclass);
     BEGIN

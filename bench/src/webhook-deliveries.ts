@@ -12,10 +12,10 @@ import { type Deployment, deploy } from './deployment.ts'
 import { portOf } from './processes/free-port.ts'
 import type { Server } from './processes/server.ts'
 
-// Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/webhook-deliveries.ts [events]`, 2,000
-// by default. The service is killed three times meanwhile. Afterwards each event must have been taken, with the same bytes
-// and a good signature each time, and nothing else. Retries a minute or more apart are made to be due at once. Exit status 1
-// when something of that is not so.
+// Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/webhook-deliveries.ts [events]`,
+// 2,000 by default. The service is killed three times meanwhile. Afterwards the sink must have accepted each event, with the
+// same bytes and a good signature each time, and nothing else. Retries that are a minute or more apart are made due at once.
+// Exit status 1 when one of these is not so.
 
 const MERCHANTS = 10
 const REFUSED_SHARE = 0.3
@@ -127,7 +127,7 @@ async function createMerchant(url: string, headers: Record<string, string>, sink
   return { id, secret: webhook?.secret ?? '' }
 }
 
-/** Takes events, or answers 500 by chance. */
+/** Accepts events, or answers 500 at random. */
 async function startSink(): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
   const sink = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString()
@@ -168,7 +168,7 @@ function countTaken(): number {
   return [...seen.values()].filter(({ taken }) => taken > 0).length
 }
 
-/** Lets retries be due until all is taken. @returns the ids of the events that were written */
+/** Makes retries due until every event is accepted. @returns the ids of the events that were written */
 async function waitForAll(client: pg.Client, begun: number): Promise<readonly string[]> {
   const { rows } = await client.query<{ id: string }>('SELECT id FROM payments.events')
   while (countTaken() < rows.length && performance.now() - begun < PATIENCE_MS) {

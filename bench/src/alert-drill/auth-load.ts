@@ -8,11 +8,11 @@ const USERS = 8
 const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 type Session = z.infer<typeof Session>
 
-/** A user who is signed in and stays signed in. */
+/** A user who stays signed in. */
 interface User {
   readonly email: string
   session: Session
-  /** A client waits for the answer before it spends the next token. */
+  /** A client sends the next refresh token only after it has the answer to the last one. */
   isRefreshing: boolean
 }
 
@@ -23,20 +23,20 @@ async function signUp(url: string): Promise<User> {
   return { email, session, isRefreshing: false }
 }
 
-/** Signs a user in once more. */
+/** Signs a user in again. */
 export async function signIn(url: string, email: string): Promise<Session> {
   return Session.parse(
     await sendOrThrow('POST', `${url}/token?grant_type=password`, { body: { email, password: PASSWORD } }),
   )
 }
 
-/** Spends a refresh token; undefined where it is not taken. */
+/** Spends a refresh token. Undefined if auth refuses it. */
 export async function refresh(url: string, token: string): Promise<Session | undefined> {
   const { body } = await send('POST', `${url}/token?grant_type=refresh_token`, { body: { refresh_token: token } })
   return Session.safeParse(body).data
 }
 
-/** Users look at themselves, refresh (now and then twice), sign in and forget their passwords. */
+/** Users read their account, refresh (now and then twice), sign in and ask for a new password. */
 export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): Promise<readonly Action[]> {
   const users: User[] = []
   while (users.length < USERS) users.push(await signUp(url))
@@ -61,7 +61,7 @@ export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): P
         Array.from({ length: times }, () => post('/token?grant_type=refresh_token', body)),
       )
       const sessions = replies.flatMap((reply) => Session.safeParse(reply.body).data ?? [])
-      // Faults cost answers, and so sessions.
+      // A fault costs answers, and so tokens of sessions: the user signs in again.
       user.session = sessions.at(-1) ?? (await signIn(url, user.email).catch(() => user.session))
       user.isRefreshing = false
       return replies.map(({ status }) => status)

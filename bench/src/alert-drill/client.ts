@@ -1,4 +1,4 @@
-/** What came of a request. */
+/** The outcome of a request. */
 export interface Reply {
   /** 0 when there was no answer. */
   readonly status: number
@@ -11,7 +11,7 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Something that a client does. Resolves to the statuses of its answers; 0 stands for no answer. */
+/** An act of a client. Resolves to the statuses of its answers; 0 stands for no answer. */
 export type Action = () => Promise<readonly number[]>
 
 const PATIENCE_MS = 15_000
@@ -33,7 +33,7 @@ export async function send(method: string, url: string, { body, headers = {} }: 
   }
 }
 
-/** For requests that must succeed. @throws Error with the answer when its status is not 2xx */
+/** Sends a request that must succeed. @throws Error with the answer when its status is not 2xx */
 export async function sendOrThrow(method: string, url: string, ask?: Ask): Promise<unknown> {
   const { status, body } = await send(method, url, ask)
   if (status < 200 || status > 299) throw new Error(`${method} ${url} answers ${status}: ${JSON.stringify(body)}`)

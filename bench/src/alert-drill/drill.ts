@@ -3,26 +3,26 @@ import type { Fault } from './fault.ts'
 import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
 import type { Stage } from './stage.ts'
 
-/** Where faults are planted, and how their outcome is printed. */
+/** Where faults are planted, and where lines are printed. */
 export interface Rig {
   readonly stage: Stage
   readonly prometheus: Prometheus
   readonly say: (line: string) => void
-  /** Ends every wait; what is planted is repaired first. */
+  /** Ends every wait. What is planted is repaired first. */
   readonly stop: AbortSignal
 }
 
-/** Waits until the alert of a repaired fault is over. @throws Error when it is not in time */
+/** Waits until the alert of a repaired fault has ended. @throws Error when it does not end in time */
 export type Ending = () => Promise<void>
 
-/** Rates are of two minutes, increases of five, and the limits are crossed some time after. */
+/** Alerts use rates of two minutes and increases of five, and fire some time after their limit is crossed. */
 const FIRE_MS = 240_000
 const OVER_MS = 420_000
-/** What the fault before has done is known by then, and what it has not raised by then it does not raise. */
+/** The time after which the effect of the fault before is known: an alert that fires by then belongs to that fault. */
 const CALM_MS = 3 * EVERY_SECONDS * 1_000
 const LOOK_MS = 500
 
-/** Plants a fault, waits for its alert and repairs it. @throws Error when the alert fires before, or not at all */
+/** Plants a fault, waits for its alert, and repairs it. @throws Error when the alert fires before the fault, or not at all */
 export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
   const { alert, job, what } = fault
   const { stage, prometheus, say } = rig
@@ -37,7 +37,7 @@ export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
     await repair()
   }
   const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'is not over after its repair' })
-  // It may fail before anything awaits it.
+  // The repair may fail before anything awaits it.
   over.catch(() => {})
   return async () => say(`${alert} was over ${inSeconds(await over)} after the repair`)
 }
@@ -45,13 +45,13 @@ export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
 interface Wait {
   readonly stop: AbortSignal
   readonly patienceMs: number
-  /** How long it must have held at every look; at once by default. */
+  /** For how long the condition must hold at every check; once by default. */
   readonly heldMs?: number
-  /** What is wrong when it does not hold in time. */
+  /** The message of the error if the condition does not hold in time. */
   readonly late: string
 }
 
-/** @returns the milliseconds until it held @throws Error when it did not in time */
+/** Waits for a condition. @returns the milliseconds until it held @throws Error when it did not hold in time */
 async function waitUntil(holds: () => Promise<boolean>, { stop, patienceMs, heldMs = 0, late }: Wait): Promise<number> {
   const begun = performance.now()
   let since: number | undefined

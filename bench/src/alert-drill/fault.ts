@@ -1,15 +1,15 @@
 import type pg from 'pg'
 import type { ServiceName, Stage } from './stage.ts'
 
-/** Takes a fault back. */
+/** Repairs a fault. */
 export type Repair = () => Promise<void>
 
-/** Something that goes wrong, and the alert that must say so. */
+/** A fault, and the alert that must report it. */
 export interface Fault {
   readonly alert: string
-  /** Whose alert it is. */
+  /** The service that the alert names. */
   readonly job: ServiceName
-  /** What is done. */
+  /** Plants the fault. */
   readonly what: string
   plant(stage: Stage): Promise<Repair>
 }
@@ -21,7 +21,7 @@ export function repeat(work: () => Promise<unknown>): Repair {
     while (!isOver) await work()
   }
   const running = run()
-  // The repair throws the error.
+  // The repair throws this error.
   running.catch(() => {})
   return async () => {
     isOver = true

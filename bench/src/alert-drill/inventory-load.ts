@@ -17,19 +17,19 @@ export async function addProduct(url: string): Promise<number> {
   return data.id
 }
 
-/** Reserves one of a product. */
+/** Reserves one unit of a product. */
 export async function reserve(url: string, productId: number, expiresInSeconds: number): Promise<number | undefined> {
   const body = { productId, locationId: MAIN, quantity: 1, expiresInSeconds }
   return Made.safeParse((await send('POST', `${url}/reservations`, { body })).body).data?.data.id
 }
 
-/** Ships one of a product. */
+/** Ships one unit of a product. */
 export async function ship(url: string, productId: number): Promise<number> {
   const body = { type: 'ship', productId, locationId: MAIN, quantity: 1 }
   return (await send('POST', `${url}/movements`, { body })).status
 }
 
-/** Clients look for products; stock is received, reserved and shipped. */
+/** Clients list products; stock is received, reserved and shipped. */
 export async function prepareInventoryLoad({
   inventory: { url },
 }: Pick<Stage, 'inventory'>): Promise<readonly Action[]> {

@@ -7,7 +7,7 @@ import { SERVICES, type ServiceName, type Stage } from './stage.ts'
 
 /** A load on all services until it is stopped. */
 export interface Load {
-  /** Answers of each service by status since the last look. */
+  /** Answers of each service by status since the last call. */
   take(): Readonly<Record<ServiceName, ReadonlyMap<number, number>>>
   stop(): Promise<void>
 }
@@ -15,10 +15,10 @@ export interface Load {
 const PREPARE: Readonly<
   Record<ServiceName, (stage: Stage, started: AsyncDisposableStack) => Promise<readonly Action[]>>
 > = { auth: prepareAuthLoad, payments: preparePaymentsLoad, inventory: prepareInventoryLoad }
-/** Of each service. More would wait for each other while a fault lasts. */
+/** The most open actions of each service. More would only wait for each other while a fault lasts. */
 const UNDER_WAY_MAX = 40
 
-/** Begins actions of each service, one after the other, so many a second, whether or not the last ones have ended. */
+/** Begins actions of each service at a fixed rate, without waiting for the last ones. */
 export async function startLoad(stage: Stage, started: AsyncDisposableStack, perSecond: number): Promise<Load> {
   const counts = new Map(SERVICES.map((name) => [name, new Map<number, number>()]))
   const loads = await Promise.all(

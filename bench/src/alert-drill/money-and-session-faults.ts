@@ -3,13 +3,13 @@ import { refresh, signIn } from './auth-load.ts'
 import { execute, type Fault } from './fault.ts'
 import type { Stage } from './stage.ts'
 
-/** As a superuser can, who passes by triggers and foreign keys. */
+/** Switches triggers and foreign keys off, as a superuser can. */
 const DISARMED = 'SET session_replication_role = replica'
 const ENTRY =
   '(merchant_id, journal_id, seq) = (SELECT merchant_id, journal_id, seq FROM payments.entries ORDER BY 1, 2, 3 LIMIT 1)'
 const THEFTS = 8
 
-/** It fails when it finds something, which is what is wanted. */
+/** The command exits with an error when it finds something, as it must here. */
 async function verifyLedger({ payments }: Stage): Promise<void> {
   await payments.command('ledger', 'verify').catch(() => {})
 }
@@ -75,7 +75,7 @@ export const moneyAndSessionFaults: readonly Fault[] = [
   },
 ]
 
-/** Adds a row below some merchant, whose last digits end the row's id. */
+/** Adds a row below some merchant. The id of the row ends in the last digits of the merchant's id. */
 async function insertRow(stage: Stage, columns: string, values: string): Promise<{ merchant: string; id: string }> {
   const result = await execute(
     stage,

@@ -11,7 +11,7 @@ import type { Stage } from './stage.ts'
 const CARD = { number: '4000056655665556', code: '739' }
 const Transactions = z.array(z.object({ id: z.string() })).min(1)
 
-/** An app and a merchant that it may act for. */
+/** An app, and a merchant that it has access to. */
 export interface Shop {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -32,13 +32,13 @@ export async function openShop(url: string): Promise<Shop> {
   return { url, headers, key: app.key, merchantId: merchant.id, merchantKey: merchant.key }
 }
 
-/** Invites a user to the merchant, by mail. */
+/** Invites a user to the merchant by mail. */
 export async function invite({ url, headers, merchantId }: Shop): Promise<number> {
   const body = { email: `${crypto.randomUUID()}@example.com` }
   return (await send('POST', `${url}/merchants/${merchantId}/users`, { headers, body })).status
 }
 
-/** Customers pay, and a shop captures, refunds, gives up, invites and looks. */
+/** Customers pay, and a shop captures, refunds, voids, invites and reads. */
 export async function preparePaymentsLoad(
   { payments }: Pick<Stage, 'payments'>,
   started: AsyncDisposableStack,
@@ -88,7 +88,7 @@ export async function preparePaymentsLoad(
   ]
 }
 
-/** Takes whatever events are sent to it. */
+/** Starts a server that accepts every event. */
 async function startSink(started: AsyncDisposableStack): Promise<string> {
   const server = createServer((request, response) => {
     request.resume()

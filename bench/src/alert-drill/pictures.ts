@@ -6,9 +6,9 @@ import { ROOT } from './stage.ts'
 const FOLDER = join(ROOT, 'docs', 'observability')
 const WIDTH = 700
 const GRAPHS_MAX = 3
-/** Graphs that reach below this add bytes rather than news. */
+/** A picture shows no graph that reaches below this height: it would only add bytes. */
 const HEIGHT_MAX = 2_100
-/** Of every page what tells something: expressions, whole, with their graphs and legends. */
+/** Shows only the informative parts of the page: whole expressions, with their graphs and legends. */
 const STYLE = `
   nav, .query-history, .form-inline, .eval_stats, .text-right, .nav-tabs, .prometheus_input_group, #add_graph {
     display: none !important
@@ -26,13 +26,13 @@ interface Pictured {
   readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[]
 }
 
-/** What the graphs show: so many minutes before a time. */
+/** The period of the graphs: a number of minutes before a time. */
 interface Span {
   readonly minutes: number
   readonly end: Date
 }
 
-/** @throws Error when there is no browser to take pictures with, before anybody has waited for them */
+/** Fails early if the pictures cannot be taken. @throws Error when there is no browser */
 export async function checkBrowser(): Promise<void> {
   await withPage(async () => {})
 }
@@ -60,7 +60,7 @@ export async function takePictures(url: string, dashboards: readonly Pictured[],
 
 type Page = Awaited<ReturnType<Awaited<ReturnType<typeof chromium.launch>>['newPage']>>
 
-/** To the end of the last graph that fits. */
+/** The height down to the end of the last graph that fits. */
 async function heightOf(page: Page): Promise<number> {
   const top = (await page.locator('body').boundingBox())?.y ?? 0
   const boxes = await Promise.all((await page.locator('.graph_wrapper').all()).map((graph) => graph.boundingBox()))
@@ -72,7 +72,7 @@ async function withPage(use: (page: Page) => Promise<void>): Promise<void> {
   mkdirSync(FOLDER, { recursive: true })
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    // A container has no sandbox of its own to give.
+    // Chromium's sandbox does not work in a container.
     args: ['--no-sandbox', '--disable-quic'],
   })
   try {

@@ -10,23 +10,23 @@ import { runProgram } from '../processes/run-program.ts'
 /** A running Prometheus. */
 export interface Prometheus {
   readonly url: string
-  /** How many series of the last seconds an expression has with a sample. */
+  /** How many series with a sample in the last seconds an expression has. */
   countSeries(expression: string, lastSeconds: number): Promise<number>
-  /** The alerts that fire or are about to, as `name service`. */
+  /** The alerts that fire or are pending, as `name service`. */
   alerts(): Promise<ReadonlyMap<string, AlertState>>
   close(): Promise<void>
 }
 
-/** `pending`: its expression holds, and has not for long enough. */
+/** `pending`: its expression holds, but not for long enough yet. */
 export type AlertState = z.infer<typeof AlertState>
 
 const AlertState = z.enum(['pending', 'firing'])
 
-/** Where Prometheus has its files, and what it reads. */
+/** Where Prometheus has its files, and what it scrapes. */
 export interface PrometheusOptions {
-  /** Of the committed configuration and rules. */
+  /** Holds the committed configuration and rules. */
   readonly configFolder: string
-  /** For data and for the configuration as it is run. */
+  /** Takes the data and the changed configuration. */
   readonly folder: string
   /** Port of the metrics by service. */
   readonly ports: Readonly<Record<string, number>>
@@ -39,7 +39,7 @@ export const EVERY_SECONDS = 5
 const START_MS = 30_000
 const STEP_SECONDS = 5
 
-/** Asks promtool whether configuration, rules and their tests hold. @throws Error with what it says */
+/** Checks configuration and rules with promtool, and runs the tests of the rules. @throws Error with promtool's output */
 export async function checkRules(configFolder: string): Promise<string> {
   const checked = await runProgram({
     program: PROMTOOL,
@@ -49,7 +49,10 @@ export async function checkRules(configFolder: string): Promise<string> {
   return checked + tested
 }
 
-/** Starts it on the committed configuration: other addresses, looks more often, alerts that need not last as long. */
+/**
+ * Starts Prometheus on the committed configuration, with other addresses, shorter intervals, and shorter times until alerts
+ * fire.
+ */
 export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
   const { folder } = options
   mkdirSync(folder, { recursive: true })
@@ -103,7 +106,7 @@ function adaptConfig(text: string, ports: PrometheusOptions['ports']): string {
     )
 }
 
-/** The same expressions; what they say must hold for two looks. */
+/** Keeps the expressions. An alert fires when its expression holds at two evaluations. */
 function shorten(rules: string): string {
   return rules.replaceAll(/for: \w+/g, `for: ${2 * EVERY_SECONDS}s`)
 }

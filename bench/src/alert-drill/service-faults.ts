@@ -3,11 +3,11 @@ import { execute, type Fault, type Repair, repeat } from './fault.ts'
 import { addProduct, ship } from './inventory-load.ts'
 import type { Stage } from './stage.ts'
 
-/** Below what makes a statement give up its wait for a lock, so that requests are slow and do not fail. */
+/** Shorter than the lock timeout of statements, so that requests are slow and do not fail. */
 const LOCK_MS = 1_500
 const SHIPPERS = 12
 
-/** Locks a table, and frees it for a moment every now and then. */
+/** Locks a table again and again, with short breaks. */
 async function lockAgainAndAgain(stage: Stage, table: string): Promise<Repair> {
   const client = await stage.connect()
   const unlock = repeat(async () => {
@@ -30,7 +30,7 @@ export const serviceFaults: readonly Fault[] = [
       const client = await connect('standby')
       await client.query('SELECT pg_wal_replay_pause()')
       return async () => {
-        // What is replayed at once may end this very statement; the alert tells whether it goes on.
+        // The replay may end this statement too. The alert shows whether the fault lasts.
         await client.query('SELECT pg_wal_replay_resume()').catch(() => {})
         await client.end()
       }

@@ -24,25 +24,27 @@ export interface StagedService {
   start(): Promise<void>
 }
 
-/** The services over one database with a standby, and what they lean on. */
+/** The services over one database with a standby, and the servers that they need. */
 export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
   readonly mails: MailServer
-  /** A connection of a superuser of its own, to the services' database unless another place is named. */
+  /**
+   * Runs a statement as superuser, over a connection of its own. Goes to the services' database unless another one is named.
+   */
   connect(place?: 'standby' | 'server'): Promise<pg.Client>
   readonly databaseName: string
 }
 
-/** Of the repository. */
+/** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '..', '..', '..')
 
 const DATABASE = 'trestle_bench_alerts'
-/** Limits would stop a load that comes from one address. */
+/** Rate limits would stop a load that comes from one address. */
 const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
   auth: {
     AUTH_MAILER_AUTOCONFIRM: 'true',
     AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
     AUTH_RATE_LIMIT_OTP: 'off',
-    // As many as in a minute may go out at once: some requests are refused, as the dashboard shows.
+    // Some requests exceed this limit, as the dashboard shows.
     AUTH_RATE_LIMIT_EMAIL_SENT: '60/1s',
     AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
     AUTH_SMTP_MAX_FREQUENCY: '0s',
@@ -64,9 +66,9 @@ const PORTS: Readonly<Record<ServiceName, string>> = {
   inventory: 'INVENTORY_PORT',
 }
 
-/** Starts everything; what was started is ended by `started`. */
+/** Starts everything. Disposing of `started` ends it. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
-  // Always a server of the drill's own, because the faults would harm any other database.
+  // Always a server of the drill's own, because the faults would damage any other database.
   const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const standby = new URL(await database.startStandby())
@@ -86,7 +88,7 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
     ...{ auth, payments, inventory, mails },
     connect: async (place) => {
       const client = new pg.Client({ connectionString: places[place ?? 'database'] })
-      // Some faults end every connection.
+      // Some faults end every connection, so each statement opens its own.
       client.on('error', () => {})
       await client.connect()
       return client
@@ -98,7 +100,7 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
 interface ServiceOptions {
   readonly folder: string
   readonly databaseUrl: string
-  /** Of the standby. */
+  /** The URL of the standby. */
   readonly readUrl: string
   readonly smtpPort: number
   readonly started: AsyncDisposableStack
@@ -138,13 +140,13 @@ async function startService(name: ServiceName, options: ServiceOptions): Promise
 export interface MailServer {
   /** Stops listening. */
   close(): Promise<void>
-  /** Accepts connections, and says nothing. */
+  /** Accepts connections, and never answers. */
   silence(): Promise<void>
-  /** Takes every mail. */
+  /** Accepts every mail. */
   open(): Promise<void>
 }
 
-/** Opens it on a port of 127.0.0.1. */
+/** Starts the server on a port of 127.0.0.1. */
 async function startMailServer(port: number): Promise<MailServer> {
   let listener = await startSmtpListener({ add: async () => {} }, port)
   const close = async () => {

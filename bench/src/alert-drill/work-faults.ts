@@ -5,9 +5,9 @@ import { invite, openShop } from './payments-load.ts'
 import type { Stage } from './stage.ts'
 
 const INVITATION_TASK = 'invitation_mail'
-/** More than a process works on at once. */
+/** More jobs than a process works on at once. */
 const INVITATIONS = 20
-/** Time enough to take hold of a reservation before it is over. */
+/** Long enough to lock a reservation before it expires. */
 const RESERVED_SECONDS = 2
 const AGAIN_MS = 500
 const STRANGE_TASK = 'of_another_version'
@@ -32,7 +32,7 @@ function changeWaiting(stage: Stage, changes: string): Repair {
   })
 }
 
-/** Faults of background work, and of what it leans on. */
+/** Faults of background work, and of the servers that it needs. */
 export const workFaults: readonly Fault[] = [
   {
     alert: 'ReservationsOverdue',

@@ -12,7 +12,7 @@ export interface Order {
   /** The merchant's public key. */
   readonly key: string
   readonly card: CustomerCard
-  /** How the simulator is to behave. */
+  /** How the simulator must behave. */
   readonly test: object
 }
 
@@ -42,12 +42,14 @@ export interface OrderState {
   readonly hints: readonly string[]
 }
 
-/** Tokenises, orders, and takes every challenge by the first way that is offered. True when the order was paid. */
+/**
+ * Tokenizes the card, orders, and takes every challenge by the first way that is offered. Returns whether the order was paid.
+ */
 export async function payOrder(visitor: Pick<Visitor, 'ask'>, order: Order): Promise<boolean> {
   return (await advanceOrder(visitor, order)).isPaid
 }
 
-/** The same, until the step `until` is offered: it is not taken. */
+/** Does the same until the step `until` is offered, and does not take that step. */
 export async function advanceOrder(
   visitor: Pick<Visitor, 'ask'>,
   { key, card, test }: Order,
@@ -70,7 +72,7 @@ export async function advanceOrder(
   throw new Error('the challenges of an order do not end')
 }
 
-/** Approves on the page of a task, where it has one, and reads what the page tells the shop. */
+/** Approves on the page of a task, if it has one, and reads what the page tells the shop. */
 async function showPage(
   visitor: Pick<Visitor, 'ask'>,
   { url, fields }: z.infer<typeof Task>,
@@ -83,7 +85,7 @@ async function showPage(
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Pays on the page of a payment link, as a browser without script does, and meets a flaw of the form on the way. */
+/** Pays on the page of a payment link as a browser without script does, with one mistake in the form on the way. */
 export async function payByLink(visitor: Visitor, key: string, card: CustomerCard): Promise<void> {
   const link = new URLSearchParams({ key, test: '1', value: '10' }).toString()
   const page = /name="page" value="([^"]+)"/.exec(String(await visitor.ask('GET', `/pos?${link}`)))?.[1] ?? ''

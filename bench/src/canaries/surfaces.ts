@@ -2,13 +2,13 @@ import { createServer } from 'node:http'
 import pg from 'pg'
 import { portOf } from '../processes/free-port.ts'
 
-/** Something that leaves the service, or stays behind it. */
+/** A text that leaves the service, or that the service stores. */
 export interface Surface {
   readonly name: string
   readonly text: string
 }
 
-/** Looks for secrets as they are, as hexadecimal digits and in base64. @returns a line for each that was found */
+/** Searches for secrets as they are, as hexadecimal digits and in base64. @returns a line for each secret that was found */
 export function findLeaks(surfaces: readonly Surface[], secrets: ReadonlyMap<string, string>): readonly string[] {
   return surfaces.flatMap(({ name, text }) =>
     [...secrets].flatMap(([secret, value]) => {
@@ -27,7 +27,7 @@ function formsOf(value: string): readonly string[] {
   return [value, bytes.toString('hex'), bytes.toString('base64').replace(/=+$/, '')]
 }
 
-/** Every row of every table of the service and its queue, as text; bytes are hexadecimal digits. */
+/** Every row of every table of the service and of its queue, as text. Bytes are hexadecimal digits. */
 export async function dumpDatabase(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -46,10 +46,10 @@ export async function dumpDatabase(url: string): Promise<string> {
   }
 }
 
-/** A server that takes whatever it is sent, and keeps it. */
+/** A server that records what it is sent. */
 interface Recorder {
   readonly url: string
-  /** Headers and bodies of all requests; bytes that are no text stand for themselves. */
+  /** Headers and bodies of all requests, as latin1. */
   text(): string
   close(): Promise<void>
 }

@@ -2,15 +2,15 @@ import { z } from 'zod'
 
 type Method = 'GET' | 'POST'
 
-/** A client that keeps what it is answered. */
+/** A client that keeps the answers that it gets. */
 export interface Visitor {
-  /** Sends JSON, and reads whatever comes. */
+  /** Sends JSON, and returns the parsed answer. */
   ask(method: Method, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<unknown>
-  /** Sends a text that claims to be JSON. */
+  /** Sends a text as JSON, whether or not it is valid. */
   send(method: Method, path: string, text: string): Promise<unknown>
-  /** Sends what a browser does, and reads where it is led. */
+  /** Sends what a browser sends, and returns the answer without following redirects. */
   answer(method: Method, path: string, sent: Sent): Promise<Response>
-  /** Asks for what is answered once, which is not kept. @throws Error when it is not given */
+  /** Asks for an answer that shows a secret once. This answer is not kept. @throws Error when the secret is missing */
   take(method: Method, path: string, body?: object): Promise<Taken>
   /** Headers and bodies of all answers but those of `take`. */
   answers(): string

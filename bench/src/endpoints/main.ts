@@ -1,4 +1,5 @@
-// The framework beside plain Fastify and a constant fetch handler: `node bench/src/endpoints/main.ts`, about 6 minutes.
+// Measures the framework beside plain Fastify and a constant fetch handler: `node bench/src/endpoints/main.ts`, about 6
+// minutes.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +17,7 @@ import type { TableFigures } from './table.ts'
 
 const load: Load = { method: 'GET', path: '/', connections: 64 }
 
-/** The pairs of servers that are compared, and the least ratio of each (endpoints reference: Performance targets). */
+/** The pairs of servers that are compared, and the least ratio of each pair (endpoints reference: Performance targets). */
 const pairs = [
   { name: 'listener / Fastify route', ours: 'listener', reference: 'fastify', goal: 0.93 },
   { name: 'plugin / Fastify route', ours: 'plugin', reference: 'fastify', goal: 0.8 },

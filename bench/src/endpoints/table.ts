@@ -1,5 +1,5 @@
-// How fast URLs are found and arguments bound, how long a big start takes, and what a million requests leave behind.
-// Started with --expose-gc; prints JSON.
+// Measures how fast URLs are resolved and arguments bound, how long a large application takes to start, and how much memory a
+// million requests leave behind. Started with --expose-gc; prints JSON.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { parseTarget } from '@trestle/endpoints/routing/target.ts'
 
 /** What is printed. */
 export interface TableFigures {
-  /** Paths resolved and bound with two positionals, a second, by the number of routes. */
+  /** Paths that are resolved and bound with two positionals per second, by the number of routes. */
   readonly perSecond: { readonly few: number; readonly many: number }
   readonly startMs: number
   /** Growth of the heap over a million requests, in MiB. */
@@ -34,8 +34,8 @@ class Item extends Controller {
 }
 
 /**
- * In processor time, and the best of some batches: what else the machine does is not counted. The same number of URLs is
- * asked of every table, spread over it, so that it is the table that is measured and not the processor's cache.
+ * Takes processor time and the best of some batches, so that other work on the machine does not count. Each table is asked for
+ * the same number of URLs, spread over it, so that the result shows the table and not the processor's cache.
  */
 function resolutionsPerSecond(routes: number): number {
   const modules = Array.from({ length: routes / CLASSES }, (_, i) => ({
@@ -62,7 +62,7 @@ function resolutionsPerSecond(routes: number): number {
   return best
 }
 
-/** From files, as `endpoints --prefix` starts. */
+/** Starts from files, as `endpoints --prefix` does. */
 async function startOfManyModules(): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'endpoints-'))
   try {
@@ -85,7 +85,7 @@ async function heapGrowth(): Promise<number> {
     globalThis.gc?.()
     return process.memoryUsage().heapUsed / 2 ** 20
   }
-  // What is compiled and cached on the way is no leak.
+  // What is compiled and cached on the way is no leak, so a first batch warms up.
   const before = await ask(REQUESTS / 10)
   return (await ask(REQUESTS)) - before
 }

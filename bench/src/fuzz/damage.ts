@@ -4,7 +4,7 @@ import { hostileName, hostileText, hostileValue } from './hostile.ts'
 import { replaceAt } from './places.ts'
 import type { Plan, PlannedBody } from './plan.ts'
 
-/** Makes a request a little wrong. */
+/** Makes a valid request slightly wrong. */
 export type Damage = (plan: Plan) => Plan
 
 const TYPES = [
@@ -37,7 +37,7 @@ const CREDENTIALS = [
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 const ENDINGS = ['/', '//', '%2f', '%00', '/..', '?', '#x', ';a=b', '.json', '/%2e%2e/', '%']
 
-/** Bytes that are no longer what they say. */
+/** Bytes that are not what their headers say. */
 const SPOILS: readonly ((bytes: Buffer) => Buffer)[] = [
   (bytes) => bytes.subarray(0, bytes.length >> 1),
   (bytes) => Buffer.concat([bytes, bytes]),
@@ -110,7 +110,7 @@ const HEADER_VALUES = [
     'Fri, 31 Feb 2026 00:00:00 GMT',
   ],
 ]
-/** With these a client says how the bytes come, and then has to keep to it: raw connections try them. */
+/** Headers that say how the body is framed. A client that changes them has to frame it so; raw connections try that. */
 const FRAMING = /^(transfer-encoding|expect|upgrade|connection)$/
 
 /** Any damage to a request: to its body, most often, or to its target, headers or bytes. */
@@ -195,7 +195,7 @@ function withQuery(at: number, value: string): Damage {
   })
 }
 
-/** One parameter comes twice. */
+/** Sends one parameter twice. */
 function twice(at: number): Damage {
   return (plan) => {
     const pair = plan.query[at % plan.query.length]
@@ -207,7 +207,7 @@ function withHeader([name, value]: readonly [string, string]): Damage {
   return (plan) => (FRAMING.test(name) ? plan : { ...plan, headers: [...plan.headers, [name, value]] })
 }
 
-/** Own members, even `__proto__`. Of anything but an object nothing changes. */
+/** Sets own members, even `__proto__`. Leaves anything but an object as it is. */
 function withMember(value: unknown, name: string, member: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries([...Object.entries(value), [name, member]])

@@ -1,11 +1,11 @@
 import type { WireRequest } from './wire.ts'
 
-/** One fault, however often it was met. */
+/** A fault, and how often it occurred. */
 export interface Finding {
   readonly operation: string
   readonly problem: string
   count: number
-  /** The number of the request that met it first. */
+  /** The number of the first request that showed the fault. */
   readonly first: number
   readonly request: WireRequest
   readonly answer: string
@@ -13,7 +13,7 @@ export interface Finding {
 
 const LINE_MAX = 4_000
 
-/** A command line that sends the request again. */
+/** A command line that repeats the request. */
 export function toCurl(url: string, { method, target, headers, body }: WireRequest): string {
   const parts = [
     ...['curl', '-gi', ...(method === 'HEAD' ? ['--head'] : ['-X', method]), quote(`${url}${target}`), '--path-as-is'],
@@ -24,12 +24,12 @@ export function toCurl(url: string, { method, target, headers, body }: WireReque
   return line.length <= LINE_MAX ? line : `${line.slice(0, LINE_MAX)}… (${line.length} characters)`
 }
 
-/** For a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Bytes beyond printable ASCII by their number, as bash's $'' reads them. */
+/** Writes bytes outside of printable ASCII by number, as bash's $'' reads them. */
 function quoteBytes(bytes: Buffer): string {
   const isPlain = bytes.every((byte) => byte >= 0x20 && byte < 0x7f)
   if (isPlain) return quote(bytes.toString())

@@ -27,20 +27,20 @@ export interface FuzzResult {
   /** MiB before and after; undefined where the system does not say. */
   readonly memory: readonly [before: number | undefined, after: number | undefined]
   readonly counts: Session['counts']
-  /** Operations of the document that no request got through. */
+  /** Operations of the document of which no request succeeded. */
   readonly unreached: readonly string[]
 }
 
-/** Requests under way at once. */
+/** How many requests are open at once. */
 const WAVE = 8
 /** After so many requests, each actor gets new objects. */
 const REFRESH_EVERY = 256
-/** Requests before the first measurement of memory: they load code and fill pools and caches. */
+/** The requests before the first measurement of memory. They load code, and fill pools and caches. */
 const WARM_UP = 4_000
-/** How much memory may grow. */
+/** How much memory may grow, in MiB. */
 const GROWTH_MAX_MIB = 50
 
-/** Sends a service requests of all kinds. Resolves to what was wrong with its answers. */
+/** Sends a service requests of all kinds. Resolves to the findings. */
 export async function fuzzService(target: Target, options: FuzzOptions): Promise<FuzzResult> {
   await using started = new AsyncDisposableStack()
   const rig = await startRig(target, options, started)
@@ -67,7 +67,7 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   }
 }
 
-/** By their pool and number. */
+/** Secrets by their pool and number. */
 function tokensOf({ tokens }: Target, { memory }: Rig): readonly (readonly [name: string, value: string])[] {
   return tokens.flatMap((pool) => memory.all(pool).map((value, at) => [`${pool} ${at}`, String(value)] as const))
 }
@@ -99,7 +99,7 @@ function take(requests: Iterator<Plan>, count: number): readonly Plan[] {
   })
 }
 
-/** Sends everything that is made of bytes, one after the other, and looks whether the service still answers. */
+/** Sends all requests that are made of bytes, one after the other, and checks that the service still answers. */
 async function runBytes(rig: Rig, { raw }: Target): Promise<void> {
   if (!(await rig.isAlive())) return
   const { session, ready, url } = rig
@@ -134,7 +134,7 @@ function inBytes({ name, bytes }: RawRequest, problem: string) {
   }
 }
 
-/** Tries the request again, in smaller and smaller forms, with the service as it is now. */
+/** Repeats the request in smaller and smaller forms, against the service as it is by then. */
 async function smallest({ sender, judge }: Rig, finding: Finding): Promise<Finding> {
   if (finding.request === NO_REQUEST) return finding
   const request = await shrink(finding.request, async (wire) => {
@@ -154,7 +154,10 @@ function hasSucceeded(counts: Session['counts'], operation: string): boolean {
 
 const ATTEMPTS_MAX = 60
 
-/** The smallest request by leaving things out that still has the same fault. @param isFaulty sends it and judges */
+/**
+ * Leaves parts out of a request while the fault remains. Resolves to the smallest such request.
+ * @param isFaulty sends a request and judges its answer
+ */
 export async function shrink(
   start: WireRequest,
   isFaulty: (request: WireRequest) => Promise<boolean>,
@@ -172,7 +175,7 @@ export async function shrink(
   return smallest
 }
 
-/** The request without one of its headers, its parameters, its members, or its body. */
+/** The forms of a request without one of its headers, parameters or members, or without its body. */
 function smallerRequests(request: WireRequest): readonly WireRequest[] {
   const [path = '', query] = request.target.split('?')
   const pairs = query?.split('&') ?? []
@@ -196,7 +199,7 @@ function toTarget(path: string, pairs: readonly string[]): string {
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
-/** A body as JSON; undefined if it is not JSON, and can only be left out as a whole. */
+/** A body as JSON. Undefined if the body is not JSON, and so can only be left out as a whole. */
 function parse(body: Buffer | undefined): unknown {
   try {
     return JSON.parse(body?.toString() ?? '')

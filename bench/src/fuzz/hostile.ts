@@ -10,7 +10,7 @@ export function isLiteral(value: unknown): value is Literal {
   return typeof value === 'object' && value !== null && Object.keys(value).join() === 'literal'
 }
 
-/** Texts that have broken other servers. None may look like an internal of ours, because answers may repeat it. */
+/** Texts that have broken other servers. None may look like an internal name of ours, because answers may repeat it. */
 const TEXTS = [
   ...[
     '',
@@ -121,7 +121,7 @@ const TEXTS = [
   ],
 ]
 const NUMBERS = [0, -0, -1, 1, 1.5, 1e-7, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 2 ** 63, 1e21, 1e300, 999_999_999_999]
-/** None contains the digits of a test card: a repeated value must not look like a leak. */
+/** None contains the digits of a test card, because a repeated value must not look like a leak. */
 const LITERALS = ['1e400', '-1e400', '123456789012345678901234567890', '0.3000000000000000000001', '1E+2', '-0.0']
 
 /** Names that an object should not have. */
@@ -159,7 +159,7 @@ const hostileLeaf: fc.Arbitrary<unknown> = fc.oneof(
   fc.double(),
 )
 
-/** Objects and arrays of such values; now and then far too deep or too long. */
+/** Objects and arrays of such values. Some are far too deep or too long. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 6, arbitrary: hostileLeaf },
   {
@@ -175,11 +175,11 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   },
   fc.constantFrom(19, 31, 63, 64, 65, 200, 1_000).map(nested),
   fc.constantFrom(101, 1_001, 10_000).map((length) => Array.from({ length }, () => 0)),
-  // What compares a length, or makes a text of one, must know first that it is a number.
+  // A number in the place of a length. Code that compares lengths must check the type first.
   fc.constantFrom('length', 'size').map((name) => ({ [name]: { toString: 0, valueOf: 0 } })),
 )
 
-/** Own members, even `__proto__`. */
+/** Sets own members, even `__proto__`. */
 function toObject(members: readonly (readonly [string, unknown])[]): object {
   return Object.fromEntries(members)
 }

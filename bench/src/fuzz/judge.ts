@@ -8,17 +8,17 @@ import type { WireRequest } from './wire.ts'
 /** What a judge knows about the service. */
 export interface JudgeOptions {
   readonly document: ApiDocument
-  /** An operation whose errors look like those that no route answers. */
+  /** The operation whose errors have the form of errors beside any route. */
   readonly errorsOf: string
-  /** Paths that are there though the document does not name them: pages, documents. */
+  /** Paths that the document does not name on purpose: pages and documents. */
   readonly pages: RegExp
-  /** The path of the document that a path stands for. */
+  /** The path of the document for a path as it was sent. */
   readonly normalPath: (path: string) => string
   /** Secrets that no answer may contain, by name. */
   readonly secrets: () => ReadonlyMap<string, string>
 }
 
-/** Says what is wrong with an answer; nothing: it is as documented. */
+/** Names what is wrong with an answer. Empty if the answer is as documented. */
 export type Judge = (request: Pick<WireRequest, 'method' | 'target'>, answer: Answer) => readonly string[]
 
 const DOCUMENT = 'document.json'
@@ -26,7 +26,7 @@ const JSON_TYPE = 'application/json'
 const LINES_TYPE = 'application/x-ndjson'
 /** A longer URL is refused before any route. */
 const URL_MAX = 8_192
-/** What a request may get at a path or with a method that is not documented. */
+/** The statuses at a path or with a method that is not documented. */
 const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
 
 /** Makes the judge of a service from its API document. */
@@ -37,7 +37,7 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
     if (!BESIDE_ROUTES.test(String(answer.status))) return [`answers ${answer.status} at an unknown path or method`]
     if (answer.status === 204) return method === 'OPTIONS' ? [] : ['answers 204 at an unknown path or method']
     if (method === 'HEAD') return []
-    // One that it does not document looks like one that it does.
+    // A status that the operation does not document has the form of one that it does.
     const status = (errors && (documented(errors, answer.status) ?? documented(errors, 401))) ?? ''
     return judgeBody(answer, [JSON_TYPE], (body, type) => validate({ operation: errorsOf, status, type }, body))
   }
@@ -68,7 +68,7 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
   }
 }
 
-/** The status or the range of an operation's answers that a status falls under. */
+/** The status or the range of an operation's answers that covers a status. */
 function documented({ answers }: Operation, status: number): string | undefined {
   return [String(status), `${String(status)[0]}XX`, 'default'].find((each) => answers[each])
 }
@@ -83,7 +83,7 @@ function judgeHead({ status, headers }: Answer): readonly string[] {
       : []),
     ...(status === 405 && !headers.has('allow') ? ['answers 405 without Allow'] : []),
     ...(headers.has('x-request-id') ? [] : ['answers without X-Request-Id']),
-    // What a hostile text ends a line and begins a header with.
+    // A hostile text that ends a line and begins a header would set this header.
     ...(headers.has('x-injected') ? ['has a header that a request has put in'] : []),
   ]
 }
@@ -114,7 +114,7 @@ interface Place {
   readonly type: string
 }
 
-/** Compiles the schemas of the document as they are asked for. */
+/** Compiles the schemas of the document when they are first used. */
 function createValidator({ whole }: ApiDocument): (place: Place, body: unknown) => readonly string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: false, validateFormats: true, validateSchema: false })
   addFormats.default(ajv)

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 /**
- * What no answer may say: how the service is made, and where it runs. What a schema says of a value is meant for clients.
- * Short names begin a word: tokens and challenges hold every run of a few letters some day.
+ * Texts that no answer may contain: how the service is made, and where it runs. What a schema says of a value is meant for
+ * clients. A short name counts only at the beginning of a word, since tokens and challenges contain every sequence of a few
+ * letters sooner or later.
  */
 const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a stack trace', /\bat [^\n"]{1,120}\.[cm]?[jt]s:\d+/],
@@ -27,7 +28,7 @@ export function findInternals(text: string): readonly string[] {
   })
 }
 
-/** Names the secrets that a text holds. */
+/** Names the secrets that a text contains. */
 export function findSecrets(text: string, secrets: ReadonlyMap<string, string>): readonly string[] {
   return [...secrets].flatMap(([name, value]) => (value !== '' && text.includes(value) ? [`tells the ${name}`] : []))
 }
@@ -38,12 +39,12 @@ const Line = z.object({
   err: z.object({ message: z.string() }).optional(),
 })
 const MESSAGE_MAX = 160
-/** What differs between two lines of one fault: ids and numbers. */
+/** The parts that differ between two lines of one fault: ids and numbers. */
 const VARYING = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+/g
-/** The line of every request: its client has seen the status. */
+/** The line that each request writes. Its client has seen the status. */
 const ACCESS = 'request'
 
-/** Names what a log should not hold: secrets, and errors, which no client sees behind a redirect or in the background. */
+/** Names what a log must not contain: secrets; and errors, which no client sees behind a redirect or in the background. */
 export function findLogProblems(log: string, secrets: ReadonlyMap<string, string>): readonly string[] {
   const errors = log.split('\n').flatMap((line) => {
     const entry = parse(line)
@@ -54,7 +55,7 @@ export function findLogProblems(log: string, secrets: ReadonlyMap<string, string
   return [...findSecrets(log, secrets), ...new Set(errors)]
 }
 
-/** Undefined for what is no line of ours, such as the beginning of one. */
+/** The parsed line. Undefined if the line is not one of ours, such as the cut beginning of a line. */
 function parse(line: string): z.output<typeof Line> | undefined {
   try {
     return Line.safeParse(JSON.parse(line)).data

@@ -1,19 +1,18 @@
-/** What requests need again: a text or number, or several that belong together, by name. */
+/** A value that later requests need: a text or number, or several that belong together, by name. */
 export type Kept = string | number | Readonly<Record<string, unknown>>
 
-/** Values from earlier answers, by the names that requests use: ids, tokens, cursors. */
+/** Values of earlier answers, by the names that requests use: ids, tokens, cursors. */
 export interface Memory {
   /** Keeps the values of an answer: members by their name, and `id` by the name of its object. */
   learn(actor: number, path: string, body: unknown): void
   /** Keeps one value. */
   keep(actor: number, pool: string, value: Kept): void
   /**
-   * One of the values, mostly the actor's own and mostly a new one; the same choice picks the same.
-   *
-   * @returns undefined when no answer had such a value
+   * Chooses one of the values, mostly one of the actor's own and mostly a recent one. Equal choices return equal values.
+   * @returns undefined if no answer had such a value
    */
   pick(actor: number, pool: string, choice: number): Kept | undefined
-  /** Everything that is known under a name. */
+  /** All values under a name. */
   all(pool: string): readonly Kept[]
 }
 
@@ -26,7 +25,7 @@ export interface MemoryOptions {
 
 const KEPT_MAX = 12
 const LENGTH_MAX = 4_096
-/** One choice in so many takes a value of another actor. */
+/** One choice in this many takes a value of another actor. */
 const STRANGER = 12
 
 /** Makes an empty memory. */
@@ -51,21 +50,21 @@ export function createMemory({ actors, pools }: MemoryOptions): Memory {
   }
 }
 
-/** The first of `length` is twice as likely as the second, and so on. */
+/** Each value is twice as likely as the next one. */
 function newest(choice: number, length: number): number {
   return Math.min(Math.clz32(Math.imul(choice, 0x9e3779b1) | 1), Math.max(0, length - 1))
 }
 
 /** Every text and integer in an answer, with its name. */
 function namedValues(value: unknown, noun: string): readonly (readonly [pool: string, value: string | number])[] {
-  // Of a list of texts each has the name of the list, in the singular.
+  // The texts of a list have the name of the list, in the singular.
   if (typeof value === 'string') return isKept(value) ? [[noun, value]] : []
   if (Array.isArray(value)) return value.flatMap((each) => namedValues(each, noun))
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, member]) => {
     const name = toCamelCase(key)
     if (isKept(member)) return [[name === 'id' ? `${noun}Id` : name, member] as const]
-    // Envelopes say nothing of what they hold.
+    // Names of envelopes say nothing about their content.
     return namedValues(member, /^(data|items|error)$/.test(key) ? noun : singular(name))
   })
 }
@@ -74,7 +73,7 @@ function isKept(value: unknown): value is string | number {
   return typeof value === 'string' ? value.length <= LENGTH_MAX : Number.isSafeInteger(value)
 }
 
-/** What the last named part of a path is about: `product` of `/products/7`. */
+/** The noun of the last named part of a path: `product` of `/products/7`. */
 export function nounOf(path: string): string {
   const names = path.split('/').filter((part) => /^[a-z][a-z_-]*$/.test(part))
   return singular(toCamelCase(names.at(-1) ?? ''))

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 
-/** What requests are generated from: those members of a JSON Schema that the services' documents use. */
+/** The members of a JSON Schema that requests are generated from. */
 export interface Schema {
   readonly $ref?: string | undefined
   readonly const?: unknown
@@ -33,13 +33,13 @@ export interface Parameter {
 
 /** A method at a path of the document. */
 export interface Operation {
-  /** As in `POST /products/{productId}`. */
+  /** Such as `POST /products/{productId}`. */
   readonly name: string
   readonly method: string
   /** With parameters in braces. */
   readonly path: string
   readonly parameters: readonly Parameter[]
-  /** The schema of the body by its media type; empty: it takes none. */
+  /** The schema of the body by its media type. Empty if the operation takes no body. */
   readonly bodies: Readonly<Record<string, Schema>>
   /** Media types of each documented answer; the status may be a range such as `4XX`. */
   readonly answers: Readonly<Record<string, readonly string[]>>
@@ -47,10 +47,10 @@ export interface Operation {
 
 /** A committed document. */
 export interface ApiDocument {
-  /** The whole text as it is, for the validator. */
+  /** The whole document, for the validator. */
   readonly whole: object
   readonly operations: readonly Operation[]
-  /** Follows a reference, if the schema is one. */
+  /** Resolves a schema that is a reference. */
   resolve(schema: Schema): Schema
 }
 
@@ -95,7 +95,7 @@ export function readApiDocument(checkout: string, service: string): ApiDocument 
   return parseApiDocument(JSON.parse(readFileSync(join(checkout, 'docs', 'openapi', `${service}.json`), 'utf8')))
 }
 
-/** @throws ZodError when it is no document of the form that the services write */
+/** @throws ZodError when the document does not have the form that the services write */
 export function parseApiDocument(whole: object): ApiDocument {
   const { paths, components } = Document.parse(whole)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -127,9 +127,8 @@ function schemasOf(content: z.output<typeof Content>): Readonly<Record<string, S
 }
 
 /**
- * The operation that a request reaches: literal segments before parameters, which may be empty; a slash at the end ignored,
- * HEAD as GET.
- *
+ * The operation that a request reaches. Literal segments come before parameters, which may be empty. A slash at the end is
+ * ignored, and HEAD counts as GET.
  * @param path still percent-encoded, without query
  */
 export function findOperation(operations: readonly Operation[], method: string, path: string): Operation | undefined {

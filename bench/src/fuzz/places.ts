@@ -6,7 +6,7 @@ export function countValues(value: unknown): number {
   return membersOf(value).reduce((sum, [, member]) => sum + 1 + countValues(member), 0)
 }
 
-/** Changes one value inside a value, whichever `at` means; undefined takes it out. */
+/** Changes the value at a place inside a value. `at` chooses the place; undefined as the new value removes it. */
 export function replaceAt(value: unknown, at: number, change: (value: unknown) => unknown): unknown {
   const count = countValues(value)
   return count === 0 ? value : replaceNth(value, at % count, change)

@@ -1,4 +1,4 @@
-/** By whom a request says it is sent. */
+/** Whose credentials a request carries. */
 export type Credential = 'own' | 'privileged' | 'none' | { readonly header: string }
 
 /** The body of a planned request. */
@@ -6,17 +6,17 @@ export interface PlannedBody {
   /** Undefined: no Content-Type. */
   readonly type: string | undefined
   readonly value: unknown
-  /** What becomes of the bytes after all. */
+  /** Changes the bytes of the body. */
   readonly spoil: (bytes: Buffer) => Buffer
 }
 
-/** A request before ids and tokens are known: the same for the same seed. */
+/** A request before ids and tokens are known. Equal seeds give equal requests. */
 export interface Plan {
   readonly method: string
-  /** Of the document, with parameters in braces. */
+  /** The path of the document, with parameters in braces. */
   readonly path: string
   readonly params: Readonly<Record<string, unknown>>
-  /** What stands behind the path. */
+  /** What follows the path. */
   readonly ending: string
   readonly query: readonly (readonly [name: unknown, value: unknown])[]
   readonly headers: readonly (readonly [name: string, value: unknown])[]

@@ -5,25 +5,25 @@ import type { ApiDocument, Operation } from './openapi.ts'
 import type { Credential, Plan } from './plan.ts'
 import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
 
-/** What the plans must know about a service beside its document. */
+/** What the plans need to know about a service beside its document. */
 export interface PlanSources {
   readonly document: ApiDocument
   readonly lexicon: Lexicon
-  /** Whole bodies that a use case takes, by the operation. */
+  /** Whole bodies that a use case accepts, by operation. */
   readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
-  /** Headers that mean something to the service. */
+  /** Headers that the service reads. */
   readonly headers: Lexicon
   readonly actors: number
-  /** Operations that a privileged credential opens. */
+  /** Operations that need a privileged credential. */
   readonly isPrivileged: (operation: Operation) => boolean
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
-/** How often an operation is asked for: what makes something more often than what removes it. */
+/** How often an operation is chosen: operations that create more often than operations that delete. */
 const weights: Readonly<Record<string, number>> = { GET: 2, POST: 4, PUT: 3, PATCH: 3, DELETE: 1 }
 const CHUNK = 500
 
-/** Endless requests, in the same order for the same seed: valid ones, nearly valid ones, hostile ones. */
+/** Endless requests: valid, nearly valid and hostile. Equal seeds give equal requests in equal order. */
 export function* plans(sources: PlanSources, seed: number): Generator<Plan> {
   const arbitrary = plan(sources)
   for (let chunk = 0; ; chunk += 1) yield* fc.sample(arbitrary, { seed: seed + chunk * 0x10001, numRuns: CHUNK })
@@ -83,7 +83,7 @@ function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, con
   )
 }
 
-/** One of them, or none. */
+/** One of the values, or none. */
 function headersOf(headers: Lexicon): fc.Arbitrary<Plan['headers']> {
   const one = Object.entries(headers).map(([name, values]) => values.map((value): Plan['headers'] => [[name, value]]))
   return fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant([]) }, ...one)

@@ -4,12 +4,12 @@ import { findInternals, findSecrets } from './leaks.ts'
 import type { RawRequest } from './raw-requests.ts'
 
 const ANSWER_MS = 20_000
-/** Connections that send a part of a request and then wait. */
+/** Opens connections that send a part of a request and then wait. */
 const HALF_OPEN = 50
 
 /**
- * Sends the bytes and reads until the server closes. Behind less than a request it says that nothing more comes; behind
- * a whole one it does not, since Node then drops what it is about to answer.
+ * Sends bytes, and reads until the server closes. After less than a whole request it ends its side of the connection. After a
+ * whole request it does not, since Node would then drop the answer.
  */
 export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Promise<string> {
   const { hostname, port } = new URL(url)
@@ -37,7 +37,7 @@ export function exchangeBytes(url: string, { bytes, isWhole }: RawRequest): Prom
   })
 }
 
-/** Says what is wrong with the answers to such bytes. @param allowed statuses above 499 that a request line may get */
+/** Names what is wrong with the answers to such bytes. @param allowed statuses above 499 that a request line may get */
 export function judgeRaw(
   { isWhole }: RawRequest,
   text: string,
@@ -48,7 +48,7 @@ export function judgeRaw(
   const isJson = /^content-type: application\/json/im.test(head)
   return [
     ...(isWhole && statuses.length === 0 ? ['closes the connection without an answer'] : []),
-    // An unknown method may get 501, and a retry would not help.
+    // An unknown method may get 501, and a repeat would not help.
     ...statuses.filter((status) => status >= 500 && status !== 501).map((status) => `answers ${status}`),
     ...(isJson && statuses.length === 1 && !isChunked(head) && !parses(body) ? ['answers with what is no JSON'] : []),
     ...((statuses[0] ?? 0) >= 400 && !/^content-type: (application\/json|text\/html)/im.test(head)

@@ -1,27 +1,27 @@
 import { deflateSync, gzipSync } from 'node:zlib'
 
-/** Bytes on a connection of their own, which no HTTP client would send. */
+/** The bytes of a connection. No HTTP client would send them. */
 export interface RawRequest {
   readonly name: string
   readonly bytes: Buffer
-  /** Whether they hold a whole request, which has to be answered with something. */
+  /** Whether they are a whole request, which must be answered. */
   readonly isWhole: boolean
 }
 
-/** A service as these requests meet it. */
+/** How these requests reach a service. */
 export interface RawTarget {
   /** A path that GET answers. */
   readonly get: string
   /** A path that takes JSON by POST. */
   readonly post: string
-  /** Header lines that let a request in, each with its line end. */
+  /** Header lines that authorize a request, each with its line end. */
   readonly credential: string
 }
 
 const CLOSE = 'Host: localhost\r\nConnection: close\r\n'
 const MIB = 1024 * 1024
 
-/** All of them: request lines, headers, framing of bodies, and bodies that no service should mind. */
+/** All raw requests: request lines, headers, framing of bodies, and bodies that no service should mind. */
 export function rawRequests(target: RawTarget): readonly RawRequest[] {
   return [...requestLines(target), ...headers(target), ...framing(target), ...bodies(target), ...notHttp()]
 }

@@ -20,7 +20,7 @@ export interface RigOptions {
   readonly database: DatabaseServer
 }
 
-/** A service that runs as an image does, with people who have something in it, and what sends requests to it. */
+/** A service that runs as an image does, with prepared actors, and a session that sends it requests. */
 export interface Rig {
   readonly url: string
   readonly document: ApiDocument
@@ -30,7 +30,7 @@ export interface Rig {
   readonly judge: Judge
   readonly ready: Ready
   readonly logFile: string
-  /** Sends the requests at once. */
+  /** Sends requests at once. */
   send(wave: readonly Plan[]): Promise<void>
   /** Whether the service still answers. */
   isAlive(): Promise<boolean>
@@ -38,7 +38,7 @@ export interface Rig {
   settledMib(): Promise<number | undefined>
 }
 
-/** Starts all of it; it ends with the stack. */
+/** Starts the rig. Disposing of the stack ends it. */
 export async function startRig(target: Target, options: RigOptions, stack: AsyncDisposableStack): Promise<Rig> {
   const { env, prepare } = await target.surround(stack)
   const logFile = join(options.folder, `${target.service}.log`)
@@ -95,7 +95,10 @@ function askBy(session: Session, headersOf: (actor: number) => Readonly<Record<s
 
 const Targets = z.tuple([z.object({ webSocketDebuggerUrl: z.string() })])
 
-/** Has a process that was started with `--inspect=127.0.0.1:<port>` collect its garbage, twice for what the first frees. */
+/**
+ * Collects the garbage of a process that was started with `--inspect=127.0.0.1:<port>`. A second collection frees what
+ * finalizers of the first released.
+ */
 async function collectGarbage(port: number): Promise<void> {
   const [target] = Targets.parse(await (await fetch(`http://127.0.0.1:${port}/json/list`)).json())
   const socket = new WebSocket(target.webSocketDebuggerUrl)

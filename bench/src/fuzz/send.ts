@@ -5,14 +5,14 @@ import type { WireRequest } from './wire.ts'
 /** What a service answered, read to its end. */
 export interface Answer {
   readonly status: number
-  /** Names in lower case; what came more than once is joined by a comma. */
+  /** Names in lower case. Values of a repeated header are joined by a comma. */
   readonly headers: ReadonlyMap<string, string>
   readonly text: string
 }
 
-/** Sends requests over a few connections that are kept. */
+/** Sends requests over a few connections that are kept alive. */
 export interface Sender {
-  /** @throws Error when no whole answer comes in time, or one that cannot be read */
+  /** @throws Error when no whole and valid answer comes in time */
   send(wire: WireRequest): Promise<Answer>
   close(): void
 }
@@ -58,13 +58,16 @@ const unpackers = new Map([
   ['br', brotliDecompressSync],
 ])
 
-/** The text of a body that a request may have asked to be compressed. @throws Error when it is not what it says */
+/**
+ * The text of a body that may be compressed, because a request may have asked for that.
+ * @throws Error when the body is not in the encoding that its header says
+ */
 function unpack(bytes: Buffer, coding = ''): string {
   const unpacker = bytes.length > 0 ? unpackers.get(coding) : undefined
   return (unpacker ? unpacker(bytes) : bytes).toString()
 }
 
-/** The server may just have closed a kept connection. Then the request is sent again. */
+/** The server may just have closed a connection that was kept alive. Then the request is sent again. */
 function isClosedMeanwhile({ reusedSocket }: ClientRequest, error: Error): boolean {
   return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
 }

@@ -5,14 +5,14 @@ import { findOperation, type Operation } from './openapi.ts'
 import type { Answer, Sender } from './send.ts'
 import type { WireRequest } from './wire.ts'
 
-/** Sends, judges, remembers and counts. */
+/** Sends requests, judges answers, remembers values and counts statuses. */
 export interface Session {
-  /** Sends some requests at once; their answers are then taken in the order of the requests, so that a run repeats. */
+  /** Sends some requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
   exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
-  /** Notes what is wrong apart from an answer. */
+  /** Notes a finding that belongs to no answer. */
   note(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
-  /** How often generated requests to each operation were answered, by `2xx` and so on; above 499 by the status. */
+  /** How often generated requests to each operation got each class of status, such as `2xx`; above 499 each status. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
   readonly sent: () => number
 }
@@ -21,7 +21,7 @@ export interface Session {
 export interface Sent {
   readonly actor: number
   readonly wire: WireRequest
-  /** False for preparations: where they get through says nothing of the requests that are made up. */
+  /** False for requests of preparations, which do not count as reached operations. */
   readonly isGenerated: boolean
 }
 
@@ -88,7 +88,7 @@ function count(counts: Map<string, Map<string, number>>, operation: string, stat
   counts.set(operation, classes)
 }
 
-/** Values of headers that later requests need: a version, the start of the next page, the parameters of a redirect. */
+/** The values of headers that later requests need: a version, the start of the next page, the parameters of a redirect. */
 function headersTold({ headers }: Answer): Readonly<Record<string, unknown>> {
   const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
   const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')

@@ -6,7 +6,7 @@ import type { PlanSources } from './plans.ts'
 import type { Lexicon } from './valid-value.ts'
 import type { WireContext } from './wire.ts'
 
-/** What the fuzzer must know about a service beside its API document. */
+/** What the fuzzer needs to know about a service beside its API document. */
 export interface Target {
   readonly service: string
   readonly lexicon: Lexicon
@@ -18,14 +18,14 @@ export interface Target {
   readonly pools: ReadonlySet<string>
   /** The names whose values no log may contain. */
   readonly tokens: readonly string[]
-  /** An operation whose errors look like those that no route answers. */
+  /** The operation whose errors have the form of errors beside any route. */
   readonly errorsOf: string
   readonly pages: RegExp
-  /** The path of the document that a path stands for, where a service takes more than one form of it. */
+  /** The path of the document for a path as it was sent, if a service accepts several forms. */
   readonly normalPath: (path: string) => string
   /** Paths for requests made of bytes. */
   readonly raw: { readonly get: string; readonly post: string }
-  /** Starts the other servers that the service needs. They end with the stack. */
+  /** Starts the other servers that the service needs. Disposing of the stack ends them. */
   readonly surround: (stack: AsyncDisposableStack) => Promise<Surroundings>
 }
 
@@ -36,7 +36,7 @@ export interface Surroundings {
   readonly prepare: (world: World) => Promise<Ready>
 }
 
-/** What preparations work with. Everything that is asked is judged like any other request, and its answers are kept. */
+/** What preparations work with. Each of their requests is judged like any other, and the values of its answer are kept. */
 export interface World {
   readonly deployment: Deployment
   readonly memory: Memory
@@ -58,13 +58,13 @@ export interface Question {
 /** What preparations have made. */
 export interface Ready {
   readonly authorize: WireContext['authorize']
-  /** Gives each actor something new, since requests use up and destroy what there is. */
+  /** Gives each actor new objects, since requests use up and destroy the old ones. */
   readonly refresh: () => Promise<void>
   /** Secrets that no answer may contain, by name. */
   readonly secrets: ReadonlyMap<string, string>
 }
 
-/** What the generator reads of a target. */
+/** The part of a target that the generator reads. */
 export function sourcesOf(target: Target, document: PlanSources['document']): PlanSources {
   const { lexicon, bodies, headers, actors, isPrivileged } = target
   return { document, lexicon, bodies, headers, actors, isPrivileged }

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import type { Schema } from './openapi.ts'
 
-/** A place in a request that is filled with a value of an earlier answer. */
+/** A place in a request that a value of an earlier answer fills. */
 export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
-  /** Which of several that belong together. */
+  /** Which member of a value with several members. */
   readonly member?: string
-  /** What is sent when no answer had such a value. */
+  /** The value to send if no answer had such a value. */
   readonly otherwise: string | number
 }
 
@@ -16,12 +16,12 @@ export function isFromMemory(value: unknown): value is FromMemory {
   return typeof value === 'object' && value !== null && 'fromMemory' in value
 }
 
-/** A value that is known under this name. */
+/** A value of the memory under a name. */
 export function known(pool: string, otherwise: string | number = '0'.repeat(24)): fc.Arbitrary<FromMemory> {
   return fc.nat().map((choice) => ({ fromMemory: pool, choice, otherwise }))
 }
 
-/** Values that are known together: each is called for by its name, and all are of the same. */
+/** Values that belong together. Each is addressed by its name, and all come from the same answer. */
 export function knownTogether<Shape>(
   pool: string,
   shape: (part: (member: string, otherwise?: string | number) => FromMemory) => Shape,
@@ -29,7 +29,7 @@ export function knownTogether<Shape>(
   return fc.nat().map((choice) => shape((member, otherwise = 'x') => ({ fromMemory: pool, choice, member, otherwise })))
 }
 
-/** What a schema does not say: which values of a member mean something to the service. By name, or by dotted path. */
+/** Which values mean something to the service, by the name or the dotted path of their member. A schema cannot say this. */
 export type Lexicon = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
 /** What is known about the values of a document. */
@@ -38,7 +38,7 @@ export interface ValueContext {
   readonly resolve: (schema: Schema) => Schema
 }
 
-/** Of the values of a member that the lexicon knows, so many come from there; the others are what the schema allows. */
+/** The weight of the lexicon's values for a member that the lexicon knows. Other values are those that the schema allows. */
 const LEXICON_WEIGHT = 12
 const TEXT_MAX = 40
 const ITEMS_MAX = 3

@@ -6,7 +6,7 @@ import { isFromMemory } from './valid-value.ts'
 /** A request as it is sent. */
 export interface WireRequest {
   readonly method: string
-  /** With query, percent-encoded. */
+  /** The path with its query, percent-encoded. */
   readonly target: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Buffer | undefined
@@ -22,10 +22,10 @@ export interface WireContext {
   ) => Readonly<Record<string, string>>
 }
 
-/** Node refuses to send anything else. */
+/** The characters that Node accepts in a header. */
 const NOT_IN_A_HEADER = /[^\t\x20-\x7e\x80-\xff]/g
 
-/** Fills in what is known by now. */
+/** Fills the gaps of a planned request with the values that are known by now. */
 export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequest {
   const fill = (value: unknown) => filled(value, (pool, choice) => memory.pick(plan.actor, pool, choice))
   const path = plan.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encode(fill(plan.params[name])))
@@ -67,7 +67,7 @@ function told(kept: Kept | undefined, member: string | undefined): unknown {
   return member === undefined ? kept : typeof kept === 'object' ? kept[member] : undefined
 }
 
-/** What a text already says in percent signs stays as it is; a lone surrogate becomes the bytes that no UTF-8 has. */
+/** Percent-encodes a text. Percent signs that the text has stay; a lone surrogate becomes bytes that are not UTF-8. */
 function encode(value: unknown): string {
   const text = textOf(value)
   if (!text.isWellFormed()) return '%ED%A0%80'
@@ -79,7 +79,7 @@ function textOf(value: unknown): string {
   return typeof value === 'object' && value !== null ? toJson(value) : String(value ?? '')
 }
 
-/** Lists with commas, objects with brackets. */
+/** Writes lists with commas, objects with brackets. */
 function queryPairs(name: string, value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null || isLiteral(value)) return [`${encode(name)}=${encode(value)}`]
   if (Array.isArray(value)) return [`${encode(name)}=${value.map(encode).join(',')}`]
@@ -91,7 +91,7 @@ function bodyText(value: unknown, type: string | undefined): string {
   return typeof value === 'string' && !/json/.test(type ?? '') ? value : toJson(value)
 }
 
-/** Brackets as `qs` and PHP write them. */
+/** Writes brackets as `qs` and PHP do. */
 function formPairs(prefix: string, value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null || isLiteral(value))
     return [`${encode(prefix)}=${encode(formText(value))}`]
@@ -104,7 +104,7 @@ function formText(value: unknown): unknown {
   return typeof value === 'boolean' ? (value ? 'yes' : 'no') : value
 }
 
-/** JSON in which literals stand as they are, whatever a number can hold. */
+/** JSON in which literals stand as they are, even numbers that JavaScript cannot hold. */
 function toJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) =>
     isLiteral(member) ? `\u0001${member.literal}\u0001` : member,

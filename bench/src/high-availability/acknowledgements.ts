@@ -1,9 +1,9 @@
-/** When writes of one service were acknowledged, in milliseconds of one clock, in order. */
+/** The times at which writes of one service were acknowledged, in milliseconds of one clock, in order. */
 export type Times = readonly number[]
 
 /**
- * How long nothing was acknowledged because of a fault: the longest time between two acknowledgements of which the second
- * came after the fault, and before `until`. Undefined when none came.
+ * How long a fault stopped acknowledgements: the longest time between two acknowledgements of which the second came after the
+ * fault, and before `until`. Undefined if none came.
  */
 export function silenceAfter(times: Times, faultMs: number, untilMs: number): number | undefined {
   let longest: number | undefined
@@ -16,7 +16,7 @@ export function silenceAfter(times: Times, faultMs: number, untilMs: number): nu
   return longest
 }
 
-/** What became of references: lost are those that were acknowledged and are not there, doubled are there more than once. */
+/** Sorts references: those that are acknowledged but not stored are lost, those that are stored more than once are doubled. */
 export function compareReferences(
   acknowledged: ReadonlySet<string>,
   found: ReadonlyMap<string, number>,

@@ -13,13 +13,13 @@ export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPac
 /** The superuser of every PostgreSQL that a drill starts. */
 export const SUPERUSER = 'postgres'
 
-/** Nothing in a test database must survive a crash. */
+/** Turns durability off: nothing in a test database must survive a crash. */
 const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, jit: 'off' }
 const POSTGRES_START_MS = 20_000
 const PGBOUNCER_START_MS = 10_000
 const POLL_MS = 50
 
-/** Starts the PostgreSQL of Debian for tests, which trusts everybody on this machine. @returns its port */
+/** Starts Debian's PostgreSQL for tests. It trusts everybody on this machine. @returns its port */
 export async function startDebianPostgres(workplace: Workplace): Promise<number> {
   const data = workplace.makeFolder('postgres-data')
   const { account } = workplace
@@ -39,12 +39,12 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
   return port
 }
 
-/** Waits for a database that takes writes. @throws Error with the last failure when the time is over */
+/** Waits for a database that accepts writes. @throws Error with the last failure when the time is over */
 function untilWritable(url: string, withinMs: number): Promise<void> {
   return untilDone(url, 'BEGIN READ WRITE; COMMIT', withinMs)
 }
 
-/** Sends a statement again until it is carried out. @throws Error with the last failure when the time is over */
+/** Sends a statement again until it succeeds. @throws Error with the last failure when the time is over */
 export async function untilDone(url: string, statement: string, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   for (;;) {
@@ -59,8 +59,9 @@ export async function untilDone(url: string, statement: string, withinMs: number
 }
 
 /**
- * Starts PgBouncer in transaction mode before a PostgreSQL that trusts this machine. It has its defaults otherwise: what
- * a client asks for at its start beyond them is refused. @returns its port
+ * Starts PgBouncer in transaction mode before a PostgreSQL that trusts this machine. It keeps PgBouncer's defaults otherwise,
+ * so it refuses startup parameters that it does not know.
+ * @returns its port
  */
 export async function startPgBouncer(workplace: Workplace, postgresPort: number): Promise<number> {
   const port = await freePort()

@@ -3,7 +3,7 @@ export interface Listener {
   readonly name: string
   readonly port: number
   readonly mode: 'http' | 'tcp'
-  /** Path that answers 200 where a server may be given work. */
+  /** A path that answers 200 while a server may get requests. */
   readonly check: string
   readonly servers: readonly ListenedServer[]
 }
@@ -12,7 +12,7 @@ export interface Listener {
 export interface ListenedServer {
   readonly name: string
   readonly port: number
-  /** Where `check` is asked, when that is another port. */
+  /** The port of `check`, if it is another one. */
   readonly checkPort?: number
 }
 
@@ -21,12 +21,12 @@ const HTTP_TIMEOUT = '60s'
 /** Connections to a database may be idle for as long as they like. */
 const TCP_TIMEOUT = '1h'
 const CHECK_MS = 250
-/** One late answer of a busy server does not put it out of work. */
+/** One late answer of a busy server does not take it out of service. */
 const FALLS = 3
 
 /**
- * The configuration of an HAProxy on loopback. A server that does not answer its checks is given nothing new; over
- * HTTP what it has begun ends in peace, over TCP, where it is a database that is no primary any more, it is cut off.
+ * The configuration of an HAProxy on loopback. A server that fails its checks gets nothing new. Over HTTP it finishes the
+ * requests that it has; over TCP its connections are cut, because it is a database that is no longer the primary.
  */
 export function haproxyConfig(listeners: readonly Listener[]): string {
   return [

@@ -1,13 +1,13 @@
-/** A PostgreSQL that Patroni runs, and where it answers. */
+/** A PostgreSQL that Patroni runs, and its ports. */
 export interface PatroniNode {
   readonly name: string
   readonly postgresPort: number
-  /** Of Patroni's own API. */
+  /** The port of Patroni's own API. */
   readonly restPort: number
   readonly dataFolder: string
 }
 
-/** What the nodes have in common. */
+/** The settings that all nodes have. */
 export interface PatroniCluster {
   readonly etcdPort: number
   readonly binFolder: string
@@ -15,7 +15,7 @@ export interface PatroniCluster {
   readonly superuser: { readonly name: string; readonly password: string }
 }
 
-/** Seconds after which a leader that says nothing has lost its place; the least that Patroni takes. */
+/** Seconds after which a silent leader loses its place. Patroni allows no smaller value. */
 const TTL_SECONDS = 20
 const LOOP_SECONDS = 2
 const RETRY_SECONDS = 3
@@ -23,8 +23,8 @@ const RETRY_SECONDS = 3
 const LOOPBACK = '127.0.0.1'
 
 /**
- * The configuration of one node, as JSON, which is YAML too. A commit is answered when a second node has it on disk, and
- * rather not at all than without that: nothing that was acknowledged is lost with the primary.
+ * The configuration of one node, as JSON, which is also YAML. A commit is answered once a second node has it on disk, and not
+ * before: the loss of the primary loses nothing that was acknowledged.
  */
 export function patroniConfig(node: PatroniNode, cluster: PatroniCluster): string {
   const { superuser } = cluster
@@ -39,7 +39,7 @@ export function patroniConfig(node: PatroniNode, cluster: PatroniCluster): strin
         ttl: TTL_SECONDS,
         loop_wait: LOOP_SECONDS,
         retry_timeout: RETRY_SECONDS,
-        // A server that crashed is not waited for: another one has everything.
+        // Patroni does not wait for a crashed server to recover: another node has all of its data.
         primary_start_timeout: 0,
         master_start_timeout: 0,
         synchronous_mode: true,

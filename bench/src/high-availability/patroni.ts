@@ -14,15 +14,15 @@ export const PATRONI_PROGRAMS: readonly SystemProgram[] = [
   { file: join(POSTGRES_BIN, 'postgres'), debianPackage: 'postgresql-15' },
 ]
 
-/** Three PostgreSQL of which Patroni makes one the primary and one its synchronous standby. */
+/** Three PostgreSQL servers. Patroni makes one the primary and one its synchronous standby. */
 export interface DatabaseCluster {
   readonly nodes: readonly PatroniNode[]
   readonly superuser: PatroniCluster['superuser']
-  /** Resolves to the name of the primary once the others stream from it, one of them synchronously. */
+  /** Resolves to the name of the primary once the others stream from it, and one of them synchronously. */
   untilWhole(): Promise<string>
-  /** Kills PostgreSQL of a node; with `machine` Patroni too, as if its machine had lost power. */
+  /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
   kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>
-  /** Starts what a kill has left dead. */
+  /** Starts what a kill has ended. */
   revive(name: string): Promise<void>
 }
 
@@ -34,7 +34,7 @@ const REQUEST_MS = 2_000
 const Members = z.object({ members: z.array(z.object({ name: z.string(), role: z.string(), state: z.string() })) })
 type Member = z.output<typeof Members>['members'][number]
 
-/** Starts etcd and the nodes; they are ended with the workplace. */
+/** Starts etcd and the nodes. Disposing of the workplace ends them. */
 export async function startCluster(workplace: Workplace): Promise<DatabaseCluster> {
   const cluster: PatroniCluster = {
     etcdPort: await startEtcd(workplace),
@@ -87,7 +87,7 @@ async function startEtcd(workplace: Workplace): Promise<number> {
   return port
 }
 
-/** The id of the server's first process; undefined where it does not run. */
+/** The id of the server's first process; undefined if it does not run. */
 function postmasterOf({ dataFolder }: PatroniNode): number | undefined {
   const file = join(dataFolder, 'postmaster.pid')
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
@@ -105,7 +105,7 @@ async function untilWhole(nodes: readonly PatroniNode[]): Promise<string> {
   throw new Error(`the cluster has not become whole: ${JSON.stringify(members)}`)
 }
 
-/** The primary of a cluster in which nothing is missing. */
+/** The primary of a cluster in which no node is missing. */
 function primaryOf(members: readonly Member[]): string | undefined {
   const inRole = (role: string) => members.filter((member) => member.role === role)
   const streaming = members.filter(({ state }) => state === 'streaming' || state === 'running').length
@@ -114,7 +114,7 @@ function primaryOf(members: readonly Member[]): string | undefined {
   return isWhole && primary?.state === 'running' ? primary.name : undefined
 }
 
-/** What a node knows of the cluster; undefined while it does not answer. */
+/** The view that a node has of the cluster; undefined while the node does not answer. */
 async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[] | undefined> {
   try {
     const signal = AbortSignal.timeout(REQUEST_MS)
@@ -126,8 +126,8 @@ async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[]
 }
 
 /**
- * SIGKILL to processes and all that descend from them, as a machine that loses power ends all of them at once: they are
- * stopped first, so that none goes on for a moment without its parent.
+ * Kills processes and all of their descendants, as a loss of power would. All are stopped first, so that no child runs on
+ * without its parent.
  */
 function killTree(roots: readonly number[]): void {
   const all = roots.flatMap((root) => [root, ...descendantsOf(root)])
@@ -155,7 +155,7 @@ function descendantsOf(pid: number): readonly number[] {
 
 function parentOf(pid: string): number | undefined {
   try {
-    // The name in parentheses may hold spaces; the parent is the second field behind it.
+    // The name in parentheses may contain spaces. The parent is the second field after it.
     return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1])
   } catch {
     return undefined

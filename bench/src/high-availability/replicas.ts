@@ -7,20 +7,20 @@ import type { Server } from '../processes/server.ts'
 import { type ClientRequest, send } from './send.ts'
 import type { Writer } from './writers.ts'
 
-/** Two processes of a service, each with an address that it keeps when it is started anew. */
+/** Two processes of a service. Each keeps its address when it is restarted. */
 export interface Replicas extends AsyncDisposable {
   readonly ports: readonly number[]
   readonly urls: readonly string[]
-  /** Ends one by SIGTERM and starts it anew; resolves when a balancer has noticed that it is back. */
+  /** Ends a process by SIGTERM and starts it again. Resolves when a balancer has noticed that it is back. */
   restart(index: number): Promise<void>
 }
 
 const COUNT = 2
-/** More than the balancer needs to notice. */
+/** Longer than the balancer needs to notice. */
 const SHUTDOWN_DELAY = '2s'
 const NOTICE_MS = 600
 
-/** Starts them with settings of their own. */
+/** Starts both processes with settings of their own. */
 export async function startReplicas(
   deployment: Deployment,
   service: string,
@@ -49,10 +49,10 @@ export async function startReplicas(
   }
 }
 
-/** A limit of a service that its replicas have in common. */
+/** A rate limit that the replicas of a service share. */
 interface SharedLimit {
   readonly env: Readonly<Record<string, string>>
-  /** How many requests the settings above let through. */
+  /** How many requests the settings above allow. */
   readonly allowed: number
   readonly request: ClientRequest
 }
@@ -82,7 +82,7 @@ export const sharedLimits: Readonly<Record<Writer['service'], SharedLimit>> = {
   },
 }
 
-/** Asks the replicas in turn, twice as often as the limit allows. @returns how many requests were let through */
+/** Sends the replicas twice as many requests as the limit allows, in turn. @returns how many requests were accepted */
 export async function countAllowed(urls: readonly string[], { allowed, request }: SharedLimit): Promise<number> {
   const all = Array.from({ length: 2 * allowed }, (_, index) => send(urls[index % urls.length] ?? '', request))
   const outcomes = await Promise.all(all)

@@ -2,12 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { send } from './send.ts'
 import type { PreparedRequests, Writer } from './writers.ts'
 
-/** What clients were answered. */
+/** How the requests of clients ended. */
 export interface RequestCount {
   sent: number
-  /** Requests that failed, by status or cause. */
+  /** Failed requests, by status or cause. */
   readonly failed: Map<string, number>
-  /** References of writes that were answered as done. */
+  /** References of acknowledged writes. */
   readonly acknowledged: Set<string>
 }
 
@@ -26,7 +26,7 @@ export function startCount(): RequestCount {
   return { sent: 0, failed: new Map(), acknowledged: new Set() }
 }
 
-/** Sends so many requests a second, whether earlier ones are answered or not, while the work lasts. */
+/** Sends requests at a fixed rate while the work lasts, without waiting for answers. */
 export async function sendAtRate(mix: RequestMix, count: RequestCount, perSecond: number, work: Promise<unknown>) {
   const open = new Set<Promise<void>>()
   const startMs = performance.now()
@@ -35,7 +35,7 @@ export async function sendAtRate(mix: RequestMix, count: RequestCount, perSecond
   const over = work.finally(() => {
     isOver = true
   })
-  // An error is the caller's, who awaits the same below.
+  // The caller gets an error of the work, because it awaits the work too.
   over.catch(() => {})
   while (!isOver) {
     const due = ((performance.now() - startMs) * perSecond) / MS_PER_SECOND
@@ -49,7 +49,7 @@ export async function sendAtRate(mix: RequestMix, count: RequestCount, perSecond
   await over
 }
 
-/** So many clients send one request after the other while the work lasts. */
+/** Runs a number of clients that send one request after the other while the work lasts. */
 export async function sendAtOnce(mix: RequestMix, count: RequestCount, clients: number, work: Promise<unknown>) {
   let isOver = false
   const over = work.finally(() => {

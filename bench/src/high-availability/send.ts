@@ -9,7 +9,7 @@ export interface ClientRequest {
 
 const REQUEST_MS = 15_000
 
-/** @returns the answer, or in words why there is none */
+/** Sends a request. @returns the answer, or in words why there is none */
 export async function send(url: string, { method, path, headers, body }: ClientRequest) {
   try {
     const response = await fetch(url + path, {

@@ -5,35 +5,35 @@ import { type Account, chooseAccount } from '@trestle/stack/postgres/account.ts'
 import { type Child, startChild } from '@trestle/stack/processes/child.ts'
 import { closeAtSignal } from '../processes/close-at-signal.ts'
 
-/** A program of the system, and the package of Debian that brings it. */
+/** A program of the system, and the Debian package that contains it. */
 export interface SystemProgram {
   readonly file: string
   readonly debianPackage: string
 }
 
-/** How to start one that runs until it is ended. */
+/** How to start a program that runs until it is ended. */
 export interface ProgramStart {
   readonly name: string
   readonly program: string
   readonly args: readonly string[]
 }
 
-/** A folder in which programs of the system run for a while, as a user without rights. */
+/** A folder in which programs of the system run, as a user without rights. */
 export interface Workplace extends AsyncDisposable {
   readonly folder: string
-  /** The user that programs run as; undefined: the one who runs this. */
+  /** The user that programs run as; undefined: the user of this process. */
   readonly account: Account | undefined
   /** Writes a file that programs may read. @returns its path */
   write(name: string, text: string): string
-  /** Makes a folder that programs alone may use. @returns its path */
+  /** Makes a folder that only those programs may use. @returns its path */
   makeFolder(name: string): string
-  /** Starts a program; it is ended with the workplace, the last one first. */
+  /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
   start(program: ProgramStart): Promise<Child>
-  /** Does something when the workplace is disposed of, before what was begun earlier is ended. */
+  /** Does something when the workplace is disposed of, before programs that were started earlier end. */
   defer(act: () => Promise<void>): void
 }
 
-/** What `postgres` and its kin lie behind on Debian 12. */
+/** The folder of PostgreSQL's programs on Debian 12. */
 export const POSTGRES_BIN = '/usr/lib/postgresql/15/bin'
 
 const END_STEPS = [
@@ -41,13 +41,13 @@ const END_STEPS = [
   { signal: 'SIGKILL', waitMs: 1_000, target: 'group' },
 ] as const
 
-/** @throws Error that names the packages to install, when programs are missing */
+/** Looks for programs. @throws Error that names the packages to install, when programs are missing */
 export function requirePrograms(programs: readonly SystemProgram[]): void {
   const missing = programs.filter(({ file }) => !existsSync(file)).map(({ debianPackage }) => debianPackage)
   if (missing.length > 0) throw new Error(`there are programs missing: apt-get install ${missing.join(' ')}`)
 }
 
-/** Makes the folder. It is removed, and what was started is ended, when the workplace is disposed of. */
+/** Makes the workplace. When it is disposed of, its programs end and its folder is removed. */
 export async function openWorkplace(name: string): Promise<Workplace> {
   // PostgreSQL does not run as root.
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
@@ -57,7 +57,7 @@ export async function openWorkplace(name: string): Promise<Workplace> {
   started.defer(() => rmSync(folder, { recursive: true, force: true }))
   let disposal: Promise<void> | undefined
   const dispose = () => {
-    // Of the stack itself a second call does not wait for the first.
+    // Every caller awaits the same disposal, since a second `disposeAsync` would not wait for the first.
     disposal ??= started.disposeAsync()
     return disposal
   }

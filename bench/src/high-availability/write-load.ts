@@ -4,11 +4,11 @@ import type { Writer } from './writers.ts'
 
 /** Clients that write to one service until they are told to stop. */
 export interface WriteLoad {
-  /** References of writes that were answered as done. */
+  /** References of acknowledged writes. */
   readonly acknowledged: ReadonlySet<string>
-  /** When they were, in milliseconds of `performance.now()`. */
+  /** When the writes were acknowledged, in milliseconds of `performance.now()`. */
   readonly times: readonly number[]
-  /** Answers that were none, or not the one hoped for, by status or cause. */
+  /** Missing and unexpected answers, by status or cause. */
   readonly errors: ReadonlyMap<string, number>
   /** Resolves when the last request is answered. */
   stop(): Promise<void>
@@ -17,17 +17,19 @@ export interface WriteLoad {
 /** Who writes, what, and how often. */
 export interface WriteLoadOptions {
   readonly writer: Writer
-  /** Where a service answers, without a slash at the end. */
+  /** The URL of a service, without a slash at the end. */
   readonly url: string
   readonly request: (reference: string) => ClientRequest
   readonly clients: number
-  /** Between two writes of a client. */
+  /** The pause of a client between two writes. */
   readonly pauseMs: number
 }
 
 const RETRY_MS = 100
 
-/** Each client writes one reference after the other, and sends each until it is answered as done, or all is over. */
+/**
+ * Each client writes one reference after the other. It sends each reference until the write is acknowledged, or the load ends.
+ */
 export function startWriteLoad({ writer, url, request, clients, pauseMs }: WriteLoadOptions): WriteLoad {
   const acknowledged = new Set<string>()
   const times: number[] = []

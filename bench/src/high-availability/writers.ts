@@ -5,24 +5,24 @@ import { post } from '../services/http-client.ts'
 import { insertTransactions, newMerchant } from '../services/payments.ts'
 import type { ClientRequest } from './send.ts'
 
-/** What a service is asked to write, and how to find it again. */
+/** How to write to a service, and how to find what was written. */
 export interface Writer {
   readonly service: 'auth' | 'payments' | 'inventory'
-  /** Settings of the service: no limit is in the way. */
+  /** Settings of the service under which no limit refuses a write. */
   readonly env: Readonly<Record<string, string>>
-  /** Makes what is written to. */
+  /** Makes the objects that are written to. */
   prepare(context: WriterContext): Promise<PreparedRequests>
-  /** Whether an answer says that the write was done, now or by an earlier request. */
+  /** Whether an answer says that the write is stored, by this request or an earlier one. */
   isDone(status: number, body: string): boolean
-  /** Selects every reference, and how often it is there. */
+  /** Selects every reference, and how often it is stored. */
   readonly found: string
 }
 
 /** The requests of a load on one service. */
 export interface PreparedRequests {
-  /** The request that leaves a reference. */
+  /** The request that stores a reference. */
   readonly write: (reference: string) => ClientRequest
-  /** One that reads from the database. */
+  /** A request that reads from the database. */
   readonly read: ClientRequest
 }
 
@@ -42,7 +42,7 @@ const MAIN_LOCATION = 1
 
 const isCreated = (status: number) => status === 201
 
-/** One kind of write for each service. Each may be sent again and again, and is done once. */
+/** One kind of write for each service. Each may be repeated, and is stored once. */
 export const writers: readonly Writer[] = [
   {
     service: 'auth',
@@ -57,7 +57,7 @@ export const writers: readonly Writer[] = [
         read: { method: 'GET', path: '/admin/users?cursor=&per_page=1', headers },
       }
     },
-    // An address is taken by whoever has written it first: an earlier request that got no answer.
+    // An address is taken if an earlier request, which got no answer, has signed it up.
     isDone: (status, body) => status === 200 || (status === 422 && body.includes('email_exists')),
     found: `SELECT split_part(email, '@', 1) AS reference, count(*) AS times FROM auth.users GROUP BY 1`,
   },

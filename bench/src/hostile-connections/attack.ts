@@ -2,16 +2,16 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Attack, type Kind } from './kinds.ts'
 
-// Keeps hostile connections open until it is ended: `node attack.ts < targets.json`. A process of its own, so that its work
-// costs neither the service nor the honest clients anything but what the connections cost.
+// Keeps hostile connections open until it is ended: `node attack.ts < targets.json`. It is a process of its own, so that its
+// work takes no time from the service or from the honest clients.
 
 const READ_BYTES = 16 * 1_024
 const TICK_MS = 1_000
-/** A client that was cut comes back after so long. */
+/** How long a client waits before it connects again after a cut. */
 const RETURN_MS = 1_000
 const PIPELINED = 8
 
-/** A way to be a burden. It answers what to do each second with its connection, if anything. */
+/** The behaviour of a kind of connection. Returns what to do with the connection each second, if anything. */
 type Manner = (socket: Socket, at: number) => (() => void) | undefined
 
 const attack = Attack.parse(JSON.parse(await text(process.stdin)))
@@ -35,7 +35,7 @@ for (let count = 0; count < attack.connections; count += 1) {
   )
 }
 
-/** Keeps one connection of a kind, for ever. */
+/** Keeps one connection of a kind open for ever. */
 function attend(manner: Manner, count: number, round = 0): void {
   const socket = connect({ port: attack.port, host: '127.0.0.1', allowHalfOpen: true })
   const everySecond = manner(socket, Math.floor(count / manners.length) + round)
@@ -56,7 +56,7 @@ function readSlowly(socket: Socket, at: number) {
   return () => socket.read(Math.min(READ_BYTES, socket.readableLength))
 }
 
-/** Now and then far more than a server takes. */
+/** Now and then sends far more than a server reads ahead. */
 function sendAhead(socket: Socket, at: number): undefined {
   socket.pause().write(hugeRequest(at).repeat(at % 10 === 0 ? PIPELINED ** 3 : PIPELINED))
 }
@@ -66,7 +66,7 @@ function writeHeadSlowly(socket: Socket) {
   return () => socket.write('x')
 }
 
-/** Nearly all of the body at once, and the rest byte by byte. */
+/** Sends nearly all of the body at once, and the rest byte by byte. */
 function writeBodySlowly(socket: Socket) {
   socket.resume().write(slowBody.head + ' '.repeat(slowBody.bytes))
   return () => socket.write(' ')
@@ -77,7 +77,7 @@ function stayHalfOpen(socket: Socket, at: number): undefined {
   if (at % 3 === 2) socket.pause().write('nonsense\r\n\r\n')
 }
 
-/** Takes large answers as fast as they come, one each second. */
+/** Reads large answers as fast as they come, one each second. */
 function readAll(socket: Socket, at: number) {
   let asked = at
   socket.resume()

@@ -2,19 +2,19 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** What an honest client asks. */
+/** A request of an honest client. */
 export interface HonestRequest {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** Keeps what a later request needs of the answer. */
+  /** Keeps the part of the answer that a later request needs. */
   readonly learn?: (body: string) => void
 }
 
-/** How an honest load went. */
+/** The result of an honest load. */
 export interface HonestResult {
-  /** Of each request, in milliseconds, from when it was due. */
+  /** The time of each request, in milliseconds, from the moment when it was due. */
   readonly times: readonly number[]
   /** Failed requests, by status or cause. */
   readonly failed: ReadonlyMap<string, number>
@@ -31,7 +31,7 @@ const CONNECTIONS = 32
 const TIMEOUT_MS = 20_000
 const MS_PER_SECOND = 1_000
 
-/** Sends so many requests a second for so long, whether or not earlier requests were answered. */
+/** Sends requests at a fixed rate for a time, without waiting for answers. */
 export async function sendHonestLoad(url: string, next: () => HonestRequest, rate: Rate): Promise<HonestResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, localAddress: HONEST_ADDRESS })
   const times: number[] = []
@@ -74,7 +74,7 @@ async function sendOne(agent: Agent, url: string, wanted: HonestRequest): Promis
   }
 }
 
-/** Of 16 million; each is another client to the limits. */
+/** A random address of 16 million. Limits take each address for another client. */
 function randomAddress(): string {
   const part = () => Math.floor(Math.random() * 256)
   return `10.${part()}.${part()}.${part()}`

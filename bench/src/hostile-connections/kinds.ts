@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Ways to be a burden. */
+/** The kinds of hostile connections. */
 export const KINDS = [
   'never-read',
   'read-slowly',
@@ -10,18 +10,18 @@ export const KINDS = [
   'half-open',
   'read-all',
 ] as const
-/** A way to be a burden. */
+/** A kind of hostile connection. */
 export type Kind = (typeof KINDS)[number]
 
 /** The task of the process that holds the connections. */
 export const Attack = z.object({
   port: z.number(),
   connections: z.number(),
-  /** The connections are of these kinds, in equal parts. */
+  /** The kinds of the connections, in equal parts. */
   kinds: z.array(z.enum(KINDS)),
-  /** Requests for answers that are large, as they are sent. */
+  /** Requests for large answers, as bytes. */
   huge: z.array(z.string()),
-  /** A request with a large body that never comes to its end: its head, and how much of the body is sent at once. */
+  /** A request with a large body that never ends: its head, and how much of the body is sent at once. */
   slowBody: z.object({ head: z.string(), bytes: z.number() }),
 })
 /** The parsed task of that process. */

@@ -1,15 +1,15 @@
 import type { Deployment } from '../deployment.ts'
 import type { HonestRequest } from './honest-load.ts'
 
-/** What is asked of a service, by honest clients and by others. */
+/** What honest and hostile clients ask of a service. */
 export interface Target {
   readonly service: string
-  /** Settings beside those of `npm start`. */
+  /** Settings in addition to those of `npm start`. */
   readonly env: Readonly<Record<string, string>>
   prepare(place: Place): Promise<Requests>
 }
 
-/** A service that runs. */
+/** A running service. */
 export interface Place {
   readonly url: string
   readonly deployment: Deployment
@@ -21,9 +21,9 @@ export interface Place {
 export interface Requests {
   /** The next request of an honest client. */
   readonly next: () => HonestRequest
-  /** Requests for answers that are large: a target and headers. */
+  /** Requests for large answers. */
   readonly huge: readonly HostileRequest[]
-  /** A request that takes a large body: as many bytes as it may have. */
+  /** A request with a large body, and the largest size that the service accepts. */
   readonly slowBody: HostileRequest & { readonly bytes: number }
 }
 
@@ -40,7 +40,7 @@ export const documents: readonly HostileRequest[] = [
   { path: '/openapi.json' },
 ]
 
-/** Takes the values in turn. */
+/** Returns the values in turn. */
 export function inTurn<T>(values: readonly T[]): () => T {
   let at = 0
   return () => {
@@ -50,7 +50,7 @@ export function inTurn<T>(values: readonly T[]): () => T {
   }
 }
 
-/** Requests of several kinds in turn. */
+/** Requests of several kinds, in turn. */
 export function mixed(kinds: readonly (() => HonestRequest)[]): () => HonestRequest {
   const next = inTurn(kinds)
   return () => next()()

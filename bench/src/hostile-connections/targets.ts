@@ -6,16 +6,16 @@ import { insertTransactions, newMerchant } from '../services/payments.ts'
 import { HONEST_ADDRESS, type HonestRequest } from './honest-load.ts'
 import { documents, inTurn, mixed, type Target } from './target.ts'
 
-/** Fewer than may sign up at once from one address. */
+/** Fewer users than may sign up at once from one address. */
 const USERS = 24
 const METADATA_BYTES = 30_000
-/** As large as the body of a request may be. */
+/** The largest body that a request may have. */
 const BODY_BYTES = { auth: 1_048_576, payments: 131_072, inventory: 1_048_576 }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 const Refreshed = z.object({ refresh_token: z.string() })
 
-/** Users who read their record and refresh, an operator who lists them; and a user with as much metadata as may be. */
+/** Users who read their record and refresh; an operator who lists users; and a user with the largest metadata. */
 export const authTarget: Target = {
   service: 'auth',
   env: {
@@ -40,7 +40,7 @@ export const authTarget: Target = {
     const read = (): HonestRequest => ({ method: 'GET', path: '/user', headers: readers() })
     const refresh = (): HonestRequest => {
       const token = refreshTokens.shift()
-      // All of them may be under way.
+      // All of these requests may be open at once.
       if (token === undefined) return read()
       return {
         method: 'POST',
@@ -110,7 +110,7 @@ export const paymentsTarget: Target = {
 const PRODUCTS = 5_000
 const ATTRIBUTES_BYTES = 4_000
 
-/** Clients that read products one by one and by pages; and others that ask for the longest pages of large products. */
+/** Clients that read products one by one and by pages; and clients that ask for the longest pages of large products. */
 export const inventoryTarget: Target = {
   service: 'inventory',
   env: { INVENTORY_TRUSTED_PROXIES: `${HONEST_ADDRESS}/32`, INVENTORY_RATE_LIMIT: '600' },

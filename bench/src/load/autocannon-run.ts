@@ -1,5 +1,5 @@
-// Sends the load of a file and prints what it has shown: node autocannon-run.ts FILE. A process of its own, so that it can
-// be pinned to a core.
+// Sends the load of a file and prints its result: node autocannon-run.ts FILE. It is a process of its own, so that it can be
+// pinned to a core.
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
 import { percentileOf } from '../statistics.ts'
@@ -7,7 +7,7 @@ import type { Load } from './load.ts'
 
 const file = process.argv[2]
 if (file === undefined) throw new Error('no file')
-// Written by autocannon.ts a moment ago.
+// autocannon.ts has just written this file.
 const { url, load, seconds }: { url: string; load: Load; seconds: number } = JSON.parse(readFileSync(file, 'utf8'))
 
 const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))

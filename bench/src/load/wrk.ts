@@ -19,11 +19,11 @@ export function hasWrk(): boolean {
   return spawnSync('wrk', ['-v'], { stdio: 'ignore' }).error === undefined
 }
 
-/** Load by `wrk`: written in C, it leaves most of its core to PostgreSQL. */
+/** Sends a load with `wrk`. It is written in C, and leaves most of its core to PostgreSQL. */
 export function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
   let runs = 0
   return async (url, load, seconds) => {
-    // A file for each: two loads may run at a time.
+    // Each load has a file of its own, since two loads may run at a time.
     const tokenFile = join(folder, `tokens-${++runs}.txt`)
     writeFileSync(tokenFile, (load.tokens ?? []).map((token) => `${token}\n`).join(''))
     const options = ['-t1', `-c${load.connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s']
@@ -37,14 +37,14 @@ export function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
   }
 }
 
-/** @throws Error unless the script has printed its line. */
+/** @throws Error unless the script has printed its line */
 export function readWrkOutput(output: string) {
   const line = /@@(\{.*\})@@/.exec(output)?.[1]
   if (line === undefined) throw new Error(`wrk has printed no result: ${output}`)
   return Result.parse(JSON.parse(line))
 }
 
-/** The environment that the script reads. */
+/** The environment variables of the script. */
 function describe(load: Load, tokenFile: string): Record<string, string> {
   const headers = Object.entries(load.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   return {
@@ -56,7 +56,7 @@ function describe(load: Load, tokenFile: string): Record<string, string> {
     LOAD_ID_MAX: String(load.idMax ?? 1),
     LOAD_PAUSE_MS: String(load.pauseMs ?? 0),
     LOAD_CHAIN: load.chain ?? '',
-    // A double is exact up to 16 digits: microseconds since 1970, and room for what is counted from there.
+    // A double is exact up to 16 digits. The start value is the number of microseconds since 1970, which leaves room to count.
     LOAD_SEQUENCE: String(Date.now() * 1_000),
   }
 }

@@ -2,10 +2,10 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { runProgram } from '../processes/run-program.ts'
 
-/** What is used of the promises of the client, which are Bluebird's. */
+/** The methods of the client's promises (Bluebird) that the steps use. */
 type Answer<Value> = PromiseLike<Value>
 
-/** A list that is read in batches, page by page. */
+/** A list that is read in pages. */
 export interface Cursor {
   limit(count: number): Cursor
   batchSize(count: number): Cursor
@@ -17,7 +17,7 @@ export interface Cursor {
   sort(sort: object): Cursor
   keepAlive(delayMs?: number | false): Cursor
   toArray(): Answer<readonly Listed[]>
-  /** A pull-stream: calls its sink with a source. */
+  /** A pull-stream: it calls its sink with a source. */
   pull(sink: (source: PullSource) => unknown): unknown
 }
 

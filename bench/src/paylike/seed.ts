@@ -1,4 +1,4 @@
-/** Objects that the client's own tests know, by the ids that they have there. */
+/** The objects of the client's own tests, with the ids that they have there. */
 export const app = {
   id: '555eca95ed59804d2cf12b11',
   name: 'Node client',

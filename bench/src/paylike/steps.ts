@@ -8,7 +8,7 @@ interface Trial {
   readonly url: string
 }
 
-/** What is tried, by the methods of the client that it calls. */
+/** The steps, by the methods of the client that they call. */
 export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = {
   'apps.create, apps.findOne, setKey': async ({ Paylike, url }) => {
     const stranger = Paylike(undefined, { url })
@@ -154,7 +154,7 @@ function idsOf(items: readonly Listed[]): string[] {
   return items.map(({ id }) => id)
 }
 
-/** The first item of a stream, which is then ended. */
+/** The first item of a stream. The stream is then ended. */
 function nextOf(cursor: Cursor): Promise<Listed> {
   return new Promise((resolve, reject) => {
     cursor.pull((source) => {
@@ -167,7 +167,7 @@ function nextOf(cursor: Cursor): Promise<Listed> {
   })
 }
 
-/** The error that a call ends with: of the class that the client documents for it. */
+/** The error of a call. It must be of the class that the client documents. */
 async function fails(
   call: () => PromiseLike<unknown>,
   { Paylike, name }: { readonly Paylike: Paylike; readonly name: ErrorName },

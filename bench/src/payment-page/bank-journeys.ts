@@ -102,7 +102,7 @@ export const bankJourneys: readonly Journey[] = [
   },
 ]
 
-/** The whole way in a language, by keyboard, and a look for barriers at each page of it. */
+/** Pays in a language by keyboard, and checks each page for barriers. */
 function payInLanguage(language: (typeof LANGUAGES)[number]): Journey {
   const texts = textsOf(language)
   return {

@@ -1,7 +1,7 @@
 import { textsOf } from './stage.ts'
 import type { Visit, Visitor } from './visitor.ts'
 
-/** What a customer does, and what must come of it. */
+/** What a customer does, and what the result must be. */
 export interface Journey extends Visit {
   readonly name: string
   readonly go: (visitor: Visitor) => Promise<void>
@@ -9,7 +9,7 @@ export interface Journey extends Visit {
 
 const english = textsOf('en')
 
-/** A text of the page in English. @throws Error when the page has none of this name */
+/** A text of the page in English. @throws Error when the page has no text of this name */
 export function say(name: string): string {
   const text = english[name]
   if (text === undefined) throw new Error(`the page has no text ${name}`)

@@ -4,7 +4,7 @@ import { type Journey, say } from './journey.ts'
 import { plainJourneys } from './plain-journeys.ts'
 import { enterCard, expectReceipt, fillCard, linkOf, UNASKED } from './steps.ts'
 
-/** What customers do with the script of the page, and all others do. */
+/** The journeys of customers whose browser runs the script of the page, and all others. */
 export const journeys: readonly Journey[] = [
   ...bankJourneys,
   ...plainJourneys,
@@ -151,7 +151,7 @@ export const journeys: readonly Journey[] = [
         .filter({ hasText: say('connectionLost') })
         .waitFor()
       equal((await stage.transactions()).length, before + 1)
-      // The customer cannot pay anything else before the outcome of this payment is known.
+      // The customer cannot pay anything else until the outcome of this payment is known.
       equal(await page.locator('#number').inputValue(), UNASKED)
       equal(await page.locator('#number').isEditable(), false)
       await visitor.expectAccessible()
@@ -162,7 +162,7 @@ export const journeys: readonly Journey[] = [
   },
 ]
 
-/** The page repeats its request so often before it asks its customer. */
+/** The page repeats its request this often before it asks the customer. */
 const ANSWERS_LOST = 3
 
 const UNAVAILABLE = {

@@ -60,7 +60,7 @@ export const plainJourneys: readonly Journey[] = [
       await expectRefusal(visitor, say('refusedNumber'))
       await page.goBack()
       await page.getByText(say('refusedNumber')).waitFor({ state: 'detached' })
-      // Without TLS the browser has kept what was in the form.
+      // Without TLS, the browser has kept the content of the form.
       await page.locator('#number').fill('')
       await enterCard(page, { number: UNASKED })
       await expectReceipt(visitor)
@@ -81,7 +81,7 @@ export const plainJourneys: readonly Journey[] = [
   },
 ]
 
-/** Where scripts are off, the library that looks for barriers cannot run either: here they come, and do nothing. */
+/** Without scripts, axe-core cannot run either: its script is loaded and does nothing. */
 async function silenceScripts({ page }: Visitor): Promise<void> {
   await page.route('**/*.js', (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
 }

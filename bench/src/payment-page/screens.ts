@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 import { ROOT, type Stage } from './stage.ts'
 import { bankFrame, enterCard, linkOf, UNASKED } from './steps.ts'
 
-/** How a picture comes to be: what is opened, and what is done before it is taken. */
+/** A picture: what is opened, and what is done before it is taken. */
 interface Screen {
   readonly name: string
   readonly show: (page: Page, stage: Stage) => Promise<void>
@@ -69,7 +69,7 @@ const WIDTHS = [390, 1_280] as const
 const SCHEMES = ['light', 'dark'] as const
 const HEIGHT = 800
 
-/** Takes a picture of each screen, on a phone and a desk, light and dark, and writes down what the page was made of. */
+/** Takes a picture of each screen, on a phone and a desktop, light and dark, and writes down the hash of the page's sources. */
 export async function takePictures(browser: Browser, stage: Stage): Promise<void> {
   const folder = join(ROOT, PICTURES_FOLDER)
   mkdirSync(folder, { recursive: true })

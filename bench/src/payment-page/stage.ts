@@ -9,18 +9,18 @@ import { deploy } from '../deployment.ts'
 import { freePort, portOf } from '../processes/free-port.ts'
 import { startServer } from '../processes/server.ts'
 
-/** What the journeys play on: the service, two merchants, and a shop to return to. */
+/** What the journeys need: the service, two merchants, and a shop to return to. */
 export interface Stage {
   readonly url: string
   /** Public keys. */
   readonly keys: { readonly test: string; readonly live: string }
-  /** Where the links of a shop lead back to. */
+  /** The address that links of a shop return to. */
   readonly shopUrl: string
   /** The shop of `examples/`, which has a checkout of its own. */
   readonly exampleUrl: string
   /** Transactions of the test merchant, the newest first. */
   transactions(): Promise<readonly Transaction[]>
-  /** Lets ten minutes pass for every challenge that waits for an answer. */
+  /** Makes every open challenge ten minutes older. */
   letChallengesAge(): Promise<void>
 }
 
@@ -36,10 +36,10 @@ const Transaction = z.object({
 /** What a journey asserts of the transaction that it made. */
 export type Transaction = z.infer<typeof Transaction>
 
-/** Of the repository. */
+/** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '..', '..', '..')
 
-/** Starts everything; what was started is ended by `started`. */
+/** Starts everything. Disposing of `started` ends it. */
 export async function setStage(folder: string, started: AsyncDisposableStack): Promise<Stage> {
   const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
@@ -47,7 +47,7 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
   const deployment = await deploy('payments', { checkout: ROOT, folder, databaseUrl, env: {} })
   const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
   started.defer(server.stop)
-  // Links are opened under the public address, which a frame of the bank has too.
+  // Links are opened under the public address, because the frame of the bank uses it too.
   const url = server.url.replace('127.0.0.1', 'localhost')
   const call = createCaller(url)
   const { app } = z.object({ app: z.object({ key: z.string() }) }).parse(await call('POST', '/apps', {}))
@@ -126,7 +126,7 @@ async function startExample(url: string, started: AsyncDisposableStack): Promise
   return server.url
 }
 
-/** What the page says in a language. */
+/** The texts of the page in a language. */
 export function textsOf(language: string): Readonly<Record<string, string>> {
   const file = join(ROOT, 'services', 'payments', 'src', 'payment-links', 'languages', `${language}.json`)
   return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')))

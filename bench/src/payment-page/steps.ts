@@ -3,9 +3,9 @@ import type { FrameLocator, Locator, Page } from 'playwright-core'
 import type { Stage, Transaction } from './stage.ts'
 import type { Visitor } from './visitor.ts'
 
-/** A card with which all is fine, asked for approval. */
+/** A good card, whose bank asks for approval. */
 const CARD = { number: '1000 0000 0000 0000', expiry: '08/66', code: '111' }
-/** The same, asked for nothing. */
+/** A good card, whose bank asks for nothing. */
 export const UNASKED = '1000 0000 0001 0000'
 
 const TABS_MAX = 6
@@ -15,7 +15,7 @@ export function linkOf({ url, keys }: Stage, parameters: Readonly<Record<string,
   return `${url}/pos?${new URLSearchParams({ key: keys.test, test: '1', value: '10', ...parameters })}`
 }
 
-/** Types a card as people do: the first field has the focus, Tab leads on. */
+/** Types a card as people do: the first field has the focus, and Tab leads to the next. */
 export async function fillCard(page: Page, changes: Partial<typeof CARD> = {}): Promise<void> {
   const { number, expiry, code } = { ...CARD, ...changes }
   await page.locator('#number:focus').waitFor()
@@ -32,7 +32,7 @@ export async function enterCard(page: Page, changes: Partial<typeof CARD> = {}):
   await page.keyboard.press('Enter')
 }
 
-/** Tab selects what a field holds, so that typing replaces it. */
+/** Tab selects the content of a field, so typing replaces it. */
 async function replaceFocused(page: Page, text: string): Promise<void> {
   await page.keyboard.press('Control+A')
   await page.keyboard.type(text)
@@ -45,12 +45,12 @@ export async function bankFrame(page: Page): Promise<FrameLocator> {
   return frame
 }
 
-/** Answers the bank in the dialog without a mouse: Tab leads into the frame, and from one button to the next. */
+/** Answers the bank in the dialog by keyboard: Tab leads into the frame, and from one button to the next. */
 export async function answerByKeyboard(page: Page, answer: 'Approve' | 'Decline'): Promise<void> {
   await pressByKeyboard(page, (await bankFrame(page)).getByRole('button', { name: answer }))
 }
 
-/** Gives up in the dialog, without a mouse. */
+/** Cancels in the dialog by keyboard. */
 export async function cancelByKeyboard(page: Page, name: string): Promise<void> {
   await bankFrame(page)
   await pressByKeyboard(page, page.getByRole('button', { name }))
@@ -64,7 +64,7 @@ async function pressByKeyboard(page: Page, button: Locator): Promise<void> {
   throw new Error(`Tab does not lead to ${button}`)
 }
 
-/** Waits for the receipt, and for what it says to be true: the newest transaction is paid. */
+/** Waits for the receipt, and checks that it is true: the newest transaction is paid. */
 export async function expectReceipt(
   { page, stage }: Visitor,
   expected: Partial<Transaction> = {},
@@ -78,7 +78,7 @@ export async function expectReceipt(
   return paid
 }
 
-/** Waits for a message over the form, which keeps the expiry alone and has the focus for another card. */
+/** Waits for a message above the form. The form keeps only the expiry, and the card number has the focus. */
 export async function expectRefusal({ page }: Visitor, text: string): Promise<void> {
   await page.locator('#alert').filter({ hasText: text }).waitFor()
   const values = await Promise.all(['#number', '#expiry', '#code'].map((field) => page.locator(field).inputValue()))

@@ -2,10 +2,10 @@ import axe, { type AxeResults } from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Stage } from './stage.ts'
 
-/** The browser of a visitor, and the pages that it may load. */
+/** The browser of a visitor, and the origins that it may load from. */
 export interface Visit {
   readonly browser?: BrowserContextOptions
-  /** Whether a page of the shop in `examples/` is visited, which may load from payments. */
+  /** Whether the shop of `examples/` is visited, which may load from payments. */
   readonly isShopping?: boolean
 }
 
@@ -13,9 +13,9 @@ export interface Visit {
 export interface Visitor {
   readonly page: Page
   readonly stage: Stage
-  /** @throws Error naming what axe-core finds in any frame of the page */
+  /** @throws Error that names what axe-core finds in any frame of the page */
   expectAccessible(): Promise<void>
-  /** @throws Error naming what was loaded from elsewhere, or went wrong in a script */
+  /** @throws Error that names what was loaded from other origins, or what went wrong in a script */
   expectQuiet(): void
   leave(): Promise<void>
 }
@@ -53,7 +53,7 @@ export async function visit(browser: Browser, stage: Stage, { browser: options, 
   }
 }
 
-/** Frames are asked one by one: the library's own way into them is closed by the pages' policy. */
+/** Checks the frames one by one, because the policy of the pages forbids axe-core to enter them. */
 async function expectAccessible(page: Page): Promise<void> {
   for (const frame of page.frames()) {
     await frame.evaluate(axe.source)

@@ -1,15 +1,14 @@
 type Close = () => Promise<void>
 
-/** What is open, in the order in which it was opened. */
+/** The open resources, in the order in which they were opened. */
 const open = new Set<Close>()
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, closeAll)
 
 /**
- * Has something closed before SIGINT or SIGTERM ends this process, what was opened last first: programs in process groups of
- * their own would outlive it. Where a program listens to signals itself, it ends in its own way.
- *
- * @returns takes that back, for when it is closed
+ * Closes a resource before SIGINT or SIGTERM ends this process, the newest first: programs in process groups of their own
+ * would outlive it. A program that listens to signals itself ends in its own way.
+ * @returns a function that takes the registration back, for when the resource is closed
  */
 export function closeAtSignal(close: Close): () => void {
   open.add(close)
@@ -18,7 +17,7 @@ export function closeAtSignal(close: Close): () => void {
 
 async function closeAll(signal: NodeJS.Signals): Promise<void> {
   if (process.listenerCount(signal) > 0) return
-  // The program misses what is closed under it, and must not end before all is.
+  // Closing makes the program fail. It must not end before everything is closed.
   process.on('uncaughtException', () => {})
   for (const close of [...open].reverse()) await close().catch(() => {})
   process.exit(1)

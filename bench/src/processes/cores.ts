@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 
 /** Which processes run on which cores, as lists that `taskset` reads: `0`, `2-7`. */
 export interface Cores {
-  /** The server under test alone, so that it cannot spread over cores that others have paid for. */
+  /** The server under test runs alone, so that it cannot use the cores of other processes. */
   readonly server: string
   readonly load: string
   readonly database: string
@@ -11,26 +11,26 @@ export interface Cores {
 }
 
 /**
- * On two cores the server has the first, load generator and PostgreSQL share the second: reads are bounded by one core
- * of Node, writes mostly by PostgreSQL. With more, PostgreSQL gets the rest. Undefined for one core, which cannot be
- * divided.
+ * Divides the cores. Of two cores the server has the first; load generator and PostgreSQL share the second. Reads are then
+ * bounded by one core of Node, and writes mostly by PostgreSQL. Of more cores, PostgreSQL gets the rest. Undefined for one
+ * core, which cannot be divided.
  */
 export function divideCores(count: number): Cores | undefined {
   if (count < 2) return undefined
   return { server: '0', load: '1', database: count === 2 ? '1' : `2-${count - 1}`, all: `0-${count - 1}` }
 }
 
-/** Whether processes can be pinned here at all. */
+/** Whether this system can pin processes. */
 export function canPin(): boolean {
   return spawnSync('taskset', ['--version'], { stdio: 'ignore' }).status === 0
 }
 
-/** A program with its arguments, started on some cores when they are given. */
+/** A program with its arguments, started on some cores if these are given. */
 export function pinned(cores: string | undefined, program: string, args: readonly string[]): readonly string[] {
   return cores === undefined ? [program, ...args] : ['taskset', '-c', cores, program, ...args]
 }
 
-/** Moves a running process with its threads and children; those that it starts later follow. */
+/** Moves a running process with its threads and children to other cores. Children that it starts later run there too. */
 export function moveToCores(pid: number, cores: string): void {
   for (const id of [pid, ...childrenOf(pid)]) {
     try {

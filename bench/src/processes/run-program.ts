@@ -12,9 +12,8 @@ export interface ProgramRun {
 }
 
 /**
- * Runs a program and answers what it wrote to standard output.
- *
- * @throws Error with what it wrote when it fails.
+ * Runs a program and returns its standard output.
+ * @throws Error with its output when it fails
  */
 export async function runProgram({ program, args, env, cwd, cores }: ProgramRun): Promise<string> {
   const [first = '', ...rest] = pinned(cores, program, args)

@@ -7,52 +7,51 @@ import { pinned } from './cores.ts'
 /** How to start a server. */
 export interface ServerCommand {
   readonly name: string
-  /** TypeScript file and its arguments. */
+  /** A TypeScript file and its arguments. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
-  /** Undefined: wherever the system puts it. */
+  /** Undefined: the system chooses the cores. */
   readonly cores: string | undefined
-  /** Without a slash at the end. */
+  /** The URL without a slash at the end. */
   readonly url: string
-  /** Paths that answer 200 once it works, in the order in which they are expected to. */
+  /** Paths that answer 200 once the server works, in the expected order. */
   readonly signs: readonly string[]
 }
 
-/** A server that answers. */
+/** A server that has started. */
 export interface Server {
   readonly url: string
-  /** Milliseconds from its start to the first 200 of each of the paths `signs`. */
+  /** Milliseconds from the start of the process to the first 200 of each of the paths `signs`. */
   readonly startMs: readonly number[]
-  /** Memory that it occupies, in MiB; undefined where the system does not say. */
+  /** Memory of the process, in MiB; undefined where the system does not say. */
   residentMib(): number | undefined
   /** Processor time used so far, in milliseconds; undefined where the system does not say. */
   processorMs(): number | undefined
-  /** SIGTERM, so that it ends as in a deployment. */
+  /** Ends the server by SIGTERM, as a deployment does. */
   stop(): Promise<void>
-  /** SIGKILL: it ends in the middle of whatever it does. */
+  /** Kills the server by SIGKILL, in the middle of its work. */
   kill(): Promise<void>
 }
 
 const POLL_MS = 2
 const START_MS = 30_000
-/** A service finishes what runs within 30 s. */
+/** A service finishes its work within 30 s. */
 const STOP_MS = 35_000
 const ERROR_LENGTH = 4_000
-/** Linux counts processor time in these. */
+/** The unit in which Linux counts processor time. */
 const TICK_MS = 10
 
 /**
- * Starts a server on the Node.js of this process. Its output goes into pipes that are read and thrown away, as the
- * output of a container is read.
- *
- * @throws Error with what it wrote to standard error when it ends, or does not answer within 30 s.
+ * Starts a server on the Node.js of this process. Its output goes into pipes that are read and discarded, as the output of a
+ * container is read.
+ * @throws Error with its standard error when it ends, or does not answer within 30 s
  */
 export async function startServer(command: ServerCommand): Promise<Server> {
   const [program = '', ...args] = pinned(command.cores, process.execPath, command.args)
   const start = performance.now()
   const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })
-  // A signal that ends this process does not reach it.
+  // A signal to this process group does not reach the server.
   const killLast = () => child.kill('SIGKILL')
   process.once('exit', killLast)
   child.once('exit', () => process.removeListener('exit', killLast))
@@ -117,7 +116,7 @@ function readResidentMib(pid: number | undefined): number | undefined {
 }
 
 function readProcessorMs(pid: number | undefined): number | undefined {
-  // The name in parentheses may hold spaces; user and system time are the 12th and 13th fields behind it.
+  // The name in parentheses may contain spaces. User and system time are the 12th and 13th fields after it.
   const fields = readProcess(pid, 'stat').split(') ')[1]?.split(' ')
   return fields === undefined ? undefined : (Number(fields[11]) + Number(fields[12])) * TICK_MS
 }

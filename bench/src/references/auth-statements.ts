@@ -4,15 +4,15 @@ const COLUMNS = `u.id, u.aud, u.role, u.email, u.phone, u.email_confirmed_at, u.
   u.phone_change_sent_at, u.reauthentication_sent_at, u.last_sign_in_at, u.raw_app_meta_data, u.raw_user_meta_data,
   u.banned_until, u.deleted_at, u.is_anonymous, u.created_at, u.updated_at`
 
-/** What a user record is made of. */
+/** The rows that a user record is made of. */
 const PROFILE = `${COLUMNS},
   (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM auth.identities i WHERE i.user_id = u.id) AS identities,
   (SELECT json_agg(f ORDER BY f.created_at, f.id) FROM auth.user_factors f WHERE f.user_id = u.id) AS factors`
 
-/** The same of a user whose identity the statement itself has inserted. */
+/** The same for a user whose identity the statement itself has inserted. */
 const PROFILE_OF_NEW = `${COLUMNS}, (SELECT json_agg(identity) FROM identity) AS identities, NULL AS factors`
 
-/** Who logs in: $1 the address. */
+/** The user who signs in: $1 the address. */
 export const LOGIN = `SELECT u.id, u.encrypted_password FROM auth.users u
   WHERE lower(u.email) = $1 AND NOT u.is_sso_user`
 

@@ -1,5 +1,5 @@
-// The least that a competent server of sessions does: one statement a request, over the tables of the auth service, writing
-// the same rows as the service. No log, no hooks, no limits.
+// The least that a competent server of sessions does: one statement a request, over the tables of the auth service, with the
+// same written rows as the service. No log, no hooks, no limits.
 import { createHmac, createSecretKey, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { hash as hashPassword, verify as verifyPassword } from '@node-rs/argon2'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
@@ -115,7 +115,7 @@ function sessionView(session: SessionRow, refreshToken: string) {
 
 await listen(app)
 
-/** What this server reads of the claims of a token. */
+/** The claims of a token that this server reads. */
 interface Claims {
   readonly sub: string
   readonly exp: number
@@ -131,7 +131,7 @@ function createSigner(secret: string) {
       const text = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
       return `${text}.${macOf(text).toString('base64url')}`
     },
-    /** Undefined for a token that is not good. */
+    /** The claims of a token; undefined if the token is invalid. */
     verify: (token: string): Claims | undefined => {
       const end = token.lastIndexOf('.')
       const mac = Buffer.from(token.slice(end + 1), 'base64url')

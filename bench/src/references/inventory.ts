@@ -1,5 +1,5 @@
 // The least that a competent server of products does: one statement a request, over the tables of the inventory service, and
-// the headers that a client works with. No log, no hooks, no limits.
+// the headers that clients need. No log, no hooks, no limits.
 import fastify from 'fastify'
 import { z } from 'zod'
 import { openLanes } from './lanes.ts'

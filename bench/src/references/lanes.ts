@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** A statement that PostgreSQL keeps the plan of. */
+/** A statement whose plan PostgreSQL keeps. */
 export interface Statement {
   readonly name: string
   readonly text: string
@@ -13,11 +13,11 @@ const READERS = 2
 const WRITERS = 16
 const { INT8, TIMESTAMPTZ } = pg.types.builtins
 
-// Ids fit in a number here. PostgreSQL's own form of a time is RFC 3339 but for two characters.
+// Ids fit in a number here. PostgreSQL's own form of a time differs from RFC 3339 in two characters.
 pg.types.setTypeParser(INT8, Number)
 pg.types.setTypeParser(TIMESTAMPTZ, (text) => text.replace(' ', 'T').replace(/\+00$/, 'Z'))
 
-/** The two ways to PostgreSQL that were the fastest when tried: two pipelined connections, and a pool for writes. */
+/** The two fastest ways to PostgreSQL of those that were tried: two pipelined connections, and a pool for writes. */
 export async function openLanes(url: string): Promise<{ readonly read: Run; readonly write: Run }> {
   const readers = Array.from({ length: READERS }, () => new pg.Client({ connectionString: url, pipeline: true }))
   await Promise.all(readers.map((reader) => reader.connect()))

@@ -1,4 +1,4 @@
-/** Whose key it is: $1 its MAC. */
+/** The caller by the MAC of its key: $1. */
 const CALLER = 'k.mac = $1 AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())'
 
 /** The app of the caller's key. */

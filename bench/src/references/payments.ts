@@ -1,5 +1,5 @@
-// The least that a competent server of merchants does: one statement a request, over the tables of the payments service,
-// which finds the caller by the MAC of its key. No log, no hooks, no limits.
+// The least that a competent server of merchants does: one statement a request, over the tables of the payments service, which
+// finds the caller by the MAC of its key. No log, no hooks, no limits.
 import { createHmac, createSecretKey } from 'node:crypto'
 import fastify, { type FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -36,7 +36,7 @@ const { read, write } = await openLanes(setting('DATABASE_URL'))
 const pepper = createSecretKey(Buffer.from(setting('PEPPER'), 'base64'))
 const app = fastify({ logger: false })
 
-/** Of the key in an Authorization header `Basic base64(:key)`. */
+/** The MAC of the key in an Authorization header `Basic base64(:key)`. */
 function keyMacOf({ headers }: FastifyRequest): Buffer {
   const credentials = Buffer.from(headers.authorization?.slice('Basic '.length) ?? '', 'base64').toString()
   return createHmac('sha256', pepper).update(credentials.slice(1)).digest()
@@ -100,7 +100,7 @@ interface Waiting<Item, Result> {
   readonly listener: PromiseWithResolvers<Result | undefined>
 }
 
-/** Sends items in batches while two are under way, each key at most once a batch. */
+/** Sends items in batches while two batches are open. A batch has each key at most once. */
 function createGroupCommit<Item extends { readonly id: string }, Result extends { readonly id: string }>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
 ): (item: Item) => Promise<Result | undefined> {

@@ -90,7 +90,7 @@ export function transactionView(row: TransactionRow, added: readonly TrailRow[] 
   }
 }
 
-/** The entry that a capture has added, which its own statement does not see yet. */
+/** The trail entry of a capture, which the capture's own statement does not see yet. */
 export function addedEntry(row: CapturedRow): TrailRow {
   return {
     ...{ id: row.entry_id, kind: 'capture', created: row.moment, amount: row.gross, balance: row.effect },

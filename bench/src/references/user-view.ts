@@ -10,7 +10,7 @@ interface IdentityRow {
   readonly updated_at: string
 }
 
-/** A user with everything that belongs to them; times are text. */
+/** A user with all of their rows. Times are text. */
 export interface UserRow {
   readonly id: string
   readonly aud: string

@@ -19,7 +19,7 @@ export interface Business {
   stop(): Promise<void>
 }
 
-/** What clients still have when the database is lost. */
+/** What clients hold when the database is lost. */
 export interface Belongings {
   readonly session: Session
   readonly email: string
@@ -31,7 +31,7 @@ export interface Belongings {
 const NAMES = ['auth', 'payments', 'inventory'] as const
 type Name = (typeof NAMES)[number]
 
-/** Settings under which a single client may work as much as many would. */
+/** Settings under which a single client may send as much as many clients. */
 const ENV: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
   auth: {
     AUTH_MAILER_AUTOCONFIRM: 'true',
@@ -49,7 +49,7 @@ const CAPTURES_AT_ONCE = 16
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
-/** Migrates a database, or finds it migrated, and starts a process of each service. Keys are those of the folder. */
+/** Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder. */
 export async function open(checkout: string, folder: string, databaseUrl: string): Promise<Business> {
   const opened = await Promise.all(
     NAMES.map(async (name) => {
@@ -71,7 +71,7 @@ export async function open(checkout: string, folder: string, databaseUrl: string
   }
 }
 
-/** Fills the database with so many users, transactions and products, most of them at once, some as clients do. */
+/** Fills the database with users, transactions and products: most of them by statements, some by requests. */
 export async function fill(business: Business, databaseUrl: string, folder: string, rows: number): Promise<Belongings> {
   const { auth, payments, deployments } = business
   const file = join(folder, 'users.ndjson')
@@ -96,7 +96,7 @@ export async function fill(business: Business, databaseUrl: string, folder: stri
   return belongings
 }
 
-/** Signs up users, captures and creates products until it is stopped. @returns how many writes were answered */
+/** Signs users up, captures and creates products until it is stopped. @returns how many writes were acknowledged */
 export async function goOn(business: Business, belongings: Belongings, isOver: () => boolean): Promise<number> {
   let writes = 0
   const { auth, inventory } = business

@@ -7,17 +7,17 @@ import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import { closeAtSignal } from '../processes/close-at-signal.ts'
 import { freePort } from '../processes/free-port.ts'
 
-/** The programs of a PostgreSQL: server, `pg_dump`, `pg_restore` and `psql` of one version. */
+/** The programs of one version of PostgreSQL: server, `pg_dump`, `pg_restore` and `psql`. */
 export interface Programs {
-  /** Holds `bin`, `lib` and `share`. */
+  /** The folder with `bin`, `lib` and `share`. */
   readonly directory: string
-  /** Runs one of them, and answers what it wrote to standard output. @throws Error with what it said */
+  /** Runs a program, and returns its standard output. @throws Error with its standard error */
   run(name: string, args: readonly string[]): Promise<string>
 }
 
-/** A server of the drill's own, without a password on the loopback address. */
+/** A PostgreSQL server of the drill, on loopback and without a password. */
 export interface Cluster {
-  /** @param database of the server, in the URL */
+  /** The URL of a database of the server. @param database its name */
   url(database: string): string
   end(): Promise<void>
 }
@@ -26,8 +26,8 @@ const USER = 'trestle'
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * The newest PostgreSQL that is installed with its client programs; the one that npm brings has none.
- * @param given a folder with `initdb` and `pg_dump`, by PG_BIN
+ * Finds the newest installed PostgreSQL that has its client programs; the one of npm has none.
+ * @param given a folder with `initdb` and `pg_dump`, from PG_BIN
  */
 export function findPrograms(given: string | undefined): Programs {
   const places = given === undefined ? globSync('/usr/{lib/postgresql,pgsql-}*/{*/,}bin').sort().reverse() : [given]
@@ -45,7 +45,7 @@ export function findPrograms(given: string | undefined): Programs {
   return { directory: dirname(bin), run }
 }
 
-/** Makes an empty server in a folder, and starts it with PostgreSQL's own settings: every commit waits for the disk. */
+/** Makes an empty server in a folder, and starts it with PostgreSQL's own settings, so every commit waits for the disk. */
 export async function startCluster({ directory }: Programs, folder: string): Promise<Cluster> {
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
   const data = join(folder, 'data')

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** A token of an operator: its role is all that it says. */
+/** An access token of an operator. Its only claim is the role. */
 export function signAdminToken(secret: string): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const data = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ role: 'service_role' })}`

@@ -5,14 +5,14 @@ import { post } from './http-client.ts'
 /** The password of every user of a measurement. */
 export const PASSWORD = 'correct horse battery staple'
 const USERS = 64
-/** More than connections, so that a token is always at hand. */
+/** More sessions than connections, so that a token is always free. */
 const REFRESHING = 48
 
 const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 /** The tokens of a sign-in. */
 export type Session = z.output<typeof Session>
 
-/** Settings of a service that is measured: no rate limit, and an account works without a mail. */
+/** Settings of a measured service: no rate limit, and accounts work without a mail. */
 const authEnv = {
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
@@ -21,7 +21,7 @@ const authEnv = {
   AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
 }
 
-/** Sessions: the user of an access token, and the rotation of a refresh token. Passwords are measured in passwords.ts. */
+/** Measures sessions: reading the user of an access token, and rotating a refresh token. passwords.ts measures passwords. */
 export const authScenario: Scenario = {
   service: 'auth',
   env: authEnv,
@@ -46,7 +46,8 @@ export const authScenario: Scenario = {
         name: 'POST /token refresh_token',
         goal: 0.8,
         nextLoad: async () => {
-          // Answers that were under way when the last sample ended took their tokens with them: new sessions each time.
+          // The answers that were open when the last sample ended took their tokens with them, so each sample makes new
+          // sessions.
           const fresh = await each(emails.slice(0, REFRESHING), (email) => logIn(url, email))
           return {
             method: 'POST',
@@ -62,7 +63,7 @@ export const authScenario: Scenario = {
   },
 }
 
-/** Makes an account that is signed in. */
+/** Makes an account, and returns its session. */
 export async function signUp(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/signup`, { email, password: PASSWORD }))
 }
@@ -71,7 +72,7 @@ async function logIn(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/token?grant_type=password`, { email, password: PASSWORD }))
 }
 
-/** A few at a time: the queue of password work is bounded. */
+/** Signs up a few users at a time, since the queue of password work is bounded. */
 async function each<T, Result>(items: readonly T[], work: (item: T) => Promise<Result>): Promise<readonly Result[]> {
   const results: Result[] = []
   for (let first = 0; first < items.length; first += 4) {

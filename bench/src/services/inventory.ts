@@ -5,7 +5,7 @@ const PRODUCTS = 100_000
 const WALK_LIMIT = 500
 const ATTRIBUTES = '{"name":"Blue widget","price":1999,"currency":"DKK"}'
 
-/** Products: one by its id, a page from some point of the list, a new one. */
+/** Measures products: one by its id, a page from any point of the list, a new one. */
 export const inventoryScenario: Scenario = {
   service: 'inventory',
   env: {},
@@ -42,7 +42,7 @@ export const inventoryScenario: Scenario = {
   },
 }
 
-/** Walks the whole list; the cursor of each page is a starting point of the load, at any depth. */
+/** Walks the whole list. The cursor of each page is a starting point of the load, so pages at any depth are measured. */
 async function listCursors(url: string): Promise<readonly string[]> {
   const cursors: string[] = []
   let next: string | undefined = `/products?limit=${WALK_LIMIT}`

@@ -4,7 +4,7 @@ import type { Endpoint, Scenario, ScenarioContext } from '../scenario.ts'
 import { post } from './http-client.ts'
 
 const MERCHANTS = 1_000
-/** Transactions of each merchant, and of the busiest one besides. */
+/** Transactions of each merchant, and of the busiest merchant in addition. */
 const TRANSACTIONS_EACH = 100
 const TRANSACTIONS_OF_ONE = 50_000
 const PAGE = 20
@@ -15,7 +15,7 @@ const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map((
 
 type Headers = Readonly<Record<string, string>>
 
-/** What merchants do all day: take money, look at a transaction, turn pages. */
+/** Measures what merchants do all day: take money, look at a transaction, turn pages. */
 export const paymentsScenario: Scenario = {
   service: 'payments',
   env: { PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
@@ -77,13 +77,13 @@ function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Dat
   ]
 }
 
-/** Begins somewhere else each time, so that no transaction is captured more often than the others. */
+/** Each sample begins elsewhere, so that no transaction is captured more often than the others. */
 function begunElsewhere(tokens: readonly string[]): readonly string[] {
   const at = Math.floor(Math.random() * tokens.length)
   return [...tokens.slice(at), ...tokens.slice(0, at)]
 }
 
-/** Adds so many authorized transactions below each merchant, or below one. Their cards can be charged by nobody. */
+/** Adds authorized transactions below each merchant, or below one. Nobody can charge their cards. */
 export async function insertTransactions(execute: ScenarioContext['execute'], count: number, merchantId?: string) {
   const condition = merchantId === undefined ? '' : `WHERE b.merchant_id = '${merchantId}'`
   await execute(`
@@ -99,7 +99,7 @@ export async function insertTransactions(execute: ScenarioContext['execute'], co
     SELECT c.merchant_id, payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
       payments.created_at(payments.id_number(c.id) + n), c.id, true, 'DKK', 100000000, 'BENCH SHOP', 100000000, false, true, true
     FROM card c, generate_series(1, ${count}) n`)
-  // As the functions do that make transactions: without it \`ledger verify\` takes them for forged.
+  // Sets what the functions that make transactions set; without it \`ledger verify\` reports the rows as forged.
   await execute(`
     SELECT payments.record_states(b.merchant_id, 'transactions', ARRAY(
       SELECT t.id FROM payments.transactions t WHERE t.merchant_id = b.merchant_id AND NOT EXISTS (
@@ -113,7 +113,7 @@ async function listTransactions(execute: ScenarioContext['execute'], rest: strin
   return Ids.parse(await execute(`SELECT id FROM payments.transactions ${rest}`))
 }
 
-/** The least that makes a merchant that is only for tests. */
+/** The smallest row of a test merchant. */
 export function newMerchant(count: number) {
   return {
     name: `Shop ${count}`,

@@ -30,16 +30,15 @@ export interface Opening {
   /** Unique to the account. */
   readonly name: string
   readonly phone: string
-  /** Of the password that all accounts have. */
+  /** The hash of the password that all accounts have. */
   readonly passwordHash: string
 }
 
 /**
- * Makes a new account, since the last one may be banned, deleted or signed out: with two ways to sign in, an outstanding
- * link, factors, recovery codes, and a passkey; another factor and another passkey are about to be added. The service has
- * no password to hash for it, which would take longer than all the rest.
- *
- * @returns the token of its session, of the second level
+ * Makes a new account, since the last one may be banned, deleted or signed out. It has two ways to sign in, an outstanding
+ * link, factors, recovery codes and a passkey; another factor and another passkey are about to be added. The password is
+ * inserted as a hash, since hashing would take longer than all other steps.
+ * @returns an access token of `aal2`
  */
 export async function openAccount({ ask, memory, actor, admin, ...account }: Opening): Promise<string> {
   const { phone, passwordHash: password_hash } = account
@@ -75,7 +74,7 @@ interface Owner {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Adds an authenticator app and asks for its code. @returns what has to be sent to show it */
+/** Adds an authenticator app, and asks for its challenge. @returns the body that verifies the app */
 async function enroll({ ask, actor, headers }: Owner, name: string) {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
   const { id, totp } = Factor.parse(await post('/factors', { factor_type: 'totp', friendly_name: name }))
@@ -84,7 +83,7 @@ async function enroll({ ask, actor, headers }: Owner, name: string) {
   return { factorId: id, target: `/factors/${id}/verify`, body: { challenge_id: challenge.id, code } }
 }
 
-/** Adds a passkey, and keeps what would add another and what would sign in by the first. */
+/** Adds a passkey. Keeps a request that would add another, and one that would sign in with the first. */
 async function addPasskeys({ ask, actor, headers }: Owner, memory: Memory): Promise<void> {
   const post = (step: string, body?: object) =>
     ask({ actor, method: 'POST', target: `/passkeys/${step}`, headers, ...(body && { body }) })
@@ -104,7 +103,7 @@ async function addPasskeys({ ask, actor, headers }: Owner, memory: Memory): Prom
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const STEP_MS = 30_000
 
-/** What an authenticator app shows (RFC 6238): six digits of SHA-1, a new code every 30 s. @param secret in base32 */
+/** The code of an authenticator app (RFC 6238): six digits of SHA-1, a new code every 30 s. @param secret in base32 */
 function totpCode(secret: string, now: Date): string {
   const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))

@@ -4,7 +4,7 @@ import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 
 /** The password of every account. No answer may contain it. */
 export const PASSWORD = 'canary-Horse-7-battery'
-/** An id that nothing has. */
+/** An id that no object has. */
 const NOBODY = '7c0fd9a2-5f0e-4b55-9c53-0d1f0a6f3e11'
 const VERIFIER = 'v'.repeat(64)
 const CHALLENGE = createHash('sha256').update(VERIFIER).digest('base64url')
@@ -22,7 +22,7 @@ const pkce = { code_challenge: fc.constant(CHALLENGE), code_challenge_method: fc
 const mailTypes = ['signup', 'invite', 'magiclink', 'recovery', 'email_change', 'email', 'sms', 'phone_change']
 const linkTypes = ['signup', 'invite', 'magiclink', 'recovery', 'email_change_current', 'email_change_new']
 
-/** Which values of a member mean something. */
+/** The values that mean something to the service, by member. */
 export const lexicon: Lexicon = {
   userId: fc.oneof({ weight: 6, arbitrary: known('userId', NOBODY) }, fc.uuid()),
   factorId: fc.oneof(
@@ -43,7 +43,7 @@ export const lexicon: Lexicon = {
   auth_code: known('authCode', NOBODY),
   token: known('emailOtp', TEST_CODE),
   token_hash: known('hashedToken', 'f'.repeat(56)),
-  // One that an app shows, or one that a provider has given: there any will do.
+  // A code of an authenticator app, or of a provider; the stub provider accepts any code.
   code: known('totpCode', TEST_CODE),
   state: known('state', NOBODY),
   nonce: known('emailOtp', TEST_CODE),
@@ -65,7 +65,7 @@ export const lexicon: Lexicon = {
   should_soft_delete: fc.boolean(),
 }
 
-/** What use cases take. */
+/** Whole bodies that use cases accept. */
 export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'POST /signup': fc.oneof(
     fc.record({ email: fresh, password, data }, { requiredKeys: ['email', 'password'] }),

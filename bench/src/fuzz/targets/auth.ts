@@ -14,7 +14,7 @@ const GATEWAY_TOKEN = 'canary-gateway-token'
 const CLIENT_SECRET = 'canary-client-secret'
 const TOKENS = ['accessToken', 'refreshToken', 'hashedToken', 'authCode', 'code']
 
-/** Accounts with sessions, factors and outstanding links, asked for by their owners and by an operator. */
+/** Accounts with sessions, factors and outstanding links. Their owners and an operator send the requests. */
 export const authTarget: Target = {
   service: 'auth',
   actors: ACTORS,
@@ -62,7 +62,7 @@ export const authTarget: Target = {
         const passwordHash = await hash(PASSWORD)
         const prepared: string[] = []
         let turn = 0
-        // Every third time whatever session was begun last, perhaps that of an account which has nothing yet.
+        // One request in three uses the newest session, which may belong to an account that has nothing yet.
         const own = (actor: number) => {
           turn += 1
           const token = turn % 3 === 0 ? memory.pick(actor, 'accessToken', 1) : prepared[actor % ACTORS]
@@ -91,7 +91,7 @@ export const authTarget: Target = {
   },
 }
 
-/** Everything that can be switched on, and no limit that would keep requests from their use cases. */
+/** Switches everything on that can be switched on, and no limit that would keep requests from their use cases. */
 function settings(peersUrl: string): Readonly<Record<string, string>> {
   const on = [
     ...[
@@ -138,7 +138,7 @@ function settings(peersUrl: string): Readonly<Record<string, string>> {
   }
 }
 
-/** Servers on loopback: an SMS gateway that accepts everything, and a provider that accepts every code. */
+/** Starts servers on loopback: an SMS gateway that accepts everything, and a provider that accepts every code. */
 async function startPeers(stack: AsyncDisposableStack): Promise<string> {
   const peer = await startStubProvider(({ url, headers, body }) => {
     if (url.endsWith('/token')) {

@@ -23,7 +23,7 @@ const attributes = fc.record({
   dim: fc.record({ w: fc.nat(9) }),
 })
 
-/** Products, stock and reservations, asked for with access tokens of a service of which only the keys are there. */
+/** Products, stock and reservations. Requests carry access tokens of a sign-in service that publishes only its keys. */
 export const inventoryTarget: Target = {
   service: 'inventory',
   actors: ACTORS,
@@ -139,7 +139,7 @@ export const inventoryTarget: Target = {
   },
 }
 
-/** Publishes a key, and signs with it what the authentication service would. */
+/** Publishes a key, and signs access tokens with it as the sign-in service would. */
 async function startIssuer(stack: AsyncDisposableStack) {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const key = { ...publicKey.export({ format: 'jwk' }), kid: 'fuzz', alg: 'ES256', use: 'sig' }

@@ -49,7 +49,7 @@ const newOrder = fc.record(
   },
   { requiredKeys: ['integration', 'test', 'amount', 'card'] },
 )
-/** An order at some step. Its hints fit no other order. */
+/** An order at some step. Its hints are valid for no other order. */
 const begunOrder = knownTogether('order', (part) => ({
   ...{ integration: { key: part('key') }, test: {}, amount: ORDER_AMOUNT, returnUrl: 'https://shop.example/thanks' },
   card: { number: part('number'), code: part('code'), expiry: CARD_EXPIRY },
@@ -74,7 +74,7 @@ const NewApp = z.object({ app: z.object({ key: z.string() }) })
 const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
 const NewToken = z.object({ token: z.string() })
 
-/** Merchants with payments of all fates, asked for by the apps that own them, by strangers and by customers. */
+/** Merchants with payments in every state. Their apps, other apps and customers send the requests. */
 export const paymentsTarget: Target = {
   service: 'payments',
   actors: ACTORS,
@@ -183,7 +183,7 @@ function basic(key: string | undefined): { readonly authorization: string } {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
-/** A new app with a merchant and its user: the last one may have lost its keys or its merchant meanwhile. */
+/** Makes a new app with a merchant and a user, since the last app may have lost its keys or its merchant. */
 async function settle(ask: Ask, actor: number): Promise<{ readonly key: string; readonly publicKey: string }> {
   const { app } = NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body: { name: `Actor ${actor}` } }))
   const headers = basic(app.key)
@@ -201,11 +201,11 @@ interface Shopping {
   readonly memory: Memory
   readonly actor: number
   readonly publicKey: string
-  /** That an order is to stand at. */
+  /** The step at which the order must be. */
   readonly step: string
 }
 
-/** Leaves a merchant with a payment that is captured and disputed, and a customer with an order that is begun. */
+/** Leaves a merchant with a payment that is captured and disputed, and a customer with an unfinished order. */
 async function shop({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
   for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
