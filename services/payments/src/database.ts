@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
-import type * as ledger from './ledger-tables.ts'
-import type * as below from './merchant-tables.ts'
+import type * as ledger from './ledger/ledger-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
+import type * as below from './merchants/merchant-tables.ts'
 
 type Json<T> = ColumnType<T, string, string>
 

@@ -2,12 +2,38 @@ import { type MigrateOptions, migrateAtStart } from '@trestle/database/migration
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
+import type { AnyTask } from '@trestle/jobs/task.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { acquirerEventsTask, acquirerTask, confirmationTask } from './acquirers/acquirer-tasks.ts'
 import type { PaymentsConfig } from './config.ts'
-import { invokerFunctions, readOnlyTables, writableColumns } from './table-rules.ts'
-import { tasks } from './tasks.ts'
+import type { PaymentsTables } from './database.ts'
+import { simulatedDisputeTask } from './disputes/simulated-dispute-task.ts'
+import { snapshotTask } from './ledger/snapshot-task.ts'
+import { invitationMailTask } from './mail/invitation-mail.ts'
+import { rejectionMailTask } from './mail/rejection-mail.ts'
+import { payoutTask } from './payouts/payout-task.ts'
+import { attemptSweepTask, expiryTask, inquiryTask } from './transactions/transaction-tasks.ts'
+import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
+import { deliveryTask } from './webhooks/delivery.ts'
+
+/** All kinds of background work. `migrate` makes a queue for each. */
+export const tasks: readonly AnyTask[] = [
+  acquirerTask,
+  acquirerEventsTask,
+  attemptSweepTask,
+  confirmationTask,
+  rejectionMailTask,
+  expiryTask,
+  inquiryTask,
+  invitationMailTask,
+  cleanUpTask,
+  deliveryTask,
+  payoutTask,
+  simulatedDisputeTask,
+  snapshotTask,
+]
 
 type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
   Partial<Pick<PaymentsConfig, 'databaseUrl' | 'isProduction'>>
@@ -55,4 +81,89 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
 /** Brings the database up to date, and answers the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseSettings): Promise<readonly string[]> {
   return (await migrateAtStart(migrateOptions(config))).migrations
+}
+
+/**
+ * Tables that decide where money goes, or record who moved it. Only SQL functions write them; the service may read them. So a
+ * stolen login of the service can do what the functions do, and nothing else.
+ */
+export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
+  'merchants',
+  'merchant_balances',
+  'id_aliases',
+  'instruments',
+  'transactions',
+  'cards',
+  'disputes',
+  'frauds',
+  'payouts',
+  'attempts',
+  'acquirer_operations',
+  'fx_rates',
+  'account_snapshots',
+  'journals',
+  'entries',
+  'trail_entries',
+  'lines',
+  'state_entries',
+  'audit',
+  'events',
+  'payout_batches',
+]
+
+/** Columns of those tables that the service may write: rotating the keys of the vault seals card numbers anew. */
+export const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
+
+/**
+ * Functions that the service calls with its own rights. All others that it calls run with the rights of their owner:
+ * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
+ * "permission denied".
+ *
+ * The functions of operators' commands are refused to the service too: change_merchant, adjust, import_rates, export_payouts, close_payout,
+ * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
+ */
+export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
+
+/**
+ * The class of each table. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
+ * contains `merchant_id`. `local`: neither (reference: Classes of tables).
+ */
+export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | 'merchant' | 'local'>> = {
+  apps: 'reference',
+  app_keys: 'reference',
+  users: 'reference',
+  merchants: 'reference',
+  merchant_apps: 'reference',
+  merchant_users: 'reference',
+  invitations: 'reference',
+  id_aliases: 'reference',
+  merchant_balances: 'merchant',
+  instruments: 'merchant',
+  transactions: 'merchant',
+  trail_entries: 'merchant',
+  lines: 'merchant',
+  journals: 'merchant',
+  entries: 'merchant',
+  state_entries: 'merchant',
+  account_snapshots: 'merchant',
+  cards: 'merchant',
+  disputes: 'merchant',
+  frauds: 'merchant',
+  payouts: 'merchant',
+  payment_sessions: 'merchant',
+  spent_tokens: 'merchant',
+  attempts: 'merchant',
+  acquirer_exceptions: 'merchant',
+  acquirer_operations: 'merchant',
+  events: 'merchant',
+  webhooks: 'merchant',
+  outbox: 'merchant',
+  idempotency: 'merchant',
+  audit: 'merchant',
+  fx_rates: 'reference',
+  app_invitations: 'reference',
+  merchant_creations: 'local',
+  payout_batches: 'local',
+  token_merchants: 'local',
+  rate_limits: 'local',
 }

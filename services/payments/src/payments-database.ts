@@ -14,9 +14,8 @@ import { observeAcquiring } from './acquirers/acquirer-tasks.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { observeLedger } from './ledger/verification.ts'
-import { paymentsNames } from './migrations.ts'
+import { paymentsNames, tasks } from './migrations.ts'
 import { observeRates } from './money/rate-repository.ts'
-import { tasks } from './tasks.ts'
 import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000

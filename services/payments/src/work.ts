@@ -1,7 +1,6 @@
 import type { ProcessDeps } from './deps.ts'
-import { CLEAN_UP_CRON, cleanUpTask } from './tasks.ts'
 import { startAcquirerEvents } from './use-cases/apply-acquirer-events.ts'
-import { runCleanUp } from './use-cases/clean-up.ts'
+import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from './use-cases/clean-up.ts'
 import { startDeliveries } from './use-cases/deliver-events.ts'
 import { startConfirmations } from './use-cases/end-confirmation.ts'
 import { startExpiry } from './use-cases/expire-authorizations.ts'

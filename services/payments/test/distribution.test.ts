@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tableClasses } from '../src/table-rules.ts'
+import { tableClasses } from '../src/migrations.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 // The claims of the runbook about Citus, as far as plain PostgreSQL can check them.

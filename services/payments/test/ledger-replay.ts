@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import { expect } from 'vitest'
 import type { PaymentsTables } from '../src/database.ts'
-import type { TrailKind } from '../src/ledger-tables.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
 import { authorized } from '../src/transactions/amounts.model.ts'
+import type { TrailKind } from '../src/transactions/transaction.ts'
 import { captureWorth, convert, type ModelTransaction, rateKeyOf, reversalGross } from './ledger-model.ts'
 
 interface TrailFigures {

@@ -3,8 +3,7 @@ import { planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { migrateOptions } from '../src/migrations.ts'
-import { invokerFunctions, readOnlyTables, tableClasses } from '../src/table-rules.ts'
+import { invokerFunctions, migrateOptions, readOnlyTables, tableClasses } from '../src/migrations.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 const MIGRATOR_TABLES = ['trestle_migrations', 'trestle_migrations_lock', 'trestle_functions']

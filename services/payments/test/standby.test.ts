@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { tableClasses } from '../src/table-rules.ts'
+import { tableClasses } from '../src/migrations.ts'
 import {
   basic,
   createTestApp,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable, TrailEntriesTable } from '../ledger-tables.ts'
 import { type Column, canonicalBytes } from './canonical-bytes.ts'
+import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable, TrailEntriesTable } from './ledger-tables.ts'
 
 /** A trail entry whose day of the rate is text, because a Date has a time. */
 export type TrailRow = Omit<TrailEntriesTable, 'rate_date'> & { readonly rate_date: string | null }

@@ -1,5 +1,5 @@
-import type { EntriesTable, JournalsTable, LineKind, LinesTable } from '../ledger-tables.ts'
 import { CHAIN_START, hashOf, type LedgerLink, type Link, type TrailRow } from './chain.ts'
+import type { EntriesTable, JournalsTable, LineKind, LinesTable } from './ledger-tables.ts'
 
 /** The end of a chain: the number of links, and the hash of the last. */
 export interface ChainHead {

@@ -3,7 +3,6 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { AccessResult } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
-import type { LineKind } from '../ledger-tables.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
@@ -11,6 +10,7 @@ import {
   listBelowMerchant,
   readBelow,
 } from '../pagination/list-below-merchant.ts'
+import type { LineKind } from './ledger-tables.ts'
 import type { Line } from './line.ts'
 
 interface LineColumns {

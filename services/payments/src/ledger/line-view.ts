@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { LineKind } from '../ledger-tables.ts'
+import type { LineKind } from './ledger-tables.ts'
 import type { Line } from './line.ts'
 
 const flag = () => z.literal(true).optional()

@@ -1,4 +1,4 @@
-import type { LineKind } from '../ledger-tables.ts'
+import type { LineKind } from './ledger-tables.ts'
 
 /** A change of a merchant's balance. `balance`, `fee` and `balanceAfter` are minor units of the merchant's currency. */
 export interface Line {

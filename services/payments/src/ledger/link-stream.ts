@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
-import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable } from '../ledger-tables.ts'
 import type { LedgerLink, Link, StateLink, TrailRow } from './chain.ts'
+import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable } from './ledger-tables.ts'
 
 const PAGE = 1_000
 

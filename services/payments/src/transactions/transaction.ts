@@ -1,5 +1,3 @@
-import type { TrailKind } from '../ledger-tables.ts'
-
 /** What is shown of the card of a transaction. */
 export interface ShownCard {
   readonly bin: string
@@ -9,6 +7,9 @@ export interface ShownCard {
   /** Null for a number of an unknown scheme. */
   readonly scheme: string | null
 }
+
+/** What an entry of a trail says. A correction of a rejected operation has the kind of the operation. */
+export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
 
 /** What happened to a transaction. Amounts are below 2^53; `balance` and fees are in the merchant's currency. */
 export interface TrailEntry {

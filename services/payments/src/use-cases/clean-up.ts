@@ -1,10 +1,28 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
+import { defineTask } from '@trestle/jobs/task.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
-import type { PaymentsDeps } from '../deps.ts'
 
 /** How many rows of a table were deleted. */
 export type CleanedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
+
+/** Deletes expired and old rows every hour, in one process at a time. */
+export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
+  retryLimit: 3,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 600,
+  timeoutSeconds: 600,
+  sealed: false,
+})
+/** When the task runs: in minute 17 of each hour. */
+export const CLEAN_UP_CRON = '17 * * * *'
+
+interface CleanUpDeps {
+  readonly db: Kysely<PaymentsTables>
+  readonly logger: Pick<ServiceLogger['logger'], 'info'>
+  readonly unusedAppDays: number
+}
 
 interface StaleRows {
   readonly table: keyof PaymentsTables
@@ -32,7 +50,7 @@ const MERCHANTS = 1_000
  */
 export async function cleanUp(
   db: Kysely<PaymentsTables>,
-  { unusedAppDays }: Pick<PaymentsDeps, 'unusedAppDays'>,
+  { unusedAppDays }: { readonly unusedAppDays: number },
 ): Promise<CleanedRows> {
   const counts: Partial<Record<keyof PaymentsTables, number>> = {}
   for (const { table, stale } of rules) counts[table] = await deleteRows(db, table, staleRows(table, stale))
@@ -42,11 +60,7 @@ export async function cleanUp(
 }
 
 /** The hourly job: cleans up, and logs the numbers. */
-export async function runCleanUp({
-  db,
-  logger,
-  unusedAppDays,
-}: Pick<PaymentsDeps, 'logger' | 'unusedAppDays'> & { readonly db: Kysely<PaymentsTables> }): Promise<Outcome> {
+export async function runCleanUp({ db, logger, unusedAppDays }: CleanUpDeps): Promise<Outcome> {
   logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
   return 'done'
 }
@@ -95,7 +109,7 @@ async function deleteBatchOfEvents(db: Kysely<PaymentsTables>, merchantIds: read
 
 /**
  * Deletes apps that look after no merchant and whose keys were not used for so many days. An app that becomes a member
- * meanwhile is locked, and stays. Answers how many were deleted.
+ * meanwhile is locked, and stays. Resolves to how many were deleted.
  */
 async function deleteUnusedApps(db: Kysely<PaymentsTables>, days: number): Promise<number> {
   let total = 0

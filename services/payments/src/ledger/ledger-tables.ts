@@ -1,12 +1,11 @@
-import type { MerchantRow } from './merchant-tables.ts'
+import type { MerchantRow } from '../merchants/merchant-tables.ts'
+import type { TrailKind } from '../transactions/transaction.ts'
 
 /** A link of the merchant's chain. */
 interface ChainedRow extends MerchantRow {
   hash: Buffer
   hash_version: number
 }
-
-export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
 
 /**
  * An entry of the trail of a transaction. `amount` is in the transaction's currency; `gross`, fees and `balance` are in
