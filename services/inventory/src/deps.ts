@@ -26,9 +26,9 @@ import {
   TRANSFER_CONNECTIONS,
   TRANSFER_WAIT_MS,
   type Turns,
-} from './turns.ts'
-import { createUpkeep } from './upkeep.ts'
+} from './plugins/turns.ts'
 import { VERSION } from './version.ts'
+import { createUpkeep } from './work.ts'
 
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns

@@ -2,7 +2,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Slots } from '../src/turns.ts'
+import { Slots } from '../src/plugins/turns.ts'
 import { requestLine } from './bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
 

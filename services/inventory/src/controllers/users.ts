@@ -1,4 +1,5 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../access/user-repository.ts'
 import { userNotFound } from '../errors.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { RecordId } from '../http/record-id.ts'
@@ -6,7 +7,6 @@ import { outage } from '../http/responses.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
-import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../users.ts'
 
 /** /users, /users/{userId} */
 export class Default extends InventoryController {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport, invalidBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
 import { SCOPES } from '../../access/scopes.ts'
-import { Slots } from '../../turns.ts'
+import { Slots } from '../../plugins/turns.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

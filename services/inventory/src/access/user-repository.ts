@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { z } from 'zod'
-import type { InventoryTables, UserTable } from './database.ts'
+import type { InventoryTables, UserTable } from '../database.ts'
 
 /** A user in an answer (reference: Users). */
 export const UserView = z

@@ -1,6 +1,6 @@
 import { FairGate } from '@trestle/common/limits/fair-gate.ts'
-import { serverBusy, serviceUnavailable } from './errors.ts'
-import { type ReadingAhead, SpoolSpace } from './exports/read-ahead.ts'
+import { serverBusy, serviceUnavailable } from '../errors.ts'
+import { type ReadingAhead, SpoolSpace } from '../exports/read-ahead.ts'
 
 // The bounds of this file are those of the reference: Turns.
 

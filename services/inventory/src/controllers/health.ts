@@ -1,0 +1,15 @@
+import { accepts } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { OpenController } from '../plugins/inventory-controller.ts'
+
+/** /health */
+export class Default extends OpenController {
+  static GET = accepts({
+    returns: z.object({ status: z.literal('ok') }),
+    summary: 'Whether the process answers',
+    tags: ['service'],
+  })
+  GET() {
+    return { status: 'ok' }
+  }
+}
