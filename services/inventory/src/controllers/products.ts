@@ -148,14 +148,8 @@ export class Default extends InventoryController {
 
   async #list(keywords: ProductListKeywords): Promise<RawJson | ReadableStream> {
     const { request, response, client } = this
-    const { query, signal } = request
-    const listed = await listProducts(this.application.context, {
-      path: '/products',
-      keywords,
-      query,
-      client,
-      signal,
-    })
+    const input = { path: '/products', keywords, query: request.query, client, signal: request.signal }
+    const listed = await listProducts(this.application.context, input)
     response.headers.set('link', listed.link)
     if (listed.total !== undefined) response.headers.set('x-total-count', String(listed.total))
     if (listed.kind === 'short') return listBody(listed.records)

@@ -33,14 +33,12 @@ export class Default extends InventoryController {
     const { format: asked, flatten: paths, spreadsheetSafe, ...chosen } = keywords
     const format = asked ?? this.#acceptedFormat()
     const selection = readSelection(chosen)
-    const flatten = readFlatten(paths ?? [])
-    if (flatten.length > 0 && format !== 'csv') throw validationError([{ path: 'flatten', message: 'is for CSV' }])
-    const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe }) : jsonLines
+    const form = readForm(format, { paths: paths ?? [], spreadsheetSafe })
     const day = this.application.context.now().toISOString().slice(0, 10).replaceAll('-', '')
     this.response.type = TYPES[format]
     this.response.headers.set('content-disposition', `attachment; filename="products-${day}.${format}"`)
     this.liftDeadline()
-    return this.#export({ selection, flatten, form })
+    return this.#export({ selection, ...form })
   }
 
   /** Takes a slot when the first bytes are asked for. */
@@ -64,6 +62,20 @@ export class Default extends InventoryController {
     if (type === undefined) throw notAcceptable()
     return type === TYPES.csv ? 'csv' : 'ndjson'
   }
+}
+
+/**
+ * How rows are written: as JSON in lines, or as CSV with a column for each path of `flatten`.
+ * @throws validationError for paths that cannot be columns, or that are given for JSON
+ */
+function readForm(
+  format: ImportFormat,
+  { paths, spreadsheetSafe }: { readonly paths: readonly string[]; readonly spreadsheetSafe: boolean },
+): Pick<Parameters<typeof exportProducts>[1], 'flatten' | 'form'> {
+  const flatten = readFlatten(paths)
+  if (format === 'csv') return { flatten, form: csvForm({ flatten, spreadsheetSafe }) }
+  if (flatten.length > 0) throw validationError([{ path: 'flatten', message: 'is for CSV' }])
+  return { flatten, form: jsonLines }
 }
 
 /** @throws validationError for paths that cannot be columns of one file */

@@ -36,20 +36,26 @@ export class Default extends InventoryController {
     description: DESCRIPTION,
   })
   POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {
-    const { config, timeouts } = this.application.context
-    const format = formatOf(this.request.header('content-type'), this.request.header('content-encoding'))
-    const bytesMax = config.importMaxBytes
-    if (Number(this.request.header('content-length') ?? 0) > bytesMax) throw payloadTooLarge()
+    const openRecords = this.#checkBody()
     this.liftDeadline()
-    const limits = { bytesMax, attributesBytesMax: config.maxAttributesBytes }
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
-    const run = this.#import(
-      () => readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY), timeouts.silence), format, limits),
-      { mode, storing, client: this.client, signal: this.request.signal },
-    )
+    const run = this.#import(openRecords, { mode, storing, client: this.client, signal: this.request.signal })
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
     return this.#answerOnTheWay(run)
+  }
+
+  /**
+   * Checks the headers of the body. Returns what opens its records.
+   * @throws unsupportedFileType, payloadTooLarge
+   */
+  #checkBody(): () => ImportInput['records'] {
+    const { config, timeouts } = this.application.context
+    const format = formatOf(this.request.header('content-type'), this.request.header('content-encoding'))
+    const limits = { bytesMax: config.importMaxBytes, attributesBytesMax: config.maxAttributesBytes }
+    if (Number(this.request.header('content-length') ?? 0) > limits.bytesMax) throw payloadTooLarge()
+    return () =>
+      readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY), timeouts.silence), format, limits)
   }
 
   /**
@@ -57,12 +63,12 @@ export class Default extends InventoryController {
    * never begins, and would keep its slot for ever.
    */
   async *#import(
-    open: () => ImportInput['records'],
+    openRecords: () => ImportInput['records'],
     how: Omit<ImportInput, 'records'>,
   ): AsyncGenerator<ImportEvent, ImportOutcome> {
     const { context } = this.application
     using _ = context.imports.take(this.client)
-    const outcome = yield* importProducts(context.transferDatabase, { records: open(), ...how })
+    const outcome = yield* importProducts(context.transferDatabase, { records: openRecords(), ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
     this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
     context.countImport(counts)

@@ -27,24 +27,31 @@ export const bankRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-function sendAnswer(
-  reply: FastifyReply,
-  answer: BankAnswer,
-  { text, accepted }: { readonly text: string; readonly accepted: string | undefined },
-): FastifyReply {
+/** What the page of the bank is made with. */
+interface ShownPage {
+  /** The sealed state, which the form of the page sends back. */
+  readonly text: string
+  /** The header Accept-Language. */
+  readonly accepted: string | undefined
+}
+
+function sendAnswer(reply: FastifyReply, answer: BankAnswer, shown: ShownPage): FastifyReply {
   const { posOrigin } = answer
   reply.headers(pageHeaders({ frameAncestors: '*', formTargets: posOrigin === undefined ? [] : [posOrigin] }))
+  // Browsers apply the policy of forms to redirects that follow a form. The policy allows only our own payment page.
+  if (answer.outcome === 'returned' && posOrigin !== undefined) return reply.redirect(answer.returnUrl, 303)
+  return reply.send(pageOf(answer, shown))
+}
+
+function pageOf(answer: BankAnswer, { text, accepted }: ShownPage): string {
   switch (answer.outcome) {
     case 'open':
-      return reply.send(bankPage({ ...answer, locale: preferredLocale(accepted), text }))
+      return bankPage({ ...answer, locale: preferredLocale(accepted), text })
     case 'concluded':
-      return reply.send(concludingPage(answer.hints, answer.origin ?? '*'))
+      return concludingPage(answer.hints, answer.origin ?? '*')
     case 'late':
-      return reply.send(latePage(answer.returnUrl))
+      return latePage(answer.returnUrl)
     case 'returned':
-      // Only our own payment page is redirected to at once: browsers apply the policy of forms to redirects that follow
-      // a form.
-      if (posOrigin !== undefined) return reply.redirect(answer.returnUrl, 303)
-      return reply.send(returnPage(answer.returnUrl))
+      return returnPage(answer.returnUrl)
   }
 }

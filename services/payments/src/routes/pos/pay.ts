@@ -68,8 +68,7 @@ async function answerPayment(
 ): Promise<FastifyReply> {
   const { ip: address, protocol, method, server } = visit.request
   const path = `/pos/pay/${pageId}`
-  const payment = { query, path, pageId, source, address, isSecure: protocol === 'https' }
-  const answer = await payOnPage(server.deps, payment)
+  const answer = await payOnPage(server.deps, { query, path, pageId, source, address, isSecure: protocol === 'https' })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
   const isKept = answer.outcome === 'at-bank' || (answer.outcome === 'paid' && method === 'GET')
   if (isKept && answer.keep) setCookies(visit, path, answer.keep)
