@@ -14,17 +14,17 @@ const ErrorView = z.object({ code: z.string(), message: z.string() })
 const FieldErrorsView = z.array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415
-type ErrorResponses<Status extends number> = {
+type ErrorAnswers<Status extends number> = {
   readonly [Each in Status | 429 | 500 | 503]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
 }
 
 /** The errors of a route, for its schema. Statuses that all routes have are added. */
-export function errorResponses<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
+export function errorAnswers<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
   const views = [...statuses, 429, 500, 503].map((status) => [
     status,
     (status === 400 ? FieldErrorsView : ErrorView).describe(STATUS_CODES[status] ?? ''),
   ])
-  return Object.fromEntries(views) as ErrorResponses<Status>
+  return Object.fromEntries(views) as ErrorAnswers<Status>
 }
 
 /** The body of a 400 for a card payment that was refused. */

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { name, text } from '../bodies/fields.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 import { registerApp } from '../use-cases/create-app.ts'
 
@@ -23,7 +23,7 @@ export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
         description: 'Where registration is by invitation, `code` is one that the operator has given out.',
         security: [],
         body: AppBody,
-        response: { 201: z.object({ app: CreatedAppView }), ...errorResponses(400, 403, 413, 415) },
+        response: { 201: z.object({ app: CreatedAppView }), ...errorAnswers(400, 403, 413, 415) },
       },
     },
     async (request, reply) => {

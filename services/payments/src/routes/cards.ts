@@ -4,7 +4,7 @@ import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
 import { CardView, viewCard } from '../cards/card.ts'
 import { readCard } from '../cards/card-repository.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
 /** One kept card (reference: Kept cards). */
@@ -16,7 +16,7 @@ export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Fetch a kept card',
         deprecated: true,
         params: z.object({ cardId: pathId() }),
-        response: { 200: z.object({ card: CardView }), ...errorResponses(401, 403, 404) },
+        response: { 200: z.object({ card: CardView }), ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { cardId } }) => {

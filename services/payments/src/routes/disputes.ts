@@ -5,7 +5,7 @@ import { pathId } from '../bodies/fields.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
 /** Lists and reads disputes (reference: Disputes and fraud alerts). */
@@ -16,7 +16,7 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the disputes of a merchant',
         querystring: FilteredListQuery,
-        response: { 200: z.array(DisputeView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(DisputeView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, query }) => {
@@ -30,7 +30,7 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Fetch a dispute',
         params: z.object({ disputeId: pathId() }),
-        response: { 200: z.object({ dispute: DisputeView }), ...errorResponses(401, 403, 404) },
+        response: { 200: z.object({ dispute: DisputeView }), ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { disputeId } }) => {

@@ -5,7 +5,7 @@ import { pathId } from '../bodies/fields.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 
 /** Lists and reads fraud alerts (reference: Disputes and fraud alerts). */
@@ -16,7 +16,7 @@ export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the fraud alerts of a merchant',
         querystring: FilteredListQuery,
-        response: { 200: z.array(FraudView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(FraudView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, query }) => {
@@ -30,7 +30,7 @@ export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Fetch a fraud alert',
         params: z.object({ fraudId: pathId() }),
-        response: { 200: z.object({ fraud: FraudView }), ...errorResponses(401, 403, 404) },
+        response: { 200: z.object({ fraud: FraudView }), ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { fraudId } }) => {

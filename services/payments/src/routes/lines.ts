@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 import { readLine } from '../ledger/line-repository.ts'
 import { LineView, viewLine } from '../ledger/line-view.ts'
@@ -15,7 +15,7 @@ export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Fetch a line',
         params: z.object({ lineId: pathId() }),
-        response: { 200: LineView, ...errorResponses(401, 403, 404) },
+        response: { 200: LineView, ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { lineId } }) => {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { readIdentity } from '../apps/app-repository.ts'
 import { IdentityView, viewIdentity } from '../apps/app-view.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { unauthorized } from '../errors.ts'
 
 /** Reads the identity of the caller (reference: Identity of the caller). */
@@ -13,7 +13,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Fetch the identity of the caller',
-        response: { 200: z.object({ identity: IdentityView }), ...errorResponses(401) },
+        response: { 200: z.object({ identity: IdentityView }), ...errorAnswers(401) },
       },
     },
     async ({ caller, flaw }) => {

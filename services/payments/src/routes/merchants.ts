@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { descriptor, email, name, pathId, text, website } from '../bodies/fields.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 import { isCountry } from '../merchants/countries.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
@@ -59,7 +59,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Create a merchant',
         body: MerchantBody,
-        response: { 201: MerchantAnswer, ...errorResponses(400, 401, 403, 409, 413, 415) },
+        response: { 201: MerchantAnswer, ...errorAnswers(400, 401, 403, 409, 413, 415) },
       },
     },
     async (request, reply) => {
@@ -77,7 +77,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Fetch a merchant',
         params: MerchantParams,
-        response: { 200: MerchantAnswer, ...errorResponses(401, 403, 404) },
+        response: { 200: MerchantAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId } }) => {
@@ -94,7 +94,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Change name, email address or descriptor of a merchant',
         params: MerchantParams,
         body: MerchantChangesBody,
-        response: { 204: z.undefined().describe('Changed'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 204: z.undefined().describe('Changed'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
@@ -15,7 +15,7 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Fetch a payout',
         params: z.object({ payoutId: pathId() }),
-        response: { 200: z.object({ payout: PayoutView }), ...errorResponses(401, 403, 404) },
+        response: { 200: z.object({ payout: PayoutView }), ...errorAnswers(401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { payoutId } }) => {

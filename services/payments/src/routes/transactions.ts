@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../access/admit.ts'
 import { pathId } from '../bodies/fields.ts'
-import { errorResponses } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
@@ -16,7 +16,7 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Fetch a transaction',
         params: z.object({ transactionId: pathId() }),
-        response: { 200: z.object({ transaction: TransactionView }), ...errorResponses(401, 403, 404) },
+        response: { 200: z.object({ transaction: TransactionView }), ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
@@ -18,7 +18,7 @@ export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the merchants that an identity belongs to',
         params: IdentityParams,
         querystring: ListQuery,
-        response: { 200: z.array(MerchantView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(MerchantView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { identityId }, query }) => {

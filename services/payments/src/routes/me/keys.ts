@@ -4,7 +4,7 @@ import { admit, keyMacOf } from '../../access/admit.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { createKey } from '../../use-cases/create-key.ts'
@@ -21,7 +21,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the active keys of the app',
         querystring: ListQuery,
-        response: { 200: z.array(AppKeyView), ...errorResponses(400, 401, 403) },
+        response: { 200: z.array(AppKeyView), ...errorAnswers(400, 401, 403) },
       },
     },
     async ({ caller, flaw, query }) => {
@@ -35,7 +35,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Create a key of the app',
-        response: { 201: z.object({ key: CreatedKeyView }), ...errorResponses(400, 401, 403, 413, 415) },
+        response: { 201: z.object({ key: CreatedKeyView }), ...errorAnswers(400, 401, 403, 413, 415) },
       },
     },
     async ({ caller, flaw, headers: { authorization } }, reply) => {
@@ -50,7 +50,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke a key of the app',
         params: z.object({ keyId: pathId() }),
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 413, 415) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { keyId } }, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { id, ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { lastApp } from '../../errors.ts'
 import { callRevokeMember, listAppMembers } from '../../members/member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
@@ -24,7 +24,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the apps of a merchant',
         params: MerchantParams,
         querystring: ListQuery,
-        response: { 200: z.array(AppMemberView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(AppMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
@@ -43,7 +43,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
         body: z.object({ appId: id() }),
         response: {
           201: z.object({ app: AppMemberView.pick({ id: true, name: true }) }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },
@@ -60,7 +60,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke an app',
         params: AppParams,
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {

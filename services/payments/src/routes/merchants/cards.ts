@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { id, pathId, text } from '../../bodies/fields.ts'
-import { chargeRefusal, errorResponses } from '../../error-body.ts'
+import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { saveCard } from '../../use-cases/save-card.ts'
 
@@ -19,7 +19,7 @@ export const merchantCardsRoutes: FastifyPluginAsyncZod = async (app) => {
         body: CardBody,
         response: {
           201: z.object({ card: z.object({ id: z.string() }) }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
           ...chargeRefusal,
         },
       },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
@@ -19,7 +19,7 @@ export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the events of the last 30 days',
         params: z.object({ merchantId: pathId() }),
         querystring: ListQuery,
-        response: { 200: z.array(EventView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(EventView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
@@ -16,7 +16,7 @@ export const merchantPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the payouts of a merchant',
         params: z.object({ merchantId: pathId() }),
         querystring: ListQuery,
-        response: { 200: z.array(PayoutView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(PayoutView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId, text } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { daysOf } from '../../ledger/statement.ts'
 import type { InTurn } from '../../pagination/pieces.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
@@ -39,7 +39,7 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
             description: 'A header, the opening balance, the lines, the closing balance',
             content: { 'text/csv': { schema: z.unknown() } },
           },
-          ...errorResponses(400, 401, 403, 404),
+          ...errorAnswers(400, 401, 403, 404),
         },
       },
     },

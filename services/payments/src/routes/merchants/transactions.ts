@@ -14,7 +14,7 @@ import {
   text,
 } from '../../bodies/fields.ts'
 import { falseIsAbsent } from '../../bodies/validate-input.ts'
-import { chargeRefusal, errorResponses } from '../../error-body.ts'
+import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
@@ -78,7 +78,7 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
         summary: 'List the transactions of a merchant',
         params: MerchantParams,
         querystring: TransactionListQuery,
-        response: { 200: z.array(TransactionView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(TransactionView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }, reply) => {
@@ -98,7 +98,7 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
         body: ChargeBody,
         response: {
           201: z.object({ transaction: z.object({ id: z.string() }) }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
           ...chargeRefusal,
         },
       },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { email, ListQuery, pathId } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { callRevokeMember, listUserMembers } from '../../members/member-repository.ts'
 import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
@@ -26,7 +26,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the users of a merchant',
         params: MerchantParams,
         querystring: ListQuery,
-        response: { 200: z.array(UserMemberView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(UserMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
@@ -48,7 +48,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Invite a user by email address',
         params: MerchantParams,
         body: InvitationBody,
-        response: { 201: InvitedView, ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 201: InvitedView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
@@ -64,7 +64,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke a user or an invitation',
         params: UserParams,
-        response: { 204: z.undefined().describe('Revoked'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId, userId } }, reply) => {

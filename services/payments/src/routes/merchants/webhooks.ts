@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { admit } from '../../access/admit.ts'
 import { ListQuery, pathId, text } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
@@ -33,7 +33,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'List the webhooks of a merchant',
         params: MerchantParams,
         querystring: ListQuery,
-        response: { 200: z.array(WebhookView), ...errorResponses(400, 401, 403, 404) },
+        response: { 200: z.array(WebhookView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
@@ -52,7 +52,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
         body: WebhookBody,
         response: {
           201: z.object({ webhook: WebhookSecretView }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },
@@ -69,7 +69,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Delete a webhook',
         params: WebhookParams,
-        response: { 204: z.undefined().describe('Deleted'), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 204: z.undefined().describe('Deleted'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId, webhookId } }, reply) => {

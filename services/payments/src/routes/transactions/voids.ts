@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { amount, pathId, reference } from '../../bodies/fields.ts'
-import { errorResponses } from '../../error-body.ts'
+import { errorAnswers } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
@@ -22,7 +22,7 @@ export const voidsRoutes: FastifyPluginAsyncZod = async (app) => {
         body: VoidBody,
         response: {
           201: z.object({ transaction: TransactionView }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },

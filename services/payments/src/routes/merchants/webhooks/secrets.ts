@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../../bodies/fields.ts'
-import { errorResponses } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
@@ -16,7 +16,7 @@ export const webhookSecretsRoutes: FastifyPluginAsyncZod = async (app) => {
         params: z.object({ merchantId: pathId(), webhookId: pathId() }),
         response: {
           201: z.object({ webhook: WebhookSecretView }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },

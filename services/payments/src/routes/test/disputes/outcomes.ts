@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../../bodies/fields.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
-import { errorResponses } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { closeDispute } from '../../../use-cases/close-dispute.ts'
 
@@ -17,7 +17,7 @@ export const testOutcomesRoutes: FastifyPluginAsyncZod = async (app) => {
         body: z.object({ outcome: z.enum(['won', 'lost']) }),
         response: {
           201: z.object({ dispute: DisputeView }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },

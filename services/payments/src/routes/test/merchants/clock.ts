@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../../bodies/fields.ts'
-import { errorResponses } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
 
@@ -16,7 +16,7 @@ export const testClockRoutes: FastifyPluginAsyncZod = async (app) => {
         body: z.object({ advance: z.int().min(0) }),
         response: {
           201: z.object({ clock: z.object({ now: z.iso.datetime() }) }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId } from '../../../bodies/fields.ts'
-import { errorResponses } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { payOut } from '../../../use-cases/pay-out.ts'
@@ -14,7 +14,7 @@ export const testPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Pay out all that is available (test merchants)',
         params: z.object({ merchantId: pathId() }),
-        response: { 201: z.object({ payout: PayoutView }), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 201: z.object({ payout: PayoutView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { merchantId } }, reply) => {

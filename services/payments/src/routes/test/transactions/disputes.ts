@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { amount, pathId } from '../../../bodies/fields.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
-import { errorResponses } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
 
@@ -27,7 +27,7 @@ export const testTransactionDisputesRoutes: FastifyPluginAsyncZod = async (app) 
         body: DisputeBody,
         response: {
           201: z.object({ dispute: DisputeView }),
-          ...errorResponses(400, 401, 403, 404, 409, 413, 415),
+          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
         },
       },
     },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { instant, pathId } from '../../../bodies/fields.ts'
 import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
-import { errorResponses } from '../../../error-body.ts'
+import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { reportFraud } from '../../../use-cases/report-fraud.ts'
 
@@ -20,7 +20,7 @@ export const testTransactionFraudsRoutes: FastifyPluginAsyncZod = async (app) =>
         summary: 'Store a fraud alert (test merchants)',
         params: z.object({ transactionId: pathId() }),
         body: FraudBody,
-        response: { 201: z.object({ fraud: FraudView }), ...errorResponses(400, 401, 403, 404, 409, 413, 415) },
+        response: { 201: z.object({ fraud: FraudView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
