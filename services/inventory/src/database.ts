@@ -17,6 +17,7 @@ export interface InventoryTables {
 /** Tables that the service's role may read and add to, but never change. */
 export const appendOnlyTables = ['movements'] as const
 
+/** A product. A deleted one stays for the movements that point at it. */
 export interface ProductTable {
   readonly id: Generated<bigint>
   readonly sku: string
@@ -33,6 +34,7 @@ export interface ProductTable {
   readonly deleted_at: Date | null
 }
 
+/** A user of `GET /users`. Users are never deleted. */
 export interface UserTable {
   readonly id: Generated<bigint>
   readonly username: string
@@ -40,6 +42,7 @@ export interface UserTable {
   readonly last_name: string
 }
 
+/** A place that keeps stock. A deleted one stays for the movements that point at it. */
 export interface LocationTable {
   readonly id: Generated<bigint>
   readonly code: string
@@ -82,6 +85,7 @@ export interface MovementTable {
   readonly created_at: Date
 }
 
+/** Stock that is kept for a buyer (see reservations/README.md). */
 export interface ReservationTable {
   readonly id: bigint
   readonly product_id: bigint

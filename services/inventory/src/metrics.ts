@@ -8,6 +8,7 @@ import { findOverdueSeconds } from './reservations/reservation-repository.ts'
 /** Counts what happens to stock. */
 export type StockMetrics = ReturnType<typeof createStockMetrics>
 
+/** Counts movements and reservations. Each series starts at 0, so that its first increment is visible. */
 export function createStockMetrics(meter: Metrics['meter']) {
   const movements = startAtZero(
     meter.createCounter('inventory_movements_total', { description: 'Movements of stock by type' }),

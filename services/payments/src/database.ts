@@ -34,6 +34,7 @@ export interface UsersTable {
   created: Date
 }
 
+/** Who is paid. SQL functions write it, because it decides where money goes. */
 export interface MerchantsTable {
   id: string
   /** Last 8 digits of the ids below the merchant. */
@@ -63,10 +64,12 @@ interface MembershipColumns {
   created: Date
 }
 
+/** An app that is a member of a merchant. */
 export interface MerchantAppsTable extends MembershipColumns {
   app_id: string
 }
 
+/** A user who is, or is invited to be, a member of a merchant. */
 export interface MerchantUsersTable extends MembershipColumns {
   user_id: string
   /** The id of the user that members of the merchant see. Null when it is the user's own. */
@@ -109,6 +112,7 @@ export interface MerchantBalancesTable {
   expired_id: Generated<string>
 }
 
+/** An entry of the audit log: who did what to a merchant, a key or a webhook. */
 export interface AuditTable {
   /** 24 zeros when no merchant is concerned. */
   merchant_id: string

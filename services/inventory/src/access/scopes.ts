@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 /** What a token permits (reference: Scopes). */
 export const SCOPES = ['inventory:read', 'inventory:write'] as const
+/** A right that a token gives (reference: Authentication). */
 export type Scope = (typeof SCOPES)[number]
 
 /** The scopes that roles give. */

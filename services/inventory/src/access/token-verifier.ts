@@ -3,6 +3,7 @@ import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose'
 import { serviceUnavailable } from '../errors.ts'
 import { type Scope, type ScopeRules, scopesOf } from './scopes.ts'
 
+/** Whose tokens are good, and the scopes of roles. */
 export interface TokenRules extends ScopeRules {
   /** `https://auth.example.com/.well-known/jwks.json` */
   readonly jwksUrl: string
@@ -17,6 +18,7 @@ export interface Identity {
   readonly scopes: ReadonlySet<Scope>
 }
 
+/** Checks access tokens by the keys that the authentication service publishes. */
 export interface TokenVerifier {
   /** Undefined for an invalid token. @throws serviceUnavailable while there are no keys to check it with */
   verify(token: string): Promise<Identity | undefined>
@@ -24,6 +26,7 @@ export interface TokenVerifier {
   countKeys(): Promise<number>
 }
 
+/** The clock, and whom to tell that keys cannot be read. */
 export interface KeyOptions {
   readonly now: () => Date
   /** Called when the keys cannot be read again, with the time until which the old keys stay good. */

@@ -14,6 +14,7 @@ export const UserView = z
   })
   .meta({ id: 'User' })
 
+/** A user, as answers show it. `id` is at least 1. */
 export type User = z.infer<typeof UserView>
 
 /** There are few users, so a page of them is always large. */

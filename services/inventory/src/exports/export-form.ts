@@ -17,6 +17,7 @@ export const jsonLines: ExportForm = {
   },
 }
 
+/** How a CSV file is written. */
 export interface CsvOptions {
   /** The values that get columns of their own. */
   readonly flatten: readonly AttributePath[]

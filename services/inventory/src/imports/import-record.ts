@@ -18,6 +18,7 @@ export interface RecordFault {
   readonly description: string
 }
 
+/** A record of a file: a product, or why it is none. */
 export type ImportRecord = ReadProduct | RecordFault
 
 /** A product of a file that was not checked yet. */

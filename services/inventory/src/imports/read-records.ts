@@ -6,8 +6,10 @@ import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type Re
 
 /** The formats of a file of products. */
 export const IMPORT_FORMATS = ['csv', 'ndjson'] as const
+/** The format of a file that is imported or exported. */
 export type ImportFormat = (typeof IMPORT_FORMATS)[number]
 
+/** The bounds of a file, in bytes. */
 export interface ReadLimits {
   /** Bytes of the whole file. */
   readonly bytesMax: number

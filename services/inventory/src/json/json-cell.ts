@@ -13,6 +13,7 @@ export function writeCell(json: string): string {
   return text === '' || readCell(text) === text ? json : text
 }
 
+/** Whether a text is JSON (RFC 8259), by the parser of JavaScript. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text)

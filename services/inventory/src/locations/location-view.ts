@@ -10,6 +10,7 @@ export const LocationView = z
   })
   .meta({ id: 'Location' })
 
+/** A location, as answers show it. */
 export type Location = z.infer<typeof LocationView>
 
 /** A location with its version, which starts at 1 and grows by one with each change. */

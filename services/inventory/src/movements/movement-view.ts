@@ -45,6 +45,7 @@ export interface Movement {
 /** The answer to POST /movements: the rows that were written, the first one in `id`, and the levels after them. */
 export const MovedView = z.object({ id: Id, ids: z.array(Id), levels: z.array(LevelView) }).meta({ id: 'Moved' })
 
+/** The answer to a movement: the ids of the rows that were written, and the levels afterwards. */
 export type MovedStock = z.infer<typeof MovedView>
 
 /** The JSON of a row of the ledger. */

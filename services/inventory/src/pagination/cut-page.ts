@@ -4,6 +4,7 @@ import { type Listing, nameOfListing } from './page-query.ts'
 /** Parameters of a request by name, as they were sent. */
 type Query = Readonly<Record<string, unknown>>
 
+/** The rows of a page, with the links of its answer. */
 export interface Page<T> {
   readonly rows: readonly T[]
   /** The header `Link` (RFC 8288): `first` always, `next` only when more rows exist. */

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { validationError } from '../errors.ts'
 import { decodeCursor, type Position } from './cursor.ts'
 
+/** How many rows a page of a list has. */
 export interface PageLimits {
   /** Rows of a page when the request names no limit. */
   readonly defaultLimit: number
@@ -17,6 +18,7 @@ export const PageKeywords = z.object({
     .optional()
     .meta({ description: 'Where the page begins, from the Link header of the page before' }),
 })
+/** The parameters of a list that every list has. */
 export type PageKeywords = z.output<typeof PageKeywords>
 
 /** Tells whether a text can be a value of a position. A regular expression is one. */

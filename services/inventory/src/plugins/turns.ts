@@ -50,6 +50,7 @@ export interface ImportTurns {
   readonly wholeImports: FairGate
 }
 
+/** Makes the turns of a process (reference: Turns). Writes share the pool of `databasePoolSize` connections. */
 export function openTurns(config: {
   readonly databasePoolSize: number
   readonly exportSpoolMaxBytes: number

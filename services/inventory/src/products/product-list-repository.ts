@@ -7,6 +7,7 @@ import type { ProductFilter } from './product-filter.ts'
 
 /** The orders of a list. Ties are ordered by id. */
 export const PRODUCT_SORTS = ['id', '-id', 'sku', '-sku', 'createdAt', '-createdAt', 'updatedAt', '-updatedAt'] as const
+/** An order of the list of products. A minus begins a falling order. */
 export type ProductSort = (typeof PRODUCT_SORTS)[number]
 
 /** Which products a list shows, and in which order. */

@@ -17,6 +17,7 @@ export const IncludeKeywords = z.object({
   include: p.list(p.oneOf(...INCLUDES)).optional(),
 })
 
+/** What a product is shown with. */
 export type IncludeKeywords = z.output<typeof IncludeKeywords>
 
 /** The filters and the order of products. Beside these, every `attributes.PATH` with or without an operator is a filter. */
@@ -37,6 +38,7 @@ export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
   .extend(FilterKeywords.shape)
   .catchall(Once)
 
+/** All parameters of the list of products. */
 export type ProductListKeywords = z.output<typeof ProductListKeywords>
 
 /** Filters and order, as texts. */

@@ -144,6 +144,7 @@ export interface VersionedChange extends VersionedProduct {
   readonly changed: boolean
 }
 
+/** The product after a change, or why it was refused. */
 export type ChangeProductResult =
   | { readonly verdict: 'done'; readonly change: VersionedChange }
   | { readonly verdict: ChangeRefusal | 'duplicate-sku' }
@@ -196,6 +197,7 @@ export async function callChangeProduct(
   }
 }
 
+/** `stale`: the product has another version than the deletion is based on. `in-stock`: some of it is still on hand. */
 export type DeleteProductVerdict = 'done' | 'not-found' | 'stale' | 'in-stock'
 
 /** Marks a live product as deleted, unless it has stock. */

@@ -19,6 +19,7 @@ export const ProductView = z
 
 /** What `include` may ask for. */
 export const INCLUDES = ['meta', 'stock'] as const
+/** What a product can be shown with. */
 export type Include = (typeof INCLUDES)[number]
 
 /** The answer to POST /products. */

@@ -17,4 +17,5 @@ export const ReservationView = z
   })
   .meta({ id: 'Reservation' })
 
+/** A reservation, as answers show it. */
 export type Reservation = z.infer<typeof ReservationView>

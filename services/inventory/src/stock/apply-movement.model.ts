@@ -6,6 +6,7 @@ export interface Quantities {
   readonly reserved: number
 }
 
+/** The level after a movement, or why it was refused. `available`: on hand less reserved. */
 export type AppliedMovement =
   | { readonly verdict: 'done'; readonly quantities: Quantities }
   | { readonly verdict: 'insufficient-stock'; readonly available: number }

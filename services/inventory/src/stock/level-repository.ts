@@ -27,6 +27,7 @@ interface PlaceRow {
   readonly version: string
 }
 
+/** A level with its version for `ETag`, or what of it does not exist. */
 export type FoundLevel =
   | { readonly verdict: 'found'; readonly level: Level; readonly version: string }
   | { readonly verdict: 'product-not-found' | 'location-not-found' }

@@ -18,6 +18,7 @@ export const LevelView = z
   })
   .meta({ id: 'Level' })
 
+/** The stock of a product at a location, as answers show it. */
 export type Level = z.infer<typeof LevelView>
 
 /** The stock of a product: the sums over all locations, and the level of each. */
@@ -31,4 +32,5 @@ export const ProductStockView = z
   })
   .meta({ id: 'ProductStock' })
 
+/** The stock of a product in all and at each location, as answers show it. */
 export type ProductStock = z.infer<typeof ProductStockView>

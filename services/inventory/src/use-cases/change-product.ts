@@ -4,6 +4,7 @@ import type { JsonText } from '../json/json-object.ts'
 import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
 import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-repository.ts'
 
+/** A change of a product. What is undefined stays as it is. */
 export interface ChangeProductInput {
   readonly id: number
   /** The versions that the change may be based on; undefined accepts any version. */

@@ -6,6 +6,7 @@ import type { JsonText } from '../json/json-object.ts'
 import { storableAttributes } from '../products/attributes.ts'
 import { type InsertedProduct, insertProduct, insertProductOnce } from '../products/product-repository.ts'
 
+/** A product to create, as the client wrote it. */
 export interface CreateProductInput {
   readonly sku: string
   /** JSON as text, or an object or array. */

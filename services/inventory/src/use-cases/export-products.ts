@@ -5,6 +5,7 @@ import { readExport } from '../exports/export-repository.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
 import type { ProductSelection } from '../products/product-list-repository.ts'
 
+/** Which products to export, and how to write them. */
 export interface ExportInput {
   readonly selection: ProductSelection
   readonly flatten: readonly AttributePath[]

@@ -7,8 +7,10 @@ import { StagedImport } from '../imports/staged-import.ts'
 
 /** What happens to a product whose sku is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
+/** What happens to a product whose SKU is taken. */
 export type ImportMode = (typeof IMPORT_MODES)[number]
 
+/** A file to import, with whose it is and how it is stored. */
 export interface ImportInput {
   /** As many at a time as have arrived. */
   readonly records: AsyncIterable<readonly ImportRecord[]>

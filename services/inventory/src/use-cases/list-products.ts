@@ -26,6 +26,7 @@ const [FIRST_ROWS, PIECE_ROWS] = [20, 100]
 
 type ListDeps = Pick<InventoryDeps, 'lanes' | 'readLagging' | 'listTurns' | 'longPages' | 'config'>
 
+/** A request for a page of products. */
 export interface ListProductsInput {
   /** Of the list, for its links and cursors. */
   readonly path: string

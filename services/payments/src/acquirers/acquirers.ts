@@ -11,6 +11,7 @@ export interface Acquirers {
   authorize(name: string | null, request: AuthorizationRequest): Promise<AuthorizationOutcome>
 }
 
+/** What acquirers are made of. `others`: the acquirers of the settings by their name. The simulator has no name. */
 export interface AcquirersOptions {
   readonly simulator: Acquirer
   readonly others: ReadonlyMap<string, Acquirer>
@@ -22,6 +23,7 @@ export interface AcquirersOptions {
 
 const BUDGET_MS = 10_000
 
+/** Makes the way to all acquirers. Counts each authorization by its outcome, and measures each call. */
 export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions): Acquirers {
   const authorizations = meter.createCounter('payments_authorizations_total', {
     description: 'Authorizations by outcome',

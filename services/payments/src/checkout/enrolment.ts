@@ -2,6 +2,7 @@ import type { Scenario } from '../cards/scenario.ts'
 
 /** The steps of a payment, in order (reference: Challenges). */
 export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'] as const
+/** A step of 3-D Secure. */
 export type Step = (typeof STEPS)[number]
 
 /** How the customer's bank has authenticated the customer. */

@@ -15,6 +15,7 @@ export type FingerprintState = z.infer<typeof Fingerprint>
 /** The state of the bank's page: session, contents, and whether it redirects to the shop or sends a message to its frame. */
 export type ChallengeState = z.infer<typeof Challenge>
 
+/** Seals the state that the hidden frame sends back to `POST /acs/fingerprint`. `openFingerprintState` opens it. */
 export function sealFingerprintState(frames: TextSeal, state: FingerprintState): string {
   return frames.seal(state, 'fingerprint')
 }
@@ -24,6 +25,7 @@ export function openFingerprintState(frames: TextSeal, text: string): Fingerprin
   return Fingerprint.safeParse(frames.open(text, 'fingerprint')).data
 }
 
+/** Seals the state in the URL of the bank's page. `openChallengeState` opens it. */
 export function sealChallengeState(frames: TextSeal, state: ChallengeState): string {
   return frames.seal(state, 'challenge')
 }

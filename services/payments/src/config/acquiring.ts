@@ -53,6 +53,7 @@ export interface DayLimits {
   readonly rateAgeDaysMax: number
 }
 
+/** The settings of acquirers and payouts, with the names that the code uses. Delays are days. */
 export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>) {
   const delay = values.PAYOUT_DELAY_DAYS
   return {

@@ -19,6 +19,7 @@ export const checkoutSettings = group('Checkout', {
     ),
 })
 
+/** The settings of the checkout and the payment page, with the names that the code uses. */
 export function toCheckoutConfig({
   VAULT_HOST,
   REQUIRE_TLS,

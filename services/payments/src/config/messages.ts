@@ -28,6 +28,7 @@ export const messageRules: readonly Rule<Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>>
       : undefined,
 ]
 
+/** The settings of mails and webhooks, with the names that the code uses. */
 export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: Values) {
   return {
     /** Undefined: mails wait in the queue. */

@@ -22,6 +22,7 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
     .describe('Share that is taken off an amount that is exchanged.'),
 })
 
+/** The settings of captures, refunds and voids. The margin is in basis points, the age of rates in days. */
 export function toPostingConfig(values: SettingValues<typeof postingSettings>) {
   return {
     /** Whose operations one call of the database may contain. */

@@ -12,6 +12,7 @@ export const pricingSettings = group('Fees of new merchants', {
   FEE_DISPUTE: money().prefault('EUR:2500').describe('Fee of a dispute.'),
 })
 
+/** The prices of new merchants: `rate` in basis points, the others as amounts of money. */
 export function toPricingConfig(values: SettingValues<typeof pricingSettings>) {
   return { pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE } } as const
 }

@@ -32,6 +32,7 @@ export const rateLimitSettings = group(
   },
 )
 
+/** The rate limits. A limit of 0 is off. */
 export function toRateLimitConfig(values: SettingValues<typeof rateLimitSettings>) {
   return {
     rateLimitStore: values.RATE_LIMIT_STORE,

@@ -16,6 +16,7 @@ export const registrationSettings = group('Apps', {
     .describe('Time after which an app is deleted that manages no merchant and was not used. 0: never.'),
 })
 
+/** The settings of making and deleting apps, with the names that the code uses. */
 export function toRegistrationConfig({ REGISTRATION, UNUSED_APP_DAYS }: SettingValues<typeof registrationSettings>) {
   return {
     /** Who may make an app: anybody, whoever has a code of the operator, or only the operator. */

@@ -40,10 +40,12 @@ export interface LinkState extends ChainState {
   readonly test: boolean | undefined
 }
 
+/** The state of a check before its first link. `kept`: the end of the chain as somebody noted it earlier. */
 export function startChain(kept: ChainHead | undefined): ChainState {
   return { chain: { length: 0n, head: CHAIN_START }, kept: kept?.length === 0n ? undefined : kept }
 }
 
+/** The state of a check of the ledger before its first link. `test`: whether the merchant is one; undefined when it is gone. */
 export function startCheck(kept: ChainHead | undefined, test: boolean | undefined): LinkState {
   return {
     test,

@@ -28,6 +28,7 @@ export interface TrailEntriesTable extends ChainedRow {
   rate_date: Date | null
 }
 
+/** What has changed the balance of a merchant. */
 export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
 
 /** A change of the merchant's balance. `amount` is in `currency`, the currency of the transaction. */
@@ -44,6 +45,7 @@ export interface LinesTable extends ChainedRow {
   test: boolean
 }
 
+/** Entries of the ledger with one cause: a trail entry, a payout, or the reference of a settlement. */
 export interface JournalsTable extends ChainedRow {
   kind: LineKind | 'payoutSettled' | 'schemeSettled'
   cause_id: string

@@ -73,6 +73,7 @@ export const STATES = {
   },
 } as const satisfies Readonly<Record<string, StateColumns>>
 
+/** A table whose rows the chain of states records. */
 export type RecordedTable = keyof typeof STATES
 
 /** A row that differs from its last record. */

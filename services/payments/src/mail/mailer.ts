@@ -18,6 +18,7 @@ export interface Mailer {
   close(): void
 }
 
+/** The mail server and the sender. */
 export interface MailerConfig {
   /** `smtp://user:password@host:port`, or `smtps://…` for TLS from the first byte. */
   readonly url: string
@@ -43,6 +44,7 @@ export function smtpReason(error: unknown): Record<string, unknown> {
 const CONNECT_MS = 10_000
 const IDLE_MS = 20_000
 
+/** Makes the sender of mails. It connects with the first mail, so that a start needs no mail server. */
 export function createMailer({ url, from, requireTls }: MailerConfig): Mailer {
   let opened: Promise<Transporter> | undefined
   const open = () => {

@@ -41,6 +41,7 @@ export interface InviteUserInput {
   readonly invitation: NewInvitation | null
 }
 
+/** An invitation of an email address, with the job that mails its token. */
 export interface NewInvitation {
   readonly email: string
   /** 32 bytes. */

@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { email } from '../bodies/fields.ts'
 import { serviceUnavailable } from '../errors.ts'
 
+/** The sign-in service whose tokens are good, and the clock. */
 export interface UserTokenOptions {
   /** `https://auth.example.com/.well-known/jwks.json`. */
   readonly jwksUrl: string

@@ -58,6 +58,7 @@ export interface TransactionsTable extends MerchantRow {
   disputed_at_capture: Generated<boolean>
 }
 
+/** A kept card (reference: Kept cards). `deleted`: since when it can no longer be charged. */
 export interface CardsTable extends MerchantRow {
   transaction_id: string
   instrument_id: string
@@ -65,6 +66,7 @@ export interface CardsTable extends MerchantRow {
   deleted: Date | null
 }
 
+/** A dispute. `amount`: minor units of `currency`, that of the transaction. */
 export interface DisputesTable extends MerchantRow {
   transaction_id: string
   amount: bigint
@@ -77,6 +79,7 @@ export interface DisputesTable extends MerchantRow {
   resolved: Date | null
 }
 
+/** A fraud alert. `reason`: 0 to 8. */
 export interface FraudsTable extends MerchantRow {
   transaction_id: string
   reported: Date | null
@@ -84,6 +87,7 @@ export interface FraudsTable extends MerchantRow {
   acquirer_ref: string | null
 }
 
+/** A payout. `amount`: minor units of `currency`, that of the merchant. `date`: the UTC day for which it is made. */
 export interface PayoutsTable extends MerchantRow {
   date: Date
   test: boolean
@@ -94,6 +98,7 @@ export interface PayoutsTable extends MerchantRow {
   line_id: string
 }
 
+/** A payment that its customer has begun, with the steps taken so far (reference: Paying once). */
 export interface PaymentSessionsTable extends MerchantRow {
   /** SHA-256 of what the customer agreed to. Hints and tokens of another order do not match it. */
   digest: Buffer
@@ -115,6 +120,7 @@ export interface PaymentSessionsTable extends MerchantRow {
   expires: Date
 }
 
+/** A token of the checkout that a payment uses, until it expires. The primary key lets one payment use it. */
 export interface SpentTokensTable {
   merchant_id: string
   jti: string
@@ -128,6 +134,7 @@ export interface AttemptsTable extends MerchantRow {
   request: Json<unknown>
 }
 
+/** An answer of an acquirer that contradicts the books, until an operator resolves it. */
 export interface AcquirerExceptionsTable extends MerchantRow {
   payload: Json<unknown>
   resolved: Date | null
@@ -154,12 +161,14 @@ interface MomentColumns {
   trail_length: number | null
 }
 
+/** An event, with the amounts of its transaction at that moment. `data`: null for an object that is shown from its row. */
 export interface EventsTable extends MerchantRow, MomentColumns {
   type: string
   version: Generated<number>
   data: Json<unknown> | null
 }
 
+/** A webhook. Until `previous_until` both secrets sign. `disabled`: since when nothing is sent. */
 export interface WebhooksTable extends MerchantRow {
   url: string
   events: string[]

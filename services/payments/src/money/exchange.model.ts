@@ -9,6 +9,7 @@ export interface Quote {
   readonly rate: string
 }
 
+/** An amount to exchange, with the rates of both currencies. */
 export interface ExchangeRequest {
   /** Minor units of `from`, not negative. */
   readonly amount: bigint

@@ -3,6 +3,7 @@ import { type CardExpiry, isExpired, lastDay } from '../cards/card-expiry.ts'
 
 /** The fields of the card form, in their order. */
 export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
+/** A field of the card form. */
 export type CardField = (typeof CARD_FIELDS)[number]
 
 /** What a customer has typed into the form. */
@@ -17,6 +18,7 @@ export interface WrittenCard {
 
 /** What is wrong with a field. */
 export type FieldFlaw = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInvalid'
+/** What is wrong with the fields of a card form. A field without a flaw is absent. */
 export type FieldFlaws = Partial<Readonly<Record<CardField, FieldFlaw>>>
 
 const NUMBER = /^\d{10,19}$/
@@ -50,6 +52,7 @@ export const TokenisedCard = z.object({
   expiry: z.object({ month: z.int().min(1).max(12), year: z.int().min(2_000).max(2_099) }),
   hints: z.array(z.string().max(4_096)).max(50),
 })
+/** A card whose number and code the vault has turned into tokens. */
 export type TokenisedCard = z.output<typeof TokenisedCard>
 
 /** Reads such a card from JSON. Undefined for any other text. */

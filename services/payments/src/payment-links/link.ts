@@ -39,6 +39,7 @@ export interface PaymentLink {
 /** A link with an amount. */
 export type PayableLink = PaymentLink & { readonly money: Money }
 
+/** Whether a link names its amount. For any other link, the customer types it first. */
 export function isPayable(link: PaymentLink): link is PayableLink {
   return link.money !== undefined
 }

@@ -14,7 +14,9 @@ import sv from './languages/sv.json' with { type: 'json' }
 /** The texts of the page in each language. */
 export const texts = { en, da, de, sv, nb, fi, fr, es, it, nl, pl, pt } as const satisfies Record<string, typeof en>
 
+/** A language of the payment page, as in BCP 47. */
 export type Language = keyof typeof texts
+/** The name of a text. Every language has all of them. */
 export type TextName = keyof typeof en
 
 /** Writes a text with values in place of its `{names}`. */

@@ -15,6 +15,7 @@ export interface CardPlace {
   readonly query: string
 }
 
+/** Seals a payment that is under way for the cookie of a browser. Only the page and link of `place` open it. */
 export function sealUnderWay(frames: TextSeal, underWay: UnderWay, place: CardPlace): string {
   return frames.seal(underWay, placeOf(place))
 }

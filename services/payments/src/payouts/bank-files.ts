@@ -13,6 +13,7 @@ export interface BatchMessage {
   readonly transfers: readonly BankTransfer[]
 }
 
+/** A file for the bank. `name` has no folder. */
 export interface BankFile {
   readonly name: string
   readonly text: string

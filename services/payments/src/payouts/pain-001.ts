@@ -16,6 +16,7 @@ export interface Debtor {
   readonly bic: string | undefined
 }
 
+/** What a pain.001 file says: who pays whom how much. */
 export interface TransferMessage {
   /** At most 35 characters, unique for the debtor. */
   readonly messageId: string

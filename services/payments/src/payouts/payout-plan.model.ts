@@ -13,6 +13,7 @@ export interface PayoutPosition {
   readonly hasIban: boolean
 }
 
+/** Whether a merchant is paid out, and how much: minor units of the merchant's currency. */
 export type PayoutPlan =
   | { readonly verdict: 'pay'; readonly amount: bigint }
   | { readonly verdict: 'skip'; readonly reason: PayoutSkip }

@@ -16,6 +16,7 @@ export type LimitRefusals = (
   decide: () => Promise<PaymentEnd | undefined>,
 ) => Promise<PaymentEnd | undefined>
 
+/** Makes the limit of refused cards (reference: Rate limits). A payment that succeeds gives back what it took. */
 export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
   const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
   const limited = startAtZero(counter, [{ scope: 'refusals' }])

@@ -37,6 +37,7 @@ const REQUEST_WINDOW_SECONDS = 2
 const CHECKOUT_WINDOW_SECONDS = 3
 const REFUSAL_WINDOW_SECONDS = 600
 
+/** Makes all rate limits of the service over one store. */
 export function createRateLimits(config: RateLimitConfig, store: LimiterStore): RateLimits {
   const { requestsPerSecond, appsPerMinute, failuresPerMinute, mailsPerHour, invitationsPerHour } = config
   const { checkoutsPerSecond, refusalsPerTenMinutes } = config

@@ -22,6 +22,7 @@ interface RateLimitWindow {
 
 const UNLIMITED: RateLimit = { consume: async () => undefined, wait: async () => undefined, giveBack: async () => {} }
 
+/** Makes a limit of so many events in a window, for each key. With 0 events there is no limit. */
 export function createRateLimit(
   { name, events, seconds, returnable = false }: RateLimitWindow,
   store: LimiterStore,

@@ -49,9 +49,13 @@ const SeedFile = z.strictObject({
   transactions: z.array(SeedTransaction).default([]),
 })
 
+/** The objects of a file for `payments seed`. */
 export type SeedFile = z.infer<typeof SeedFile>
+/** An app of a seed file, with its key in clear text. */
 export type SeedApp = z.infer<typeof SeedApp>
+/** A merchant of a seed file, with the ids of the apps that are its members. */
 export type SeedMerchant = z.infer<typeof SeedMerchant>
+/** A transaction of a seed file. `amount`: minor units. */
 export type SeedTransaction = z.infer<typeof SeedTransaction>
 
 /**

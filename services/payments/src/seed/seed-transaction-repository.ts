@@ -37,6 +37,7 @@ export interface SeedOwner {
   readonly test: boolean
 }
 
+/** The tag of a merchant and whether it is a test merchant; undefined when there is none. */
 export function findSeedMerchant(db: Db, id: string): Promise<SeedOwner | undefined> {
   return db.selectFrom('merchants').select(['tag', 'test']).where('id', '=', id).executeTakeFirst()
 }

@@ -11,6 +11,7 @@ export interface Telemetry {
   readonly tracing: Tracing
 }
 
+/** Starts metrics and traces. `scrub` takes card numbers out of every span. */
 export async function openTelemetry(
   config: Pick<PaymentsConfig, 'metrics' | 'otlpProtocol' | 'tracingEnabled'>,
 ): Promise<Telemetry> {

@@ -11,6 +11,7 @@ export interface Amounts {
   readonly lost: bigint
 }
 
+/** The amounts after an operation, or the largest amount that is possible. All are minor units. */
 export type AmountsVerdict =
   | { readonly verdict: 'done'; readonly amounts: Amounts }
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }

@@ -43,6 +43,7 @@ export interface RateTerms {
   readonly ageDaysMax: number
 }
 
+/** The database, and what one call of it may contain. */
 export interface OperationQueueOptions {
   readonly lanes: Pick<Lanes, 'write'>
   readonly meter: Meter
@@ -51,6 +52,7 @@ export interface OperationQueueOptions {
   readonly scope: 'any' | 'merchant'
 }
 
+/** The way of captures, refunds and voids to the database: those that arrive together go in one call. */
 export type OperationQueue = ReturnType<typeof createOperationQueue>
 
 const BATCH_SIZE_MAX = 128

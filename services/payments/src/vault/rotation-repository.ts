@@ -67,6 +67,7 @@ export async function lockWebhookSeals(
     .execute()
 }
 
+/** Stores the secrets of a webhook, sealed anew. The caller has locked the row. */
 export async function updateWebhookSeals(
   trx: Kysely<PaymentsTables>,
   merchantId: string,
@@ -89,6 +90,7 @@ export interface SealCount {
   readonly webhooks: number
 }
 
+/** How many card numbers and secrets of webhooks each key has sealed, by the id of the key. */
 export async function countSeals(db: Kysely<PaymentsTables>): Promise<readonly SealCount[]> {
   const { rows } = await sql<SealCount>`
     SELECT id AS "keyId", count(*) FILTER (WHERE is_card)::int AS count,

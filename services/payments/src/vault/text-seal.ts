@@ -46,6 +46,7 @@ export interface CheckoutSeals {
   readonly frames: TextSeal
 }
 
+/** Makes the three seals of the checkout. Each has a key of its own, so a text of one never opens as another. */
 export function createCheckoutSeals(vaultKeys: readonly [VaultKey, ...VaultKey[]]): CheckoutSeals {
   return {
     tokens: createTextSeal(vaultKeys, 'token/seal'),

@@ -42,6 +42,7 @@ export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): 
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }
 
+/** The keys of which the keys of jobs are derived. */
 export interface JobKeySources {
   /** The first key seals, all keys open. */
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]

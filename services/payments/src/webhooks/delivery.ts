@@ -56,6 +56,7 @@ const LONGEST_REST_MS = 300_000
 const TRIAL_MS = 5_000
 const REMEMBERED = 10_000
 
+/** Makes the memory of webhooks that have not answered. It is bounded, and each process has its own. */
 export function createSilentWebhooks(): SilentWebhooks {
   return new LRUCache({ max: REMEMBERED })
 }

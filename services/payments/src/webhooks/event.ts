@@ -21,6 +21,7 @@ export const EVENT_TYPES = [
   'webhook.disabled',
 ] as const
 
+/** What has changed (reference: Events). */
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** Whether a text is a type of event. */

@@ -42,6 +42,7 @@ type ChangedRow<Refusal extends string> = { verdict: Verdict | Refusal; identity
   | { id: null }
 )
 
+/** The outcome of a change, with the webhook after it; undefined unless the change was made. */
 export interface ChangedWebhook extends AccessResult {
   readonly webhook: Webhook | undefined
 }

@@ -10,6 +10,7 @@ export interface WebhookSecrets {
   isCurrent(sealed: Buffer, merchantId: string): boolean
 }
 
+/** The keys that seal and open secrets of webhooks. */
 export interface WebhookSecretKeys {
   /** The first key seals. All keys open. */
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
@@ -21,6 +22,7 @@ const SECRET_BYTES = 32
 /** The key id of secrets that the pepper sealed. A key of the vault may have the same id. */
 const PEPPER_ID = 0
 
+/** Makes what seals and opens secrets of webhooks. A secret is bound to its merchant: sealed for one, it opens for no other. */
 export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {
   const [{ id: sealing }] = vaultKeys
   const keys = new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'webhook/secret')]))
