@@ -1,7 +1,6 @@
 import { globSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { undocumentedSeries } from '@trestle/testing/metric-documents.ts'
 import { Argument, Command } from 'commander'
 import { z } from 'zod'
 import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
@@ -15,6 +14,7 @@ import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
 import { workFaults } from './alert-drill/work-faults.ts'
 import { makeBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
+import { undocumentedSeries } from './documented-metrics.ts'
 
 interface Options {
   readonly seconds: number

@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { METRICS_DOCUMENT, readMetricsDocument, undocumentedSeries } from '@trestle/testing/metric-documents.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { deploy } from './deployment.ts'
+import { METRICS_DOCUMENT, readMetricsDocument, undocumentedSeries } from './documented-metrics.ts'
 import { freePort } from './processes/free-port.ts'
 
 const checkout = join(import.meta.dirname, '..', '..')

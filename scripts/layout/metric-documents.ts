@@ -1,8 +1,4 @@
-import {
-  type DocumentedMetric,
-  METRICS_DOCUMENT,
-  readMetricsDocument,
-} from '../../packages/testing/src/metric-documents.ts'
+import { type DocumentedMetric, METRICS_DOCUMENT, readMetricsDocument } from '../../bench/src/documented-metrics.ts'
 import { findInstruments, type Instrument } from './instruments.ts'
 import type { Problem, Rule } from './source-tree.ts'
 

@@ -2,11 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import {
-  type DocumentedMetric,
-  METRICS_DOCUMENT,
-  readMetricsDocument,
-} from '../../packages/testing/src/metric-documents.ts'
+import { type DocumentedMetric, METRICS_DOCUMENT, readMetricsDocument } from '../../bench/src/documented-metrics.ts'
 import { namesOf } from './promql.ts'
 import type { Problem, Rule } from './source-tree.ts'
 

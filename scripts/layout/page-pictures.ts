@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listPageSources, PAGE_SOURCES_FILE } from '../../packages/testing/src/page-sources.ts'
+import { listPageSources, PAGE_SOURCES_FILE } from '../../bench/src/payment-page/page-sources.ts'
 import type { Rule } from './source-tree.ts'
 
 /** The pictures of the payment page show the page as it is: its sources are those that they were taken from. */

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listPageSources, PAGE_SOURCES_FILE, PICTURES_FOLDER } from '@trestle/testing/page-sources.ts'
 import type { Browser, Page } from 'playwright-core'
+import { listPageSources, PAGE_SOURCES_FILE, PICTURES_FOLDER } from './page-sources.ts'
 import { ROOT, type Stage } from './stage.ts'
 import { bankFrame, enterCard, linkOf, UNASKED } from './steps.ts'
 
