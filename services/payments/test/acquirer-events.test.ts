@@ -108,7 +108,7 @@ describe('applyAcquirerEvents', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('applies each event once, however often and however many processes hear of it', async () => {
+  it('applies each event once, however often it comes and to however many processes', async () => {
     const events = [
       opened('d1'),
       closed('e1', 'd1', 'lost'),
@@ -128,7 +128,7 @@ describe('applyAcquirerEvents', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('keeps what the books cannot follow for the operator, once, and posts nothing', async () => {
+  it('keeps an event that contradicts the books for the operator, once, and posts nothing', async () => {
     const events = [
       opened('d1', 301),
       { ...opened('d2'), acquirerRef: 'n-other' },
@@ -147,13 +147,13 @@ describe('applyAcquirerEvents', () => {
     expect(await problems()).toContain('conflict')
   })
 
-  it('knows a transaction only of the acquirer that authorized it', async () => {
+  it('applies an event only to a transaction that its acquirer has authorized', async () => {
     await db().updateTable('transactions').set({ acquirer: 'south' }).where('id', '=', transactionId).execute()
     await apply(opened('d1'))
     expect(await problems()).toEqual(['unknown transaction'])
   })
 
-  it('books what was settled, once for each reference', async () => {
+  it('books a settlement once for each reference', async () => {
     const settlement = (reference: string, amount: number) =>
       ({ type: 'settlement', reference, merchantId, money: { currency: 'EUR', amount } }) as const
     await apply(settlement('s1', 280), settlement('s2', -20))
@@ -205,7 +205,7 @@ describe('applyAcquirerEvents', () => {
     expect(booked).toEqual([{ amount: -300n }, { amount: 300n }])
   })
 
-  it('takes settlements of a merchant only from an acquirer that it has payments with', async () => {
+  it('takes settlements of a merchant only from an acquirer that has authorized payments of the merchant', async () => {
     const settlement = {
       type: 'settlement',
       reference: 's1',
@@ -234,7 +234,7 @@ describe('applyAcquirerEvents', () => {
     ])
   })
 
-  it('lets an event with values that cannot be booked hold up no other, and keeps it for the operator', async () => {
+  it('keeps an event with values that cannot be booked for the operator, and applies the events after it', async () => {
     const nothing = { type: 'settlement', reference: 's1', merchantId, money: { currency: 'EUR', amount: 0 } } as const
     await apply(nothing, opened('d1'))
     expect(north.asked.acknowledged).toEqual(['s1', 'd1'])
@@ -242,7 +242,7 @@ describe('applyAcquirerEvents', () => {
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
   })
 
-  it('keeps what it does not understand for the operator', async () => {
+  it('keeps an event of an unknown type for the operator', async () => {
     await apply({ type: 'unknown', kind: 'fee', reference: 'u1', merchantId })
     expect([await problems(), north.asked.acknowledged]).toEqual([['of no known kind or form'], ['u1']])
   })
@@ -252,7 +252,7 @@ describe('applyAcquirerEvents', () => {
     ['a kind with U+0000', { kind: 'a\0' }],
     ['a kind with a lone surrogate', { kind: 'a\ud800' }],
     ['a merchant that does not exist', { merchantId: NO_MERCHANT }],
-  ])('keeps an unknown event with %s, and applies those around it', async (_name, given) => {
+  ])('keeps an unknown event with %s for the operator, and applies the events around it', async (_name, given) => {
     const event = { type: 'unknown', kind: 'fee', reference: `u-${merchantId}`, merchantId, ...given } as const
     await apply(opened('d1'), event, opened('d2'))
     expect(north.asked.acknowledged).toEqual(['d1', event.reference, 'd2'])
@@ -310,13 +310,13 @@ describe('applyAcquirerEvents', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('asks for more when the list was full', async () => {
+  it('asks for the next list when a list was full', async () => {
     const event = (n: number) => ({ type: 'unknown', kind: 'fee', reference: `u${n}`, merchantId }) as const
     expect(await apply(...Array.from({ length: EVENTS_LIMIT - 1 }, (_, n) => event(n)))).toBe(false)
     expect(await apply(...Array.from({ length: EVENTS_LIMIT }, (_, n) => event(n)))).toBe(true)
   })
 
-  it('acknowledges nothing when the books are away', async () => {
+  it('acknowledges no event while the database does not answer', async () => {
     const lanes = { ...payments.deps.lanes, write: brokenLane }
     north.answers.events = [opened('d1')]
     await expect(applyAcquirerEvents({ ...eventDeps(), lanes }, 'north', north)).rejects.toThrow('terminated')

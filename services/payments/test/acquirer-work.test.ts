@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-it('hands captures of live money to the acquirer, from the outbox through the queue', async () => {
+it('sends captures of live money to the acquirer, from the outbox through the queue', async () => {
   const app = await createTestApp(payments)
   const { id: merchantId } = await createTestMerchant(payments, app, { currency: 'EUR' })
   const { db } = payments.database

@@ -98,7 +98,7 @@ describe('inquireAttempt', () => {
       { merchantId, id, ...(step === undefined ? {} : { step }) },
     )
 
-  it('asks nobody at once, then after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, and then leaves it to the operator', async () => {
+  it('asks the acquirer after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, and then leaves the attempt to the operator', async () => {
     const id = await unknownAttempt()
     await inquire(id)
     expect(north.asked.inquiries).toEqual([])
@@ -113,7 +113,7 @@ describe('inquireAttempt', () => {
     expect(await statusOf(id)).toBe('unknown')
   })
 
-  it('settles what was declined, or never came', async () => {
+  it('closes an attempt that was declined, or that never reached the acquirer', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' })
     expect(await inquire(id, 0)).toBe('done')
@@ -122,7 +122,7 @@ describe('inquireAttempt', () => {
     expect(north.asked.inquiries).toEqual([id])
   })
 
-  it('reverses an approval that nobody was told of, and never turns it into a transaction', async () => {
+  it('reverses an approval that no client was told of, and never makes it a transaction', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
     north.answers.reverse = async () => ({ verdict: 'retry' })
@@ -135,7 +135,7 @@ describe('inquireAttempt', () => {
     expect(approved).toEqual([])
   })
 
-  it('keeps a refused reversal for the operator, once, and asks on', async () => {
+  it('keeps a refused reversal for the operator, once, and sends it again later', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
     north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'too late' })
@@ -146,7 +146,7 @@ describe('inquireAttempt', () => {
     expect([await statusOf(id), sent.length]).toEqual(['unknown', 2])
   })
 
-  it('takes an acquirer that breaks for one that does not know', async () => {
+  it('treats an acquirer that fails as one that does not know the outcome', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = () => Promise.reject(new Error('reset'))
     expect(await inquire(id, 0)).toBe('done')
@@ -166,7 +166,7 @@ describe('payments attempts, payments exceptions', () => {
   const audit = () =>
     db().selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).executeTakeFirst()
 
-  it('list, resolve: an approval is given back, a refusal written down, each once', async () => {
+  it('list, resolve: reverses an approval and stores a refusal, each once', async () => {
     const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
     expect(await json('attempts', 'list')).toEqual(
       expect.arrayContaining([
@@ -196,7 +196,7 @@ describe('payments attempts, payments exceptions', () => {
     await expect(run('attempts', 'resolve', refused, 'lost')).rejects.toThrow('the outcome is approved or declined')
   })
 
-  it('resolve: what the acquirer does not take stays unknown, and is kept where it refuses', async () => {
+  it('resolve: an attempt stays unknown when the acquirer cannot take its reversal; a refused one is kept for the operator', async () => {
     const id = await unknownAttempt()
     north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
     await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
@@ -219,7 +219,7 @@ describe('sweepAttempts', () => {
   const age = (id: string) =>
     sql`UPDATE ${sql.table('attempts')} SET created = created - interval '2 minutes' WHERE id = ${id}`.execute(db())
 
-  it('calls unknown what was sent and never finished, tells so whoever repeats the key, and a late answer changes nothing', async () => {
+  it('marks an attempt without an answer as unknown, answers repeats with that, and ignores a late answer', async () => {
     const [answered, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     north.answers.authorize = async () => {
       reached.resolve()
@@ -247,8 +247,8 @@ describe('sweepAttempts', () => {
   })
 })
 
-describe('sweepAttempts, where one attempt cannot be had', () => {
-  it('goes on with those behind it', async () => {
+describe('sweepAttempts, when one attempt is locked', () => {
+  it('goes on with the attempts behind it', async () => {
     const ids: string[] = []
     north.answers.authorize = () => new Promise(() => {})
     const requests = [charge(), charge()]
@@ -284,7 +284,7 @@ describe('submitOperation', () => {
   }
   const submit = (id: string) => submitOperation({ ...payments.deps, db: db(), logger }, { merchantId, id })
 
-  it('hands a capture on under the id of its trail entry, and fails while the acquirer cannot take it', async () => {
+  it('sends a capture under the id of its trail entry, and fails while the acquirer cannot take it', async () => {
     const id = await captured()
     expect(await db().selectFrom('outbox').select('kind').where('id', '=', id).execute()).toEqual([
       { kind: 'acquirer' },
@@ -306,7 +306,7 @@ describe('submitOperation', () => {
     expect(again).toEqual(task)
   })
 
-  it('keeps what the acquirer refuses for the operator, once', async () => {
+  it('keeps a capture that the acquirer refuses for the operator, once', async () => {
     const id = await captured()
     north.answers.submit = async () => ({ verdict: 'rejected', reason: 'closed account' })
     for (const _ of [1, 2]) expect(await submit(id)).toBe('done')

@@ -54,7 +54,7 @@ describe('captures of one transaction', () => {
     ['EUR', 3_700, 37],
     ['IDR', 20_000, 100],
     ['USD', 1_000, 7],
-  ])('in %s, %i in slices of %i: bring what one capture brings', async (currency, total, slice) => {
+  ])('in %s, of %i in slices of %i, bring what one capture brings', async (currency, total, slice) => {
     const whole = await captureEach(await merchant.charge(total, currency), [total])
     const slices = Array.from({ length: Math.ceil(total / slice) }, (_, n) => Math.min(slice, total - n * slice))
     expect(await captureEach(await merchant.charge(total, currency), slices)).toEqual(whole)
@@ -87,7 +87,7 @@ describe('captures of one transaction', () => {
     expect(await capture(id, 1_000)).toEqual({ balance: 1_000 - 10 - 20, fee: 30, id: anyId })
   })
 
-  it('at another rate begin anew: a new rate changes nothing that was captured before', async () => {
+  it('apply a new rate to later captures only', async () => {
     const id = await merchant.charge(1_000, 'JPY')
     const { balance } = await capture(id, 500)
     await sql`
@@ -98,7 +98,7 @@ describe('captures of one transaction', () => {
     expect([balance > 0, later.balance + later.fee]).toEqual([true, 500])
   })
 
-  it('that the acquirer rejects give back exactly what they brought, and the next goes on from what is left', async () => {
+  it('give back exactly what they brought when the acquirer rejects them, and the next capture continues from there', async () => {
     merchant = await createLiveMerchant(payments, app, { north })
     await price(135, 0)
     const id = await merchant.charge(3_700)

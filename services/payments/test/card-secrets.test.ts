@@ -33,7 +33,7 @@ async function dump(): Promise<string> {
 }
 
 // ASVS 14.2.4, 16.2.5
-it('a card number that was charged, refused and lost track of stands nowhere in clear', async () => {
+it('stores and logs no card number in clear when a charge is approved, declined or unanswered', async () => {
   const app = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, app, { currency: 'EUR' })
   await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
@@ -64,7 +64,7 @@ it('a card number that was charged, refused and lost track of stands nowhere in 
 })
 
 // ASVS 14.2.4, 16.2.5
-it('nor does one that a customer paid with, nor what it was tokenised to, nor the security code', async () => {
+it('stores and logs no card number, token or security code with which a customer has paid', async () => {
   const browser = browse(payments)
   const { id, key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR' })
   await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()

@@ -28,7 +28,7 @@ async function createPaid(): Promise<{ id: string; transactionId: string }> {
   return { id, transactionId: await customerPayment(payments, id, { currency: 'EUR', amount: 10_000 }) }
 }
 
-it('a session in another encoding breaks no chain', async () => {
+it('a session in another encoding breaks no chain of hashes', async () => {
   const { id, transactionId } = await createPaid()
   await payments.service.db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ mac: string }>`

@@ -59,7 +59,7 @@ async function violations(merchantId: string): Promise<Violation[]> {
 }
 
 describe('a row that was changed by hand', () => {
-  it('a merchant: pays nothing to an account that was set by hand', async () => {
+  it('a merchant is paid nothing while its bank account was set by hand', async () => {
     const { id } = await createWithBalance()
     await setMerchant(id, sql`iban = ${FORGED}`)
     await expect(payOut(id)).rejects.toMatchObject(refusal('merchants', id, 'who gets or pays it'))
@@ -71,7 +71,7 @@ describe('a row that was changed by hand', () => {
     expect(await violations(id)).toEqual([])
   })
 
-  it('a merchant: no change of its own, or of an operator, vouches for it', async () => {
+  it('a merchant cannot be changed by itself or by an operator until its row is restored', async () => {
     const { id } = await createWithBalance()
     const { rows } = await sql<{ pricing: object }>`
       SELECT pricing FROM ${sql.table('merchants')} WHERE id = ${id}`.execute(payments.owner.db)
@@ -92,7 +92,7 @@ describe('a row that was changed by hand', () => {
     expect(await violations(id)).toEqual([])
   })
 
-  it('a payout: it is exported once, and closed as it was made', async () => {
+  it('a payout is exported once, and closed only as it was made', async () => {
     const { id } = await createWithBalance()
     await payOut(id)
     const [payout] = await json<{ id: string }[]>('payout', 'list', '--status', 'created')
@@ -112,7 +112,7 @@ describe('a row that was changed by hand', () => {
     expect(await violations(id)).toEqual([])
   })
 
-  it('a dispute: it is not closed, and frees nothing for a payout', async () => {
+  it('a dispute is not closed, and frees no money for a payout', async () => {
     const merchant = await createWithBalance()
     const transactionId = await merchant.charge(10_000)
     await merchant.answer(await merchant.book('capture', transactionId, 10_000), { verdict: 'accepted' })
@@ -135,7 +135,7 @@ describe('a row that was changed by hand', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('an answer of an acquirer: no other answer vouches for it', async () => {
+  it('an operation of an acquirer accepts no answer until its row is restored', async () => {
     const merchant = await createWithBalance()
     const transactionId = await merchant.charge(10_000)
     const operationId = await merchant.book('capture', transactionId, 10_000)

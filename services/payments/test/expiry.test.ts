@@ -92,7 +92,7 @@ describe('authorization expiry', () => {
     await capture(payments, app, await customerPayment(payments, id), 1)
   })
 
-  it('looks at each transaction once, in batches, and voids none twice when many processes look at once', async () => {
+  it('voids each transaction once, in batches, also when many processes do so at once', async () => {
     const id = await merchant()
     const ids: string[] = []
     for (let count = 0; count < 5; count++) ids.push(await customerPayment(payments, id, { amount: 10 }))
@@ -148,7 +148,7 @@ describe('authorization expiry', () => {
     )
   })
 
-  it('works beyond the years that an id can hold', async () => {
+  it('works with a clock beyond the years that an id can hold', async () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id)
     await advance(id, 36_000)

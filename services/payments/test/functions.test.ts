@@ -91,7 +91,7 @@ describe('create_merchant', () => {
     expect(new Set(list.json<{ id: string }[]>().map(({ id }) => id))).toEqual(new Set(made.map(({ id }) => id)))
   })
 
-  it('stores nothing when only access is checked', async () => {
+  it('stores nothing when the call only checks access', async () => {
     const { headers } = await createTestApp(payments)
     const count = async () =>
       (

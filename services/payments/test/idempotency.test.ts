@@ -83,7 +83,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(0)
   })
 
-  it('accepts keys of 255 characters, with any printable ones', async () => {
+  it('201: accepts keys of 255 printable characters', async () => {
     for (const key of ['x'.repeat(255), '!"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~']) {
       const { body } = await create(key)
       expect((await create(key)).body).toBe(body)
@@ -91,13 +91,13 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(2)
   })
 
-  it('does not remember a refusal', async () => {
+  it('400, 201: does not remember a refusal', async () => {
     expect((await create('k1', { currency: 'EUR' })).statusCode).toBe(400)
     const response = await create('k1')
     expect([response.statusCode, response.headers['idempotent-replayed']]).toEqual([201, undefined])
   })
 
-  it('counts for one app only', async () => {
+  it('201: keeps the keys of two apps apart', async () => {
     const first = await create('k1')
     const other = await createTestApp(payments)
     const theirs = await create('k1', merchantBody, other.headers)
@@ -115,7 +115,7 @@ describe('POST with an Idempotency-Key', () => {
     ])
   })
 
-  it('has one effect when many requests come at once', async () => {
+  it('201: has one effect when many requests come at once', async () => {
     const responses = await Promise.all(Array.from({ length: 200 }, () => create('k1')))
     expect(new Set(responses.map(({ statusCode }) => statusCode))).toEqual(new Set([201]))
     expect(new Set(responses.map(({ body }) => body)).size).toBe(1)
@@ -146,7 +146,7 @@ describe('PUT /merchants/:merchantId', () => {
   const eventsOf = (id: string) =>
     payments.database.db.selectFrom('events').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
 
-  it('writes one event for a change, and none without a change', async () => {
+  it('204: writes one event for a change, and none without a change', async () => {
     const { id } = await createTestMerchant(payments, app)
     for (const payload of [{ name: 'New' }, { name: 'New' }, {}, { email: 'john@example.com' }, { currency: 'EUR' }]) {
       await change(id, payload)
@@ -162,7 +162,7 @@ describe('PUT /merchants/:merchantId', () => {
     ])
   })
 
-  it('keeps all fields of changes at once', async () => {
+  it('204: keeps the members of all changes that come at once', async () => {
     const { id } = await createTestMerchant(payments, app)
     const changes = [{ name: 'New' }, { email: 'new@example.com' }, { descriptor: 'New one' }]
     const answers = await Promise.all(changes.map((payload) => change(id, payload)))

@@ -49,7 +49,7 @@ const order = (changes: object = {}) =>
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
-it('asks the acquirer once, with the security code, and goes on later by the reference of its network', async () => {
+it('201: asks the acquirer once, with the security code, and charges later with the reference of the card network', async () => {
   north.answers.authorize = async () => ({ verdict: 'approved', ref: 'n-1', networkRef: 'network-1' })
   const paid = await walk(browser, await order({ plan: [PLAN], text: 'Order 7' }))
   expect([paid.status, paid.types]).toEqual([201, ['fetch']])
@@ -107,14 +107,14 @@ it.each([
   ['4242424242424241', 'PAYMENT_CARD_NUMBER_INVALID', {}],
   ['1000000000000000', 'PAYMENT_CARD_SCHEME_UNKNOWN', { supported: ['visa', 'mastercard'] }],
   ['378282246310005', 'PAYMENT_CARD_SCHEME_UNSUPPORTED', { scheme: 'amex', supported: ['visa', 'mastercard'] }],
-])('400: refuses %s with %s before anyone is asked', async (number, code, details) => {
+])('400: refuses %s with %s before the acquirer is asked', async (number, code, details) => {
   const { status, body } = await walk(secure('192.0.2.4'), await order({ number }))
   expect([status, body]).toEqual([400, { code, message: body.message, ...details }])
   expect(north.asked.authorizations).toHaveLength(0)
 })
 
 // ASVS 16.5.3
-it('400: what the acquirer declines, by its own status code; what it does not answer, as an error that a job looks into', async () => {
+it('400: answers a decline with the status code of the acquirer, and leaves an unanswered payment to a job', async () => {
   north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_RECEIVER_BLOCKED' })
   const declined = await order()
   const first = await walk(secure('192.0.2.2'), declined)
@@ -131,14 +131,14 @@ it('400: what the acquirer declines, by its own status code; what it does not an
   expect(outbox).toEqual([{ kind: 'inquiry' }])
 })
 
-it('400: a merchant that demands 3-D Secure, which nobody can be asked for', async () => {
+it('400: refuses for a merchant that demands 3-D Secure, which live cards cannot have', async () => {
   await change({ tds_mode: 'full' })
   const { status, body } = await walk(secure('192.0.2.3'), await order())
   expect([status, body.code]).toEqual([400, 'TDSECURE_REQUIRED'])
   expect(north.asked.authorizations).toHaveLength(0)
 })
 
-it('400: without an acquirer, with one that is gone, and in test mode', async () => {
+it('400: refuses without an acquirer, with an acquirer that is no longer configured, and in test mode', async () => {
   expect((await browser.send('/payments', await order({ test: {} }))).body).toEqual({
     code: 'TEST_MODE_MIXED',
     message: 'test is not for a live merchant',
@@ -150,7 +150,7 @@ it('400: without an acquirer, with one that is gone, and in test mode', async ()
   }
 })
 
-it('400: card data that came in the clear, where TLS is demanded', async () => {
+it('400: refuses card data that came without TLS, where TLS is required', async () => {
   const { status, body } = await browse(payments).send('/payments', await order())
   expect([status, body]).toEqual([
     400,
@@ -168,14 +168,14 @@ it('400: card data that came in the clear, where TLS is demanded', async () => {
 it.each([
   ['/vault', { type: 'pcn', value: NUMBER }],
   ['/vault', { type: 'pcsc', value: '111' }],
-])('400: %s takes nothing that came in the clear, where TLS is demanded', async (path, payload) => {
+])('400: %s accepts nothing that came without TLS, where TLS is required', async (path, payload) => {
   const { status, body } = await browse(payments).send(path, payload)
   expect([status, body.code, body.error.code]).toEqual([400, 'REQUEST_INVALID', 21])
   expect(body).not.toHaveProperty('token')
   expect((await browser.send(path, payload)).status).toBe(201)
 })
 
-it('400: no page of payment links is shown, and no form of one is taken, in the clear', async () => {
+it('400: shows no payment page and accepts no form without TLS', async () => {
   const link = new URLSearchParams({ key: String(merchant.key), value: '10', locale: 'en' }).toString()
   const form = { link, page: 'A'.repeat(22), number: NUMBER, expiry: '08/66', code: '111' }
   const inject = (method: 'GET' | 'POST', url: string, headers = {}) =>
@@ -204,7 +204,7 @@ it('400: no page of payment links is shown, and no form of one is taken, in the 
   expect([secured.statusCode, secured.body.includes('cc-number')]).toEqual([200, true])
 })
 
-it('400: a live order whose returnUrl leaves the site of the merchant', async () => {
+it('400: refuses a live order whose returnUrl leaves the site of the merchant', async () => {
   const returnTo = async (returnUrl: string) => {
     const { status, body } = await browser.send('/payments', await order({ returnUrl }))
     return [status, body.message]
@@ -218,7 +218,7 @@ it('400: a live order whose returnUrl leaves the site of the merchant', async ()
 })
 
 // ASVS 2.4.1
-it('429: an address whose cards were refused too often; test merchants are not counted', async () => {
+it('429: refuses an address whose cards were refused too often, and counts no test merchants', async () => {
   const bad = () => order({ number: '4242424242424241' })
   const tester = secure('198.51.100.7')
   const pay = async (given: object) => (await walk(tester, given)).status
@@ -234,7 +234,7 @@ it('429: an address whose cards were refused too often; test merchants are not c
   expect((await walk(secure('198.51.100.8'), await order())).status).toBe(201)
 })
 
-it('429: cards that are tried all at once; one order sent as often is answered alike', async () => {
+it('429: refuses cards that are tried all at once, and answers one order alike however often it is sent', async () => {
   north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_CARD_DISABLED' })
   const tester = secure('198.51.100.9')
   const orders = await Promise.all(Array.from({ length: 30 }, () => order()))

@@ -89,7 +89,7 @@ describe('round_half_even', () => {
     expect(await call([{ n, d }])).toEqual([expected])
   })
 
-  it('agrees with its model', async () => {
+  it('agrees with its model for any input', async () => {
     const half = fc.tuple(amount, fc.bigInt({ min: 1n, max: 10n ** 6n })).map(([q, d]) => ({ n: q * d + d / 2n, d }))
     const any = fc.record({
       n: fc.bigInt({ min: 0n, max: 10n ** 24n }),
@@ -117,7 +117,7 @@ describe('fx_rate', () => {
     )
   })
 
-  it('agrees with its model, a currency without any rate included', async () => {
+  it('agrees with its model, also for a currency without any rate', async () => {
     const inputs = fc.record({ currency: fc.constantFrom(...charged, 'VES', 'XXX'), day })
     const model = (input: { currency: string; day: string }) => {
       const { rate = null, date = null } = rateOfDay(rates, input.currency, input.day) ?? {}
@@ -209,14 +209,14 @@ describe('operation_fee', () => {
     ])
   })
 
-  it('has no flat fee to name when its currency has no rate', async () => {
+  it('answers no flat fee when its currency has no rate', async () => {
     const priced = { ...pricing, flat: { currency: 'VES', amount: 10 } }
     expect(await call([{ kind: 'capture', gross: 1_000n, pricing: priced, currency: 'EUR' }])).toEqual([
       { flat: null, rate: '14' },
     ])
   })
 
-  it('agrees with its model', async () => {
+  it('agrees with its model for any input', async () => {
     const kinds = fc.constantFrom('capture' as const, 'refund' as const, 'dispute' as const)
     const flat = fc.nat(100_000)
     const input = fc.record({ kind: kinds, gross: amount, rate: fc.nat(10_000), flat, dispute: flat })
@@ -255,18 +255,18 @@ describe('captured_value', () => {
   const zip = ({ amounts, grosses }: Reversal): CapturedAmount[] =>
     amounts.map((each, i) => ({ amount: each, gross: grosses[i] ?? 0n }))
 
-  it('returns what was brought, first captured first', async () => {
+  it('returns the worth of the covered amount, oldest capture first', async () => {
     const captures = { amounts: [333n, 333n, 334n], grosses: [2_295n, 2_295n, 2_302n] }
     const values = await call([0n, 100n, 500n, 1_000n].map((covered) => ({ ...captures, covered })))
     expect(values).toEqual([0n, 689n, 3_446n, 6_892n])
     expect(values.slice(1).map((value, i) => value - (values[i] ?? 0n))).toEqual([689n, 2_757n, 3_446n])
   })
 
-  it('is nothing without a capture', async () => {
+  it('is 0 without a capture', async () => {
     expect(await call([{ amounts: [], grosses: [], covered: 0n }])).toEqual([0n])
   })
 
-  it('agrees with its model', async () => {
+  it('agrees with its model for any input', async () => {
     const capture = fc.record({ amount, gross: fc.bigInt({ min: 0n, max: 10n ** 15n }) })
     const input = fc
       .tuple(fc.array(capture, { minLength: 1, maxLength: 6 }), fc.nat(1_000))

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { observeAcquiring } from '../src/acquirers/acquirer-tasks.ts'
 import { openTestDatabase, UNKNOWN_ID } from './payments-app.ts'
 
-it('observeAcquiring: counts what waits for an operator, and jobs by state', async () => {
+it('observeAcquiring: counts exceptions that wait for an operator, and jobs by state', async () => {
   const { database, close } = await openTestDatabase()
   const callbacks = new Map<string, (result: { observe(value: number, labels?: object): void }) => Promise<void>>()
   const meter: Meter = Object.assign(Object.create(createNoopMeter()), {

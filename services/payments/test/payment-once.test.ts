@@ -63,7 +63,7 @@ async function goLive(): Promise<object> {
 }
 
 describe('an order after its last challenge', () => {
-  it('is paid once when it is sent 1,000 times at once, to two processes', async () => {
+  it('201: is paid once when it is sent 1,000 times at once, to two processes', async () => {
     const given = await ready()
     const second = await secondProcess(payments)
     const browsers = [browser, browse(second)]
@@ -79,7 +79,7 @@ describe('an order after its last challenge', () => {
     expect([await count('attempts'), await count('instruments'), await count('spent_tokens')]).toEqual([1, 1, 2])
   })
 
-  it('answers alike for half an hour, also when its tokens are too old or spent', async () => {
+  it('201: gets the same answer for half an hour, also when its tokens are too old or spent', async () => {
     const given = await ready()
     const paid = await browser.send('/payments', given)
     expect((await browser.send('/payments', given)).body).toEqual(paid.body)
@@ -93,7 +93,7 @@ describe('an order after its last challenge', () => {
     expect(await count('transactions')).toBe(1)
   })
 
-  it('answers alike after its plan has begun, and its merchant may charge no more', async () => {
+  it('201: gets the same answer after its plan has begun, and when its merchant may no longer charge', async () => {
     const begins = { amount: { currency: 'EUR', exponent: 2, value: 900 }, scheduled: '2066-08-01T00:00:00Z' }
     const given = await ready({ plan: [begins] })
     const paid = await browser.send('/payments', given)
@@ -111,7 +111,7 @@ describe('an order after its last challenge', () => {
     expect((await browser.send('/payments', { ...given, test: undefined })).body.code).toBe('TEST_MODE_MIXED')
   })
 
-  it('is refused once, and its card may be tried again from the beginning', async () => {
+  it('400: is refused once, and its card may be tried again from the beginning', async () => {
     const given = await ready({ test: { card: { limit: { currency: 'EUR', exponent: 2, value: 999 } } } })
     const answers = await Promise.all(Array.from({ length: 50 }, () => browser.send('/payments', given)))
     for (const { status, body } of answers) expect([status, body.code]).toEqual([400, 'PAYMENT_AMOUNT_LIMIT'])
@@ -121,7 +121,7 @@ describe('an order after its last challenge', () => {
     expect([again.status, await count('transactions')]).toEqual([201, 2])
   })
 
-  it('waits for a request that is asking the acquirer', async () => {
+  it('201: waits for a request that is asking the acquirer', async () => {
     const live = await goLive()
     const given = await order(live)
     const { hints } = await walk(browser, given, { until: 'card-lookup' })
@@ -140,8 +140,8 @@ describe('an order after its last challenge', () => {
   })
 })
 
-describe('tokens', () => {
-  it('pay one of two orders that use them at once', async () => {
+describe('tokens of a card', () => {
+  it('201, 400: pay one of two orders that use them at once', async () => {
     const given = await order()
     const other = { ...given, amount: { currency: 'EUR', exponent: 2, value: 2_000 } }
     const orders = await Promise.all(
@@ -160,7 +160,7 @@ describe('tokens', () => {
     expect(await transactions()).toEqual([{ successful: true, id: anyId, error_code: null }])
   })
 
-  it('belong to the merchant that uses them first, and are of use to no other', async () => {
+  it('400: belong to the merchant that uses them first, and pay no other', async () => {
     const given = await order()
     expect((await walk(browser, given, { until: 'card-lookup' })).status).toBe(200)
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
@@ -183,7 +183,7 @@ describe('tokens', () => {
     expect([third.status, third.body.code]).toEqual([400, 'TOKEN_INVALID'])
   })
 
-  it('belong to one of two merchants that use them at once', async () => {
+  it('400: belong to one of two merchants that use them at once', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     for (let round = 0; round < 20; round++) {
       const given = await order()
@@ -194,8 +194,8 @@ describe('tokens', () => {
   })
 })
 
-describe('an attempt whose process is gone', () => {
-  it('is called unknown, so that its order is refused, its tokens are free, and a late approval is not told', async () => {
+describe('an attempt whose process has ended', () => {
+  it('becomes unknown: its order is refused, its tokens are free, and a late approval is not answered', async () => {
     const live = await goLive()
     const given = await order(live)
     const { hints } = await walk(browser, given, { until: 'card-lookup' })
@@ -227,7 +227,7 @@ describe('an attempt whose process is gone', () => {
     ])
   })
 
-  it('is asked about later, and an approval is given back', async () => {
+  it('is inquired about later, and an approval is reversed', async () => {
     const live = await goLive()
     north.answers.authorize = () => Promise.reject(new Error('reset'))
     expect((await walk(browser, await order(live))).body.code).toBe('PAYMENT_METHOD_ERROR')

@@ -96,7 +96,7 @@ describe('the published client', () => {
     })
   })
 
-  it('201: pays with a card whose holder answers in a banking app', async () => {
+  it('201: pays with a card whose customer answers in a banking app', async () => {
     const { db } = payments.database
     const wait = () =>
       db
@@ -162,11 +162,11 @@ describe('the test object', () => {
     expect([transaction.tds, transaction.successful]).toEqual([tds, true])
   })
 
-  it('400: a cardholder who declines', async () => {
+  it('400: refuses when the customer declines', async () => {
     await expectRefusal(await pay({}, { decision: 'decline' }), 'TDSECURE_FAILED', 31)
   })
 
-  it('400: what it does not know', async () => {
+  it('400: refuses unknown members and values', async () => {
     for (const test of [
       { speed: 1 },
       { card: { scheme: 'other' } },
@@ -189,7 +189,7 @@ describe('a merchant that demands 3-D Secure', () => {
     ['attempted', 400, 'TDSECURE_REQUIRED'],
     ['unavailable', 400, 'TDSECURE_REQUIRED'],
     ['rejected', 400, 'TDSECURE_FAILED'],
-  ])('%s: %i', async (tdsStatus, status, statusCode) => {
+  ])('a card that is %s gets %i', async (tdsStatus, status, statusCode) => {
     const full = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const { db } = payments.database
     await db.updateTable('merchants').set({ tds_mode: 'full' }).where('id', '=', full.id).execute()
@@ -214,12 +214,12 @@ describe('the numbers of the simulator', () => {
     ['29', 'PAYMENT_CARD_SCHEME_UNSUPPORTED', 29],
     ['30', 'TDSECURE_REQUIRED', 30],
     ['31', 'TDSECURE_FAILED', 31],
-  ] as const)('400: …%s is refused with %s', async (digits, statusCode, errorCode) => {
+  ] as const)('400: a number that ends in %s is refused with %s', async (digits, statusCode, errorCode) => {
     await expectRefusal(await pay({ number: number(digits) }), statusCode, errorCode)
   })
 
   it.each(['06', '07', '08', '09', '10', '11', '12', '25'])(
-    '…9 00%s is paid by its holder, never by the server',
+    '201, 400: a number that ends in 9 00%s pays with the customer, never without',
     async (digits) => {
       const paid = await pay({ number: number(`900${digits}`) })
       expect(paid.status).toBe(201)
@@ -233,7 +233,7 @@ describe('the numbers of the simulator', () => {
     },
   )
 
-  it('has a mastercard, a frictionless card, one that is slow, and one that is reported', async () => {
+  it('201: include a Mastercard, a card without a challenge, a slow card and a card that is reported as fraud', async () => {
     const transactions = []
     for (const each of ['2000000000000000', number('10000'), number('50000'), number('30000')]) {
       const { status, types, body } = await pay({ number: each })
@@ -253,7 +253,7 @@ describe('the numbers of the simulator', () => {
     ])
   })
 
-  it('has one whose first capture is disputed', async () => {
+  it('201: include a card whose first capture is disputed', async () => {
     const { body } = await pay({ number: number('20000') })
     const capture = {
       method: 'POST',
@@ -265,7 +265,7 @@ describe('the numbers of the simulator', () => {
     expect(outbox).toEqual([{ id: body.transactionId, kind: 'simulated_dispute' }])
   })
 
-  it('gives way to a test object that settles anything', async () => {
+  it('201: are overridden by any member of the test object', async () => {
     const paid = await pay({ number: number('07'), test: { card: { status: 'valid' } } })
     expect(paid.status).toBe(201)
   })

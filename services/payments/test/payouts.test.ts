@@ -71,7 +71,7 @@ async function readPosition(merchantId: string, delayDays: number) {
   return { balance, reserve: disputeReserve(disputed), notYetDue: young ?? 0n }
 }
 
-it('payout agrees with its model after any steps, and never pays what an open dispute may take', {
+it('payout agrees with its model after any sequence of steps, and never pays what an open dispute may take', {
   timeout: 120_000,
 }, async () => {
   let paid = 0

@@ -231,7 +231,7 @@ describe('post', () => {
     ['payoutSettled', null, 'payout.settled'],
     ['payoutReversal', 'Payout', 'payout.failed'],
     ['schemeSettled', null, null],
-  ])('%s: its line says %s, its event %s', async (kind, description, type) => {
+  ])('%s: describes the line as %s, and the event as %s', async (kind, description, type) => {
     const merchantId = await newMerchant('EUR')
     const money = kind === 'void' || kind === 'disputeWon' ? 0 : 5
     const given = { kind, currency: 'EUR', amount: 5, gross: money, fee_flat: 0, fee_rate: 0 } as const

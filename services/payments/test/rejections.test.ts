@@ -57,7 +57,7 @@ const age = (id: string) =>
 const end = () => endConfirmations({ ...payments.deps, db: payments.database.db, logger: pino({ enabled: false }) })
 
 describe('an operation that the acquirer rejects', () => {
-  it('capture: is taken back with its fee, once, with an entry, a line, an event and an exception', async () => {
+  it('a capture is taken back with its fee, once, with an entry, a line, an event and an exception', async () => {
     const id = await merchant.charge(1_300)
     const entry = await merchant.book('capture', id, 1_000)
     expect(await merchant.balance()).toBe(961)
@@ -117,7 +117,7 @@ describe('an operation that the acquirer rejects', () => {
     expect(asked.map(({ kind }) => kind).toSorted()).toEqual(['acquirer', 'rejection_mail'])
   })
 
-  it('refund: what it took and its fee return, and the amount can be refunded again', async () => {
+  it('a refund returns its amount and its fee, and the amount can be refunded again', async () => {
     const change = JSON.stringify({ pricing: { refund: { currency: 'EUR', amount: 7 } } })
     await sql`SELECT ${sql.table('change_merchant')}(${merchant.id}, ${change}::jsonb)`.execute(payments.owner.db)
     const id = await merchant.charge(1_000)
@@ -130,7 +130,7 @@ describe('an operation that the acquirer rejects', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('void: the amount is pending again, and can expire', async () => {
+  it('a void makes its amount pending again, so that it can expire', async () => {
     const id = await merchant.charge(1_000)
     const entry = await merchant.book('void', id, 600)
     const { deps } = payments
@@ -145,7 +145,7 @@ describe('an operation that the acquirer rejects', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('one of several captures: that one alone, and it can be captured again', async () => {
+  it('one of several captures is taken back alone, and its amount can be captured again', async () => {
     const id = await merchant.charge(1_000)
     const [first, second] = [await merchant.book('capture', id, 300), await merchant.book('capture', id, 500)]
     await merchant.answer(first, REJECTED)
@@ -155,7 +155,7 @@ describe('an operation that the acquirer rejects', () => {
     expect([await amounts(id), await merchant.violations()]).toEqual([[0, 1_000, 0, 0, 0], []])
   })
 
-  it('paid out already: the balance becomes negative, and the next capture fills it up', async () => {
+  it('a capture that was paid out makes the balance negative, until the next capture', async () => {
     const id = await merchant.charge(2_000)
     const entry = await merchant.book('capture', id, 1_000)
     // Payouts leave open captures out. Without the row of the operation this one counts as accepted.
@@ -173,7 +173,7 @@ describe('an operation that the acquirer rejects', () => {
   it.each([
     [ACCEPTED, REJECTED, 'rejected, after it was accepted'],
     [REJECTED, ACCEPTED, 'accepted, after it was rejected'],
-  ])('%j, then %j: the second answer changes nothing, and an operator is told', async (first, second, problem) => {
+  ])('after %j, the answer %j changes nothing and is kept for the operator', async (first, second, problem) => {
     const id = await merchant.charge(1_000)
     const entry = await merchant.book('capture', id, 1_000)
     await merchant.answer(entry, first)
@@ -186,7 +186,7 @@ describe('an operation that the acquirer rejects', () => {
 })
 
 describe('payouts', () => {
-  it('leave a capture out until the acquirer has accepted it', async () => {
+  it('leave out a capture until the acquirer has accepted it', async () => {
     const [open, accepted] = [await merchant.charge(1_000), await merchant.charge(500)]
     const entry = await merchant.book('capture', open, 1_000)
     await merchant.answer(await merchant.book('capture', accepted, 500), ACCEPTED)
@@ -214,7 +214,7 @@ describe('payouts', () => {
 })
 
 describe('a rejected capture whose money is refunded or disputed', () => {
-  it.each(['refund first', 'capture first'])('a refund on it is rejected too, %s', async (order) => {
+  it.each(['refund first', 'capture first'])('a refund of it is rejected too, %s', async (order) => {
     const id = await merchant.charge(1_000)
     const entries = [await merchant.book('capture', id, 1_000), await merchant.book('refund', id, 300)]
     for (const entry of order === 'refund first' ? entries.toReversed() : entries)
@@ -223,7 +223,7 @@ describe('a rejected capture whose money is refunded or disputed', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('what refunds have taken stays owed, until a later capture covers it', async () => {
+  it('the amount that refunds have taken stays owed, until a later capture covers it', async () => {
     const id = await merchant.charge(1_000)
     const [capture, refund] = [await merchant.book('capture', id, 500), await merchant.book('refund', id, 200)]
     await merchant.answer(refund, ACCEPTED)
@@ -244,7 +244,7 @@ describe('a rejected capture whose money is refunded or disputed', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('a dispute that is won gives the money back to the rejection; one that is lost has taken it', async () => {
+  it('a won dispute returns its money to the rejection, and a lost dispute keeps it', async () => {
     const disputed = async (outcome: 'won' | 'lost') => {
       const id = await merchant.charge(1_000)
       const entry = await merchant.book('capture', id, 1_000)
@@ -261,7 +261,7 @@ describe('a rejected capture whose money is refunded or disputed', () => {
 })
 
 describe('an operation without an answer', () => {
-  it('counts as rejected when the wait is over, is asked about once more, and is tracked no more', async () => {
+  it('counts as rejected when the wait is over, is inquired about once more, and is no longer tracked', async () => {
     const id = await merchant.charge(1_000)
     const [lost, found] = [await merchant.book('capture', id, 600), await merchant.book('capture', id, 400)]
     await end()
@@ -281,7 +281,7 @@ describe('an operation without an answer', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('counts as rejected too when the answer is one that the books do not take', async () => {
+  it('counts as rejected when its late answer contradicts the books', async () => {
     const id = await merchant.charge(1_000)
     await age(await merchant.book('capture', id, 600))
     north.answers.submit = async () => ({ verdict: 'rejected', reason: 'no\0pe' })
@@ -299,7 +299,7 @@ describe('an operation without an answer', () => {
   })
 
   it.each(['capture', 'refund', 'void'] as const)(
-    '%s: accepted after all, it is booked again, and sent to nobody',
+    '%s that is accepted after all is booked again, and not sent to the acquirer',
     async (kind) => {
       const id = await merchant.charge(1_000)
       if (kind === 'refund') await merchant.answer(await merchant.book('capture', id, 1_000), ACCEPTED)
@@ -319,7 +319,7 @@ describe('an operation without an answer', () => {
     },
   )
 
-  it('accepted after all, when the amount is no longer there: nothing is booked, and an operator is told', async () => {
+  it('is kept for the operator, and not booked, when it is accepted after its amount is gone', async () => {
     const id = await merchant.charge(1_000)
     const entry = await merchant.book('capture', id, 600)
     await age(entry)
@@ -346,7 +346,7 @@ describe('an operation without an answer', () => {
   })
 })
 
-it('the same answer from many processes at once is followed once', async () => {
+it('the same answer in many processes at once is booked once', async () => {
   const id = await merchant.charge(1_000)
   const entry = await merchant.book('capture', id, 1_000)
   await Promise.all(Array.from({ length: 8 }, () => merchant.answer(entry, REJECTED)))

@@ -38,7 +38,7 @@ async function take(client: number, given: object, { body: { challenges } }: Ans
 
 describe('the same order with the same hints, ten times at once', () => {
   it(
-    'is answered alike at every step',
+    '200, 201: gets the same answer at every step',
     async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const given = await order()
@@ -58,7 +58,7 @@ describe('the same order with the same hints, ten times at once', () => {
   )
 
   it(
-    'pays once for clients that each go on by themselves, and refuses none of them',
+    '201: pays once for clients that each continue on their own, and refuses none of them',
     async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const given = await order()

@@ -41,7 +41,7 @@ const runOperations = (operations: readonly Operation[]) =>
   callRunOperations(payments.database.lanes, operations, TERMS)
 
 describe('run_operations', () => {
-  it('agrees with the model over random operations in batches', async () => {
+  it('agrees with the model after any batches of operations', async () => {
     const merchants = await Promise.all(
       ['DKK', 'EUR', 'USD'].map(async (currency) => {
         const { id } = await createTestMerchant(payments, app, { currency, test: true })
@@ -119,7 +119,7 @@ describe('run_operations', () => {
     }
   }, 60_000)
 
-  it('judges each item by itself, in their order', async () => {
+  it('judges the items of a batch one by one, in their order', async () => {
     const stranger = await createTestApp(payments)
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const id = () => customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
@@ -154,7 +154,7 @@ describe('run_operations', () => {
     ])
   })
 
-  it('refuses captures after the 200th entry, and all after the 300th', async () => {
+  it('refuses captures after the 200th entry of a trail, and every operation after the 300th', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const runAt = async (trailLength: number, kind: Operation['kind']) => {
@@ -170,7 +170,7 @@ describe('run_operations', () => {
     expect([await runAt(299, 'void'), await runAt(300, 'void')]).toEqual(['done', full])
   })
 
-  it('lessens what is exchanged by the margin, and shows the rate after it', async () => {
+  it('subtracts the margin from the rate of an exchange, and shows the rate after it', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
     const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 300 })
     const foreign = await customerPayment(payments, merchantId, { currency: 'USD', amount: 100_000 })

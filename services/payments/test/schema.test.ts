@@ -241,7 +241,7 @@ describe('the ledger', () => {
     await expect(owner.query('SELECT FROM payments.entries')).resolves.toMatchObject({ rowCount: 4 })
   })
 
-  it('plans reads by key, also for tables that were small then', async () => {
+  it('plans reads by key, also when the plan was made for small tables', async () => {
     // These functions need no such setting: a caller sets it, they scan whole tables, or they read no table.
     const others = [
       'judge_access',

@@ -41,7 +41,7 @@ describe('an operation that was booked again', () => {
     return { merchant, transactionId, first, again: String(trail.at(-1).id) }
   }
 
-  it('a job for its entry reaches no acquirer, and the entry gets no operation', async () => {
+  it('is sent to no acquirer by a job, and gets no operation', async () => {
     const { merchant, again } = await bookAgain()
     const sent: string[] = []
     north.answers.submit = async ({ operationId }) => {
@@ -58,7 +58,7 @@ describe('an operation that was booked again', () => {
     expect(await merchant.violations()).toEqual([])
   })
 
-  it('ledger verify reports an operation of its entry', async () => {
+  it('is reported by ledger verify when it has an operation', async () => {
     const { merchant, transactionId, again } = await bookAgain()
     await sql`
       INSERT INTO ${sql.table('acquirer_operations')} (merchant_id, id, created, transaction_id, kind)
@@ -75,7 +75,7 @@ describe('an operation that was booked again', () => {
     await sql`DELETE FROM ${sql.table('acquirer_operations')} WHERE id = ${again}`.execute(payments.owner.db)
   })
 
-  it('ledger verify takes no other entry for it, whatever reference a client has chosen', async () => {
+  it('is not confused with another entry by ledger verify, whatever reference a client has chosen', async () => {
     const { merchant, transactionId, first } = await bookAgain()
     const url = `/transactions/${transactionId}/refunds`
     const payload = { amount: 100, reference: `accepted ${first}` }
@@ -84,7 +84,7 @@ describe('an operation that was booked again', () => {
   })
 })
 
-it('the service can write no audit row, by itself or by the function', async () => {
+it('the service can write no row of the audit log, by a statement or by the function', async () => {
   const silence = JSON.stringify({ merchants: 1, links: 1, violations: 0 })
   const row = sql`
     INSERT INTO ${sql.table('audit')} VALUES
@@ -102,7 +102,7 @@ it('a command that only the owner may run says which setting it needs', async ()
   await expect(asService.run('ledger', 'verify')).rejects.toThrow(message)
 })
 
-it('the service can hide no event from its merchant, by itself or by the function', async () => {
+it('the service can hide no event from its merchant, by a statement or by the function', async () => {
   const merchant = await live()
   await merchant.charge(100)
   const before = await merchant.events()

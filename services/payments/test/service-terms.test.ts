@@ -56,7 +56,7 @@ const runOperation = (operation: object, margin = 0) =>
     SELECT verdict, possible FROM ${sql.table('run_operations')}(${JSON.stringify([{ keyMac, ...operation }])}, ${margin}, 7)`)
 
 describe('the login of the service cannot choose', () => {
-  it('a margin that is none', async () => {
+  it('a margin out of range', async () => {
     const { id } = await createCaptured('USD')
     for (const margin of [-1_000_000, -1, 10_001]) {
       const operation = { transactionId: id, kind: 'capture', amount: 100, currency: 'USD' }
@@ -64,7 +64,7 @@ describe('the login of the service cannot choose', () => {
     }
   })
 
-  it('an amount below one', async () => {
+  it('an amount below 1', async () => {
     const { merchantId, id } = await createCaptured()
     const [trailId] = (
       await payments.owner.db.selectFrom('trail_entries').select('id').where('transaction_id', '=', id).execute()
@@ -171,7 +171,7 @@ describe('ledger verify finds', () => {
       sql`amount = -500, kind = 'refund', reference = 'rejected ' || id`,
       'takes back what no acquirer has rejected or left unanswered',
     ],
-  ])('of a capture in %s with other terms', async (currency, assignment, message) => {
+  ])('a capture in %s with other terms', async (currency, assignment, message) => {
     const { merchantId, id } = await createCaptured(currency)
     expect(await violations(merchantId)).toEqual([])
     await trail(id, assignment)
@@ -185,7 +185,7 @@ describe('ledger verify finds', () => {
     expect(await strayTerms(merchantId)).toEqual(['journals', 'lines', 'transactions'].map((table) => [table, message]))
   })
 
-  it('a rate that was replaced by hand, but none that an import has replaced', async () => {
+  it('a rate that was replaced by hand, and no rate that an import has replaced', async () => {
     const { rows } = await sql<{ today: string }>`SELECT (now() AT TIME ZONE 'UTC')::date::text AS today`.execute(
       payments.owner.db,
     )

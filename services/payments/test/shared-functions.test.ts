@@ -44,7 +44,7 @@ describe('take_ids', () => {
   const setLast = (id: string) =>
     owner.query('UPDATE payments.merchant_balances SET last_id = $2 WHERE merchant_id = $1', [merchantId, id])
 
-  it('carries the clock and the tag, and goes back to the number it was made of', async () => {
+  it('makes ids of the clock and the tag, which can be read back from an id', async () => {
     const [id = ''] = (await take(1)).ids
     const { number, again, created } = await one(sql<{ number: bigint; again: string; created: Date }>`
       SELECT n AS number, ${sql.table('id_at')}(n, right(${id}, 8)) AS again, ${sql.table('created_at')}(n) AS created
@@ -55,7 +55,7 @@ describe('take_ids', () => {
     expect(Math.abs(created.getTime() - Date.now())).toBeLessThan(5_000)
   })
 
-  it('gives rising ids over many calls at once, each to one caller', async () => {
+  it('gives rising ids to many calls at once, each id to one caller', async () => {
     const calls = await Promise.all(Array.from({ length: 50 }, () => take(7)))
     const ids = calls.flatMap(({ ids }) => ids)
     expect(new Set(ids).size).toBe(350)
@@ -149,13 +149,13 @@ describe('claim_key', () => {
     ])
   })
 
-  it('gives the key to one of many at once; the others wait', async () => {
+  it('gives the key to one of many calls at once, while the others wait', async () => {
     const verdicts = await Promise.all(Array.from({ length: 20 }, () => claim('c')))
     expect(verdicts.filter(({ verdict }) => verdict === 'claimed')).toHaveLength(1)
     expect(verdicts.filter(({ verdict }) => verdict === 'key-running')).toHaveLength(19)
   })
 
-  it('55P03: a claim behind a transaction that does not end', async () => {
+  it('fails with 55P03 behind a database transaction that does not end', async () => {
     await owner.query('BEGIN')
     await owner.query(`SELECT payments.claim_key(ROW(NULL, NULL, 'POST', '/x', 'd', $3)::payments.caller, $1, $2)`, [
       merchantId,
@@ -177,7 +177,7 @@ describe('add_event', () => {
   const waiting = async () =>
     (await sql`SELECT id, kind, payload FROM ${sql.table('outbox')}`.execute(payments.database.db)).rows
 
-  it('writes a job only when there is a webhook, and once', async () => {
+  it('writes one job, and only when there is a webhook', async () => {
     await add('1'.repeat(24))
     expect(await waiting()).toEqual([])
     await owner.query(

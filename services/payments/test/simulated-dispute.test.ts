@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-it('a test card that is disputed has a dispute over all of its first capture, once; other cards have none', async () => {
+it('opens one dispute over the whole first capture of a card that is disputed, and none for other cards', async () => {
   const app = await createTestApp(payments)
   const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
   const { db } = payments.database

@@ -63,7 +63,7 @@ const recorded = (merchantId: string) =>
     .orderBy('id')
     .execute()
 
-describe('what money rests on', () => {
+describe('a row that moves money', () => {
   it('is recorded when it is made and at each change, with the login', async () => {
     const { id, transactionId } = await fillMerchant()
     const login = new URL(payments.url).username
@@ -79,7 +79,7 @@ describe('what money rests on', () => {
     expect(await violations(payments.database.db)).toEqual([])
   })
 
-  it('a payout is recorded when it is made, exported, settled and given back', async () => {
+  it('is recorded for a payout when it is made, exported, settled and returned', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
     const { json, run } = commandRunner([payoutCommand], () => operatorDeps(payments))
     await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)
@@ -100,7 +100,7 @@ describe('what money rests on', () => {
     expect(await violations(payments.database.db)).toEqual([])
   })
 
-  it('finds a payout whose account was changed by hand, and recorded by hand too', async () => {
+  it('is found when its account was changed by hand, and recorded by hand too', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
     const { json } = commandRunner([payoutCommand], () => operatorDeps(payments))
     await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)
@@ -118,7 +118,7 @@ describe('what money rests on', () => {
   })
 })
 
-it('money is written by functions under a prefix, too', async () => {
+it('money is written only by functions, also under a prefix', async () => {
   const { url, drop } = await createEmptyDatabase()
   const role = 'shop_payments'
   await migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: role }))

@@ -87,7 +87,7 @@ it('finds nothing before a change', async () => {
 })
 
 describe.each(PROVEN_TABLES)('%s', (table) => {
-  it(`one byte altered in any of ${rowCount} random rows is found (seed ${seed})`, async () => {
+  it(`finds one altered byte in any of ${rowCount} random rows (seed ${seed})`, async () => {
     const columns = (await readColumns(intruder, table)).filter(({ name }) => isProven(table, name))
     for (const { merchant, row: place, column: which, byte } of fc.sample(choice, { seed, numRuns: rowCount })) {
       const merchantId = merchantOf(table, merchant)
@@ -115,12 +115,12 @@ describe.each(PROVEN_TABLES)('%s', (table) => {
   }, 1_800_000)
 })
 
-it('restores what it altered', async () => {
+it('restores every altered row', async () => {
   expect(await violations(undefined)).toEqual([])
 })
 
-describe('the proof', () => {
-  it('covers each column below a merchant, or the README of the ledger says why not', async () => {
+describe('the columns of the ledger', () => {
+  it('are all covered, except those for which the README of the ledger says why not', async () => {
     const leftOut = readLeftOut()
     const unclassified: string[] = []
     const twice: string[] = []

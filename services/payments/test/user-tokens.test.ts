@@ -29,7 +29,7 @@ describe('a user with a token', () => {
   const identityOf = async (name: string) =>
     (await get('/me', as(name))).json<{ identity: { id: string; email: string } }>().identity
 
-  it('is found by the address, invited or not', async () => {
+  it('200: is found by the address, invited or not', async () => {
     const response = await get('/me', as('ada'))
     const { id } = response.json<{ identity: { id: string } }>().identity
     expect([response.statusCode, response.body]).toEqual([
@@ -40,7 +40,7 @@ describe('a user with a token', () => {
     expect(new Set(all.map((identity) => identity.id)).size).toBe(2)
   })
 
-  it('is a member from the acceptance of the invitation until the revocation', async () => {
+  it('200, 403: is a member from the acceptance of the invitation until the revocation', async () => {
     const { id } = await createTestMerchant(payments, app)
     const user = await identityOf('edsger')
     expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
@@ -63,7 +63,7 @@ describe('a user with a token', () => {
     expect((await get(`/merchants/${id}`, as('edsger'))).json()).toEqual(forbidden)
   })
 
-  it('makes merchants, repeats it by Idempotency-Key, and is their first member', async () => {
+  it('201: makes merchants, once for an Idempotency-Key, and is their first member', async () => {
     const user = await identityOf('barbara')
     const create = () =>
       payments.app.inject({
@@ -83,7 +83,7 @@ describe('a user with a token', () => {
     expect((await get(`/merchants/${id}`, app.headers)).json()).toEqual(forbidden)
   })
 
-  it('has no keys', async () => {
+  it('403: has no keys', async () => {
     for (const [method, url] of [
       ['GET', '/me/keys?limit=5'],
       ['POST', '/me/keys'],

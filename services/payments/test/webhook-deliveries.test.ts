@@ -221,7 +221,7 @@ describe('deliveries', () => {
     expect(namesAt('/given-up')).toEqual(['Coffee', 'Coffee'])
   })
 
-  it('replays the events after an event, also to a disabled webhook', async () => {
+  it('sends the events after a given event again, also to a disabled webhook', async () => {
     const { id, webhook, update } = await listen('/replayed')
     await update('One')
     await expectAt('/replayed').toHaveLength(1)

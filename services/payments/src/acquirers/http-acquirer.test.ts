@@ -78,7 +78,7 @@ describe('createHttpAcquirer', () => {
     [declined('05'), declined('PAYMENT_REJECTED_BY_ISSUER')],
     [declined('NOT_FOUND'), declined('PAYMENT_REJECTED_BY_ISSUER')],
     [{ verdict: 'unknown' }, { verdict: 'unknown' }],
-  ])('understands %j', async (body, outcome) => {
+  ])('reads the outcome of an authorization and of an inquiry: %j', async (body, outcome) => {
     answer = { body }
     expect(await acquirer.authorize(request)).toEqual(outcome)
     expect(await acquirer.inquire(attempt)).toEqual(outcome)
@@ -100,7 +100,7 @@ describe('createHttpAcquirer', () => {
     await expect(acquirer.submit(task)).rejects.toThrow()
   })
 
-  it('declines after 404 to an inquiry: nobody asked for the authorization', async () => {
+  it('reads 404 to an inquiry as a decline, because the acquirer was never asked to authorize', async () => {
     answer = { status: 404 }
     expect(await acquirer.inquire(attempt)).toEqual(declined('PAYMENT_METHOD_ERROR'))
     await expect(acquirer.authorize(request)).rejects.toThrow('404')
@@ -129,7 +129,7 @@ describe('createHttpAcquirer', () => {
   })
 
   it.each([{ verdict: 'accepted' }, { verdict: 'retry' }, { verdict: 'rejected', reason: 'closed' }])(
-    'hands tasks and reversals on, and understands %j',
+    'sends tasks and reversals, and reads the answer %j',
     async (body) => {
       answer = { body }
       expect(await acquirer.submit(task)).toEqual(body)
@@ -139,7 +139,7 @@ describe('createHttpAcquirer', () => {
     },
   )
 
-  it('reads a page of events, and acknowledges', async () => {
+  it('reads a page of events, and acknowledges its references', async () => {
     const events = [
       { type: 'dispute.opened', reference: 'e1', merchantId, acquirerRef: 'r', amount: 5, reasonCode: 4853 },
       { type: 'dispute.opened', reference: 'e2', merchantId, acquirerRef: 'r', amount: 5 },

@@ -24,7 +24,7 @@ describe('TestObject', () => {
       { tds: { fingerprint: 'unavailable', challenge: false, status: 'attempted' } },
       { tdsFingerprint: 'unavailable', tdsChallenge: false, tdsStatus: 'attempted' },
     ],
-  ])('%j means %j', (given, changes) => {
+  ])('reads %j as the scenario %j', (given, changes) => {
     expect(scenarioOfPayment(plain, TestObject.parse(given))).toEqual(changes)
   })
 
@@ -47,7 +47,7 @@ describe('TestObject', () => {
     expect(TestObject.safeParse(given).success).toBe(false)
   })
 
-  it('has precedence over the number when it has any member', () => {
+  it('is used instead of the card number when it has any member', () => {
     expect(scenarioOfPayment('1000000000000007', {})).toEqual({ refusal: 'PAYMENT_INSUFFICIENT_FUNDS' })
     expect(scenarioOfPayment('1000000000000007', { card: { balance: 'infinite' } })).toEqual({ balance: null })
   })
@@ -67,19 +67,25 @@ describe('scenarioOfNumber', () => {
     ['1000000000090003', {}],
     ['1000000000090029', {}],
     ['10000000000000070', {}],
-  ])('%s means %j', (number, changes) => {
+  ])('reads the card number %s as the scenario %j', (number, changes) => {
     expect(scenarioOfNumber(number)).toEqual(changes)
   })
 
-  it.each([3, 4, 6, 7, 8, 9, 10, 11, 12, 25, 29, 30, 31])('…0000 00NN: refused with processing error %i', (code) => {
-    const scenario = completeScenario(scenarioOfNumber(`10000000000000${String(code).padStart(2, '0')}`))
-    expect(processingErrorOf(cardRefusal(scenario, 'customer') ?? '')).toBe(code)
-    expect(processingErrorOf(cardRefusal(scenario, 'merchant') ?? '')).toBe(code)
-  })
+  it.each([3, 4, 6, 7, 8, 9, 10, 11, 12, 25, 29, 30, 31])(
+    'refuses every payment by a number that ends in 0000 00NN: processing error %i',
+    (code) => {
+      const scenario = completeScenario(scenarioOfNumber(`10000000000000${String(code).padStart(2, '0')}`))
+      expect(processingErrorOf(cardRefusal(scenario, 'customer') ?? '')).toBe(code)
+      expect(processingErrorOf(cardRefusal(scenario, 'merchant') ?? '')).toBe(code)
+    },
+  )
 
-  it.each([6, 7, 8, 9, 10, 11, 12, 25])('…0009 00NN: later payments are refused with processing error %i', (code) => {
-    const scenario = completeScenario(scenarioOfNumber(`10000000000900${String(code).padStart(2, '0')}`))
-    expect(cardRefusal(scenario, 'customer')).toBeUndefined()
-    expect(processingErrorOf(cardRefusal(scenario, 'merchant') ?? '')).toBe(code)
-  })
+  it.each([6, 7, 8, 9, 10, 11, 12, 25])(
+    'refuses only later payments by a number that ends in 0009 00NN: processing error %i',
+    (code) => {
+      const scenario = completeScenario(scenarioOfNumber(`10000000000900${String(code).padStart(2, '0')}`))
+      expect(cardRefusal(scenario, 'customer')).toBeUndefined()
+      expect(processingErrorOf(cardRefusal(scenario, 'merchant') ?? '')).toBe(code)
+    },
+  )
 })

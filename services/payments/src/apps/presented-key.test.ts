@@ -48,7 +48,7 @@ describe('readBasicKey', () => {
     ['Basic :key', undefined],
     ['Basic Om=tleQ', undefined],
     [`Basic ${encode(':key')} x`, undefined],
-  ])('%j gives %j', (header, expected) => {
+  ])('reads the header %j as the key %j', (header, expected) => {
     expect(readBasicKey(header)).toBe(expected)
   })
 })

@@ -40,7 +40,7 @@ describe('schemeOf', () => {
     [fill('2'), unknown],
     [fill('9'), unknown],
     ['', unknown],
-  ])('live %s', (number, verdict) => {
+  ])('finds the scheme of the live number %s', (number, verdict) => {
     expect(schemeOf(number, { test: false })).toEqual(verdict)
   })
 
@@ -54,7 +54,7 @@ describe('schemeOf', () => {
     [fill('51'), supported('mastercard')],
     [fill('34', 15), unknown],
     [fill('62'), unknown],
-  ])('test %s', (number, verdict) => {
+  ])('finds the scheme of the test number %s', (number, verdict) => {
     expect(schemeOf(number, { test: true })).toEqual(verdict)
   })
 })

@@ -16,7 +16,7 @@ describe('hasCheckDigit', () => {
     ['4111111111111121', false],
     ['1000000000000000', false],
     ['9999999999999999', false],
-  ])('%s: %s', (digits, expected) => {
+  ])('of %s is %s', (digits, expected) => {
     expect(hasCheckDigit(digits)).toBe(expected)
   })
 })

@@ -61,7 +61,7 @@ describe('nextOf', () => {
       { status: 'attempted' },
     ],
     ['no word in time', at('tds-challenge', { isTimedOut: true }), answered, { status: 'rejected' }],
-  ])('after %s', (_name, authentication, done, next) => {
+  ])('finds the next step after %s', (_name, authentication, done, next) => {
     expect(nextOf(authentication, done)).toEqual(next)
   })
 })
@@ -76,7 +76,7 @@ describe('tdsVerdict', () => {
     ['unavailable', 'full', { refusal: 'TDSECURE_REQUIRED' }],
     ['rejected', 'attempt', { refusal: 'TDSECURE_FAILED' }],
     ['rejected', 'full', { refusal: 'TDSECURE_FAILED' }],
-  ] as const)('%s where the merchant demands %s', (status, mode, verdict) => {
+  ] as const)('judges %s for a merchant that demands %s', (status, mode, verdict) => {
     expect(tdsVerdict(status, mode)).toEqual(verdict)
   })
 })

@@ -38,7 +38,7 @@ describe('orderProblem', () => {
       { plan: [{ ...repeated(), amount: { ...eur, currency: 'XXX' } }] },
       'plan.0.amount.currency must be a currency that can be charged',
     ],
-  ])('of %j is %j', (changes, problem) => {
+  ])('finds in %j the problem %j', (changes, problem) => {
     expect(orderProblem(order(changes), now)).toBe(problem)
   })
 })

@@ -12,6 +12,6 @@ it.each([
   [{ exponent: 2, value: 101 }, 0, 2n],
   [{ exponent: 0, value: 9_007_199_254_740_991 }, 3, 9_007_199_254_740_991_000n],
   [{ exponent: 2, value: 0 }, 2, 0n],
-])('toMinorUnits of %j with exponent %i', (money, exponent, minor) => {
+])('toMinorUnits of %j in a currency with exponent %i is %i', (money, exponent, minor) => {
   expect(toMinorUnits(money, exponent)).toBe(minor)
 })

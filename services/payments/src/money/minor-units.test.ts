@@ -10,7 +10,7 @@ describe('formatMoney', () => {
     ['JPY', 0n, 'JPY 0'],
     ['KWD', 1_234n, 'KWD 1.234'],
     ['USD', 999_999_999_999n, 'USD 9999999999.99'],
-  ])('%s %s is %s', (currency, amount, expected) => {
+  ])('writes %s %s as %s', (currency, amount, expected) => {
     expect(formatMoney(currency, amount)).toBe(expected)
   })
 })
@@ -21,7 +21,7 @@ describe('formatAmount', () => {
     ['JPY', -300n, '-300'],
     ['KWD', -1_234n, '-1.234'],
     ['EUR', 0n, '0.00'],
-  ])('%s %s is %s', (currency, amount, expected) => {
+  ])('writes %s %s as %s', (currency, amount, expected) => {
     expect(formatAmount(currency, amount)).toBe(expected)
   })
 })
@@ -35,7 +35,7 @@ describe('readMoney', () => {
     ['EUR:1.5', undefined],
     ['EUR 25', undefined],
     ['', undefined],
-  ])('%s', (text, expected) => {
+  ])('reads %j as %j', (text, expected) => {
     expect(readMoney(text)).toEqual(expected)
   })
 })

@@ -12,8 +12,8 @@ const payee = {
 }
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
 
-describe('a link', () => {
-  it('is read, with the first of repeated parameters', () => {
+describe('judgeLink', () => {
+  it('reads each parameter, and the first one of a repeated parameter', () => {
     expect(
       judge('value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https://a.example/b&recurring=y&x=1'),
     ).toEqual({
@@ -30,7 +30,7 @@ describe('a link', () => {
     })
   })
 
-  it('asks for the amount in the currency of the merchant when it has none or a malformed one', () => {
+  it('leaves the amount open, in the currency of the merchant, when the link has none or a malformed one', () => {
     const asking = { payee, currency: 'EUR', money: undefined, amountFlaw: undefined, recurring: false }
     expect(judge('')).toEqual({ ...asking, query: 'test=1' })
     expect(judge('value=')).toEqual({ ...asking, query: 'test=1&value=' })
@@ -49,7 +49,7 @@ describe('a link', () => {
     ['reference=a%00b', {}, 'reference'],
     [`text=${'a'.repeat(256)}`, {}, 'text'],
     ['', { test: false }, 'live-only'],
-  ] as const)('%j, %j leads nowhere: %s', (text, changes, problem) => {
+  ] as const)('refuses the parameters %j of a merchant with %j: %s', (text, changes, problem) => {
     expect(judge(text, changes)).toBe(problem)
   })
 
@@ -57,12 +57,12 @@ describe('a link', () => {
     ['https://shop.example/done', 'https://shop.example/done'],
     ['https://pay.shop.example/done', 'https://pay.shop.example/done'],
     ['https://evil.example/phish', undefined],
-  ])('of a live merchant may lead back to %s: %j, the site of its website alone', (redirect, led) => {
+  ])('redirects from a live merchant only to the site of its website: %s gives %j', (redirect, led) => {
     const link = judgeLink(new URLSearchParams({ redirect }), { ...payee, test: false })
     expect(typeof link === 'string' ? undefined : link.redirect).toBe(led)
   })
 
-  it.each(['', 'test=0', 'test=yes', 'test='])('with %j is not for a test merchant', (text) => {
+  it.each(['', 'test=0', 'test=yes', 'test='])('refuses the live link %j of a test merchant', (text) => {
     expect(judgeLink(new URLSearchParams(text), payee)).toBe('test-only')
     const live = { ...payee, test: false }
     expect(judgeLink(new URLSearchParams(text), live)).toEqual({
@@ -78,7 +78,7 @@ it.each([
   [{}, undefined],
   [{ canPay: false }, 'unavailable'],
   [{ hasRate: false }, 'currency'],
-])('with %j is closed by %j', (changes, problem) => {
+])('problemBeforePayment: a merchant with %j gives %j', (changes, problem) => {
   const link = judge('', changes)
   expect(typeof link === 'string' ? link : problemBeforePayment(link)).toBe(problem)
 })
@@ -89,6 +89,6 @@ it.each([
   ['https://a.example/b?', 'https://a.example/b?transactionId=1'],
   ['https://a.example/#d?e', 'https://a.example/?transactionId=1#d?e'],
   ['https://a.example/b?c=1#d', 'https://a.example/b?c=1&transactionId=1#d'],
-])('goes on from %s to %s', (redirect, address) => {
+])('redirectAfter: adds the transaction to %s: %s', (redirect, address) => {
   expect(redirectAfter(redirect, '1')).toBe(address)
 })

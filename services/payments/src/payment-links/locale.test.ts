@@ -16,6 +16,6 @@ it.each([
   [null, 'es-419', 'es', 'es-419'],
   ['constructor', '*', 'en', 'en'],
   [null, undefined, 'en', 'en'],
-] as const)('speaks to %j with %j in %s', (wanted, accepted, language, tag) => {
+] as const)("chooses for the link's %j and the browser's %j the language %s", (wanted, accepted, language, tag) => {
   expect(choosePageLocale(wanted, accepted)).toEqual({ language, tag })
 })

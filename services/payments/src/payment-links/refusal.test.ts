@@ -17,17 +17,17 @@ it.each([
   ['PAYMENT_INTEGRATION_DISABLED', { text: 'refusedOther' }],
   ['REQUEST_INVALID', { text: 'refusedOther' }],
   ['constructor', { text: 'refusedOther' }],
-])('tells of %s', (statusCode, refusal) => {
+])('chooses the text and the field for %s', (statusCode, refusal) => {
   expect(refusalOf(statusCode)).toEqual(refusal)
 })
 
-it('is neutral about faults of the merchant', () => {
+it('tells the customer nothing about a fault of the merchant', () => {
   for (const { code } of table.errors.filter(({ client }) => !client)) {
     expect(refusalOf(statusCodeOf(code)).text, String(code)).toBe('refusedOther')
   }
 })
 
-it('gives the script the same texts', () => {
+it('gives the script of the page the same texts', () => {
   const told = refusalTable(speak('da'))
   expect(told['']).toEqual({ text: speak('da')('refusedOther') })
   expect(told.PAYMENT_CARD_EXPIRED).toEqual({ text: speak('da')('refusedExpiry'), field: 'expiry' })

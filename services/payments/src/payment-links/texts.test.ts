@@ -28,7 +28,7 @@ describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('
   })
 })
 
-it('puts values in their places', () => {
+it('puts each value in its place', () => {
   expect(speak('da')('pay', { amount: '10,00 kr.' })).toBe('Betal 10,00 kr.')
   expect(speak('en')('pay')).toBe('Pay {amount}')
 })

@@ -51,7 +51,7 @@ const request = (line: string, headers: readonly string[] = [], body = '') =>
 
 describe('answers on the wire', () => {
   // ASVS 4.1.1, 14.2.2, 14.3.2
-  it('one object is one line that ends in a newline, with the standard phrase', async () => {
+  it('200: writes one object as one line that ends in a newline', async () => {
     const { head, body } = await request('GET /me/')
     expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     expect(head).toMatch(/\r\ncontent-type: application\/json; charset=utf-8\r\n/)
@@ -59,7 +59,7 @@ describe('answers on the wire', () => {
     expect(body.toString()).toMatch(/^\{"identity":\{"id":"[0-9a-f]{24}","created":"[^"]+"\}\}\n$/)
   })
 
-  it('a list has one element a line; 204 has no byte; an error is one line', async () => {
+  it('200, 204, 400, 404: writes a list with one element a line, nothing after 204, and an error as one line', async () => {
     const path = `GET /identities/${app.id}/merchants?limit=3`
     expect((await request(path)).body.toString()).toBe('[\n]\n')
     const one = await createTestMerchant(payments, app)
@@ -78,7 +78,7 @@ describe('answers on the wire', () => {
     expect(unknown.body.toString()).toMatch(/^\{"code":"ENDPOINT_NOT_FOUND",.*\}\n$/)
   })
 
-  it('is compressed when asked for', async () => {
+  it('200: compresses an answer for a client that accepts it', async () => {
     for (const _ of Array.from({ length: 3 })) await createTestMerchant(payments, app)
     const url = `/identities/${app.id}/merchants?limit=3`
     const plain = await payments.app.inject({ url, headers: app.headers })
@@ -90,7 +90,7 @@ describe('answers on the wire', () => {
     expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)
   })
 
-  it('carries the request id that came, or one of its own', async () => {
+  it('200: repeats a well-formed request id, and replaces any other', async () => {
     expect((await request('GET /me', ['X-Request-Id: a.B_c-1'])).head).toMatch(/\r\nx-request-id: a\.B_c-1\r\n/)
     for (const bad of ['x'.repeat(65), 'a b', 'a/b']) {
       expect((await request('GET /me', [`X-Request-Id: ${bad}`])).head).toMatch(/\r\nx-request-id: [0-9a-f-]{36}\r\n/)
@@ -98,7 +98,7 @@ describe('answers on the wire', () => {
   })
 
   // ASVS 3.4.6
-  it('404: a path with broken percent-encoding, with all headers of an answer', async () => {
+  it('404: refuses a path with broken percent-encoding, with all headers of an answer', async () => {
     const { head, body } = await request('GET /merchants/%')
     expect(head).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
     const type = 'content-type: application/json; charset=utf-8'
@@ -110,19 +110,19 @@ describe('answers on the wire', () => {
     expect(body.toString()).toBe('{"code":"ENDPOINT_NOT_FOUND","message":"There is no such endpoint"}\n')
   })
 
-  it('400: what is no request, in the same layout', async () => {
+  it('400: refuses bytes that are no HTTP request, in the same layout', async () => {
     const { head, body } = await request('GET /me', ['Bad Header: x'])
     expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
     expect(body.toString()).toMatch(/^\[\{"field":"body",.*\}\]\n$/)
   })
 
-  it('health and readiness need no key', async () => {
+  it('200: answers health, readiness and documentation without a key', async () => {
     expect((await payments.app.inject('/health')).body).toBe('{"status":"ok"}\n')
     expect((await payments.app.inject('/ready')).body).toBe('{"status":"ready"}\n')
     expect((await payments.app.inject('/docs/')).statusCode).toBe(200)
   })
 
-  it('304: the API document, to a client that has it, in the encoding of its own and not packed twice', async () => {
+  it('304: does not send the API document again to a client that has it compressed', async () => {
     const headers = { 'accept-encoding': 'gzip, br' }
     const first = await payments.app.inject({ url: '/openapi.json', headers })
     expect(first.headers).toMatchObject({ 'cache-control': 'no-cache', 'content-encoding': 'br' })
@@ -131,7 +131,7 @@ describe('answers on the wire', () => {
   })
 
   // ASVS 13.4.5
-  it('404: the API document and its page, where they are switched off', async () => {
+  it('404: hides the API document and its page where they are switched off', async () => {
     const silent = await startPayments({ docsEnabled: false })
     for (const url of ['/openapi.json', '/docs', '/docs/js/scalar.js']) {
       expect([url, (await silent.app.inject(url)).statusCode]).toEqual([url, 404])
@@ -140,14 +140,14 @@ describe('answers on the wire', () => {
   })
 })
 
-describe('a request that takes too long', () => {
-  it('is 408 where its body did not come, whose client is to blame', () => {
+describe('a request that takes too long or has too long a URL', () => {
+  it('408, 503: blames the client when its body did not arrive, and itself for anything else', () => {
     const cause = new Error('slow')
     expect(errorVocabulary.bodyTimedOut?.(cause)).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
     expect(errorVocabulary.timedOut(cause)).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
   })
 
-  it('is 414 where its URL is longer than 8 KiB, on no field of its body', async () => {
+  it('414: refuses a URL longer than 8 KiB, without naming a field of the body', async () => {
     const response = await payments.app.inject({ url: `/me?x=${'a'.repeat(9_000)}` })
     expect([response.statusCode, response.json()]).toEqual([
       414,

@@ -133,7 +133,7 @@ describe('keys of an address that has used its failures up', () => {
   const statusOf = async (headers: object) =>
     (await payments.app.inject({ url: '/me', headers: { ...headers } })).statusCode
 
-  it('429: leave nothing in the store while nobody knows that they are good, and are counted once they are', async () => {
+  it('429: are not counted as requests until one of them has been found good', async () => {
     for (const key of ['a', 'b']) expect(await statusOf(basic(key))).toBe(401)
     expect(counted.splice(0)).toEqual(['request', 'failure', 'request', 'failure'])
     for (const key of ['c', 'd']) expect(await statusOf(basic(key))).toBe(429)

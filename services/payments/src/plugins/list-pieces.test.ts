@@ -48,7 +48,7 @@ describe('a list whose rows have many entries', () => {
     ['limit=5', [0, 5]],
     ['limit=3', [0, 3]],
     ['before=1&limit=3', [1, 4]],
-  ] as const)('200: is read in pieces and reads as a whole (%s)', async (query, [from, to]) => {
+  ] as const)('200: is read in pieces, and answered as one list (%s)', async (query, [from, to]) => {
     const response = await get(`transactions?${query.replace('before=1', `before=${ids[0]}`)}`)
     const rows = await Promise.all(
       ids.slice(from, to).map(async (id) => {
@@ -61,21 +61,21 @@ describe('a list whose rows have many entries', () => {
     expect(response.headers['content-length']).toBeUndefined()
   })
 
-  it('200: goes on upwards, and says at once what fits into one piece', async () => {
+  it('200: is read in pieces after a cursor too, and answered in one piece when it fits', async () => {
     const upwards = await get(`transactions?limit=1000&after=${ids[4]}`)
     expect(upwards.json<{ id: string }[]>().map(({ id }) => id)).toEqual(ids.slice(0, 4).toReversed())
     const short = await get('transactions?limit=1')
     expect([short.json<object[]>().length, short.headers['content-length']]).toEqual([1, String(short.body.length)])
   })
 
-  it('200: has each event once', async () => {
+  it('200: contains each event once', async () => {
     const response = await get('events?limit=1000')
     const events = response.json<{ data: { transaction?: { id: string } } }[]>()
     expect(events.flatMap(({ data }) => data.transaction?.id ?? [])).toEqual(ids)
     expect(response.headers['content-length']).toBeUndefined()
   })
 
-  it('200: answers HEAD, and compresses', async () => {
+  it('200: is answered to HEAD without a body, and compressed when asked for', async () => {
     const head = await payments.app.inject({
       method: 'HEAD',
       url: `${path}/transactions?limit=9`,
@@ -89,7 +89,7 @@ describe('a list whose rows have many entries', () => {
 })
 
 describe('answerInPieces', () => {
-  it('200: is not cut off where all pieces together take longer than a handler may', async () => {
+  it('200: sends every piece even if all of them together take longer than a handler may', async () => {
     const late = Fastify()
     const busy = () => serverBusy()
     await late.register(handlerDeadline, { timeoutMs: 50, timedOut: busy, bodyTimedOut: busy })

@@ -23,7 +23,7 @@ afterAll(() => payments.close())
 const ask = (url: string, remoteAddress: string) => payments.app.inject({ url, remoteAddress, headers: app.headers })
 
 describe('long lists', () => {
-  it('of one client follow each other, and no other client waits for them', async () => {
+  it('200: run one after the other for one client, while no other client waits', async () => {
     const answered: string[] = []
     const get = async (list: string, address: string) => {
       const { statusCode } = await ask(`${path}/${list}`, address)
@@ -41,7 +41,7 @@ describe('long lists', () => {
     expect(answered.slice(3)).toEqual(['200 transactions?limit=1000', '200 events?limit=1000'])
   })
 
-  it('have long trails and statements wait behind them, of the same client alone', async () => {
+  it('200: delay long trails and statements of the same client, and of no other', async () => {
     const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
     const id = await customerPayment(payments, merchantId)
     await payments.database.db.updateTable('transactions').set({ trail_length: 31 }).where('id', '=', id).execute()
@@ -64,7 +64,7 @@ describe('long lists', () => {
     )
   })
 
-  it('leave their turn when they are refused', async () => {
+  it('400, 404: give up their turn when they are refused', async () => {
     for (let count = 0; count < 3; count += 1) {
       const [unknown, invalid] = await Promise.all([
         ask(`/merchants/${'f'.repeat(24)}/lines?limit=1000`, ONE),

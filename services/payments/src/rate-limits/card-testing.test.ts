@@ -37,7 +37,7 @@ function start() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-it('asks about no more cards at once than may still be refused', async () => {
+it('tries no more cards at once than may still be refused', async () => {
   const { asked, pay } = start()
   const before = [pay(), pay()]
   await settle()
@@ -91,7 +91,7 @@ function makeWork() {
 }
 
 // ASVS 15.2.2
-it('runs so much work of a key at once, the rest in order, and work of other keys beside it', async () => {
+it('runs a limited number of works of one key at once, the rest in order, and works of other keys at the same time', async () => {
   const inTurn = createTurns(2)
   const { started, work, end } = makeWork()
   const results = ['a', 'b', 'c', 'd'].map((name) => inTurn('key', work(name)))

@@ -93,7 +93,7 @@ describe('POST /apps', () => {
     expect(await kept.execute()).toEqual([{ note: 'Shop', app_id: app?.id }])
   })
 
-  it('stores only the MAC and four characters of the key', async () => {
+  it('201: stores only the MAC and four characters of the key', async () => {
     const { id, key } = (await post()).json<{ app: { id: string; key: string } }>().app
     const rows = await payments.database.db.selectFrom('app_keys').selectAll().where('app_id', '=', id).execute()
     const created = expect.any(Date)

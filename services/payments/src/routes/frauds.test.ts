@@ -134,8 +134,8 @@ describe('GET /frauds', () => {
   })
 })
 
-describe('a test card that is reported as fraud', () => {
-  it('has an alert with reason 1 from the moment of each authorization', async () => {
+describe('POST /merchants/:merchantId/transactions with a card that is reported as fraud', () => {
+  it('201: adds an alert with reason 1 at the same time as the authorization', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const source = await customerPayment(payments, id, { number: '1000000000030000' })
     const charge = await payments.app.inject({

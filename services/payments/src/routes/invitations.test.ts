@@ -81,8 +81,8 @@ describe('GET /invitations/:token', () => {
   })
 })
 
-describe('tokens that are tried', () => {
-  it('429: count as failed authentications of the address', async () => {
+describe('guesses of tokens', () => {
+  it('429: count as failed authentications of their address', async () => {
     const limited = await startPayments({ rateLimits: { failuresPerMinute: 3 } })
     const tryToken = async (n: number) => (await limited.app.inject({ url: `/invitations/guess-${n}` })).statusCode
     const key = await limited.app.inject({ url: '/me', headers: basic('unknown') })
@@ -142,7 +142,7 @@ describe('POST /invitations/:token', () => {
     expect(await isPending(merchantId)).toBe(true)
   })
 
-  it('keeps the token out of tables and logs', async () => {
+  it('303: keeps the token out of tables and logs', async () => {
     const { path, token } = await invite()
     await get(path)
     const { db } = payments.database
@@ -163,7 +163,7 @@ describe('POST /invitations/:token', () => {
     '/pay/invitations/TOKEN',
     '/x/../invitations/./TOKEN',
     '/invitations/TOKEN.',
-  ])('keeps the token of an unknown link out of logs: %s', async (path) => {
+  ])('404: keeps the token of an unknown link out of logs: %s', async (path) => {
     const token = 'x'.repeat(43)
     const [{ statusCode }, { statusCode: other }] = [
       await get(path.replace('TOKEN', token)),

@@ -92,7 +92,7 @@ describe('POST /merchants', () => {
     expect(list.body).toBe(`[\n${response.body.slice('{"merchant":'.length, -2)}\n]\n`)
   })
 
-  it('writes tag, membership, balance and audit with the merchant', async () => {
+  it('201: writes tag, membership, balance and audit log in one database transaction with the merchant', async () => {
     const { id } = await createTestMerchant(payments, member)
     const { db } = payments.database
     const row = await db.selectFrom('merchants').selectAll().where('id', '=', id).executeTakeFirstOrThrow()

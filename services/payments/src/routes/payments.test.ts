@@ -79,7 +79,7 @@ describe('POST /payments', () => {
     })
   })
 
-  it('200: offers one step after the other', async () => {
+  it('200: offers the steps one after the other', async () => {
     const { challenges } = (await browser.send('/payments', await order())).body
     expect(challenges).toEqual([{ name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }])
     const { types } = await walk(browser, await order())
@@ -115,7 +115,7 @@ describe('POST /payments', () => {
       { currency: 'DKK', exponent: 2, value: 999_999_999_999 },
       { currency: 'DKK', amount: 999_999_999_999 },
     ],
-  ])('201: %j is %j', async (amount, money) => {
+  ])('201: stores the amount and time of %j as %j', async (amount, money) => {
     const { body } = await walk(browser, await order({ amount }))
     expect(await get(body.transactionId)).toMatchObject(money)
   })
@@ -235,7 +235,7 @@ describe('POST /payments', () => {
     [{ integration: { key: 'x' } }, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key'],
     [{ integration: { key: UNKNOWN_KEY } }, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key'],
     [{ test: false }, 'TEST_MODE_MIXED', 'test is required for a test merchant'],
-  ])('400: %j is %s', async (changes, code, message) => {
+  ])('400: refuses %j with %s', async (changes, code, message) => {
     const answer = await browser.send('/payments', { ...(await order()), ...changes })
     expect([answer.status, answer.body, answer.headers['x-status-code']]).toEqual([400, { code, message }, code])
   })

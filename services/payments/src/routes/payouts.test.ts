@@ -126,7 +126,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect(events).toEqual([{ type: 'payout.created' }, { type: 'payout.settled' }])
   })
 
-  it('pays out captures that are exactly old enough', async () => {
+  it('201: pays out captures from the moment when they are old enough', async () => {
     const id = await merchant()
     await captured(id, 10_000)
     const { rows } = await sql<{ old: bigint; young: bigint }>`

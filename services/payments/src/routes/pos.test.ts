@@ -101,7 +101,7 @@ describe('GET /pos', () => {
     ['key=00000000-0000-4000-8000-000000000000', 404, 'No shop is known by this link.'],
     ['key=%00&currency=%00', 404, 'No shop is known by this link.'],
     ['key=%FF%', 404, 'No shop is known by this link.'],
-  ])('%j %i: %s', async (parameters, status, text) => {
+  ])('the link %j gets %i: %s', async (parameters, status, text) => {
     const { statusCode, headers, body } = await get(`/pos?${parameters}`)
     expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
     expect(textOf(body)).toContain(text)
@@ -114,7 +114,7 @@ describe('GET /pos', () => {
     [{ redirect: 'javascript:alert(1)' }, 'The return address of the link is not valid.'],
     [{ reference: 'a'.repeat(256) }, 'The reference of the link is too long.'],
     [{ text: 'a'.repeat(256) }, 'The text of the link is too long.'],
-  ])('400: %j', async (parameters, text) => {
+  ])('400: refuses the link with %j', async (parameters, text) => {
     const { statusCode, body } = await open({ value: '1', ...parameters })
     expect([statusCode, textOf(body).includes(text)]).toEqual([400, true])
   })
@@ -126,7 +126,7 @@ describe('GET /pos', () => {
     expect([closed.statusCode, textOf(closed.body).includes('does not take card payments')]).toEqual([400, true])
   })
 
-  it('200: is the root of its own host', async () => {
+  it('200, 404: is the root of its own host, and of no other', async () => {
     const url = `/?key=${shop.key}&test=1&value=1`
     expect((await get(url, { host: 'pay.example:8443' })).body).toContain('cc-number')
     expect((await get(url, { host: 'payments.example' })).statusCode).toBe(404)
@@ -151,7 +151,7 @@ describe('POST /pos', () => {
     expect([statusCode, shown.statusCode, textOf(shown.body).includes(text)]).toEqual([303, 400, true])
   })
 
-  it('400: says what is wrong with the link or the form', async () => {
+  it('404, 400: answers a faulty link or form with a page', async () => {
     expect((await post({ link: 'key=1', amount: '1' })).statusCode).toBe(404)
     for (const form of [
       { amount: '1' },

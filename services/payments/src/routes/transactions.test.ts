@@ -201,14 +201,14 @@ describe('GET /merchants/:merchantId/transactions', () => {
     }
   })
 
-  it('200: pages both ways', async () => {
+  it('200: pages before and after a cursor', async () => {
     const all = await list('limit=1000')
     expect(await list(`limit=2&before=${all[1]}`)).toEqual(all.slice(2, 4))
     expect(await list(`limit=2&after=${all[3]}`)).toEqual([all[2], all[1]])
     expect(await list(`limit=9&after=${all[4]}&before=${all[0]}`)).toEqual(all.slice(1, 4))
   })
 
-  it('200: filters', async () => {
+  it('200: filters by each documented parameter', async () => {
     const all = await list('limit=1000')
     expect(await list('limit=9&filter[currency]=DKK')).toEqual([made[1]])
     expect(await list('limit=9&filter[recurring]=y')).toEqual(all.slice(0, 1))

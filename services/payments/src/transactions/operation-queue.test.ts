@@ -72,7 +72,7 @@ describe('createOperationQueue', () => {
   })
 
   // ASVS 15.2.2
-  it('503: when 4,096 wait', async () => {
+  it('503: refuses an operation while 4,096 wait', async () => {
     const { begun, run } = controlledQueue()
     abandon(run(operationOf(id(0))))
     abandon(run(operationOf(id(0))))
@@ -107,7 +107,7 @@ describe('createOperationQueue', () => {
     expect(await Promise.all(answers)).toHaveLength(3)
   })
 
-  it('lets repeats take turns after failures', async () => {
+  it('sends the next repeat after a failure of the one before', async () => {
     const { begun, run } = controlledQueue()
     const answers = [1, 2].map(() => run(operationOf(id(1), withKey('k'))).catch(({ message }: Error) => message))
     await turn()
@@ -118,7 +118,7 @@ describe('createOperationQueue', () => {
     expect(await Promise.all(answers)).toMatchObject(['failure', { identityId: id(1) }])
   })
 
-  it('sends a repeat after a batch that was run again, one by one', async () => {
+  it('sends a repeat only when the single runs of a failed batch have ended', async () => {
     const { begun, run } = controlledQueue()
     const answers = [run(operationOf(id(1), withKey('k'))), run(operationOf(id(2)))]
     await turn()
@@ -151,7 +151,7 @@ describe('createOperationQueue, when the first request does not end', () => {
     [503, 'SERVER_BUSY', 'another client', { ...withKey('k'), keyMac: Buffer.alloc(32, 9) }],
     [503, 'SERVER_BUSY', 'a user', { ...withKey('k'), keyMac: null, userEmail: 'john@example.com' }],
     [503, 'SERVER_BUSY', 'another operation without a key', {}],
-  ])('%i %s: refuses, after 5 s, %s', async (status, code, _what, changes) => {
+  ])('%i %s: refuses %s after 5 s', async (status, code, _what, changes) => {
     const { begun, run } = controlledQueue()
     const first = run(operationOf(id(1), withKey('k')))
     await turn()

@@ -51,7 +51,7 @@ function depsWith(number: number, before: () => Promise<void>) {
   return { deps, statements: () => statements }
 }
 
-it('pays once when the same form pays before any of its steps, and answers both the same', async () => {
+it('pays once when the same form is sent again before any of its statements, and answers both alike', async () => {
   const alone = depsWith(0, async () => {})
   await payByLink(alone.deps, formOf('alone'))
   expect(alone.statements()).toBeGreaterThan(5)

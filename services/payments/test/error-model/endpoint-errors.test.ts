@@ -77,7 +77,7 @@ function expectFields({ statusCode, headers, json }: LightMyRequestResponse, fie
   expect(headers['x-status-code']).toBe('REQUEST_INVALID')
 }
 
-it('has every endpoint of the document, and no other', () => {
+it('tests every endpoint of the API document, and no other', () => {
   expect(all.map(({ name }) => name).sort()).toEqual([...documented.keys()].sort())
 })
 
@@ -169,7 +169,7 @@ describe.each(keyedEndpoints)('$name', (endpoint) => {
     expectError(await exceedLimit(endpoint, unknownKey()), errors.rateLimited)
   })
 
-  it('documents what it answers', () => {
+  it('documents every status that it answers', () => {
     const answered = [401, 429, 500, 503]
     if (!endpoint.name.startsWith('GET')) answered.push(413, 415)
     if (endpoint.unknown) answered.push(404)

@@ -78,7 +78,7 @@ describe('POST /acs/challenge', () => {
     }
   })
 
-  it('200: sends the decision of the customer to the page that asked, and to no other', async () => {
+  it('200: sends the decision of the customer to the page that asked, and to no other page', async () => {
     const { order, hints, state } = await open('iframe', { origin: 'https://shop.example' })
     // A server that polls meanwhile comes from nowhere.
     await browser.send('/payments/challenges/tds-challenge/poll', { ...order, hints })
@@ -93,7 +93,7 @@ describe('POST /acs/challenge', () => {
   })
 
   it.each(['null', 'shop.example', 'javascript:alert(1)', 'https://shop.example/path', '"><script>'])(
-    '200: tells any page where its browser says that it comes from %j',
+    '200: sends the decision to any page when the browser names the origin %j',
     async (origin) => {
       const { state } = await open('iframe', { origin })
       expect((await post({ state, decision: 'approve' })).body).toContain('data-origin="*"')

@@ -134,7 +134,7 @@ describe('POST /merchants/:merchantId/cards, GET /cards/:cardId', () => {
     ])
   })
 
-  it('400: processing error 28 for a merchant that may not keep cards, remembered under its key', async () => {
+  it('400: refuses with processing error 28 for a merchant that may not keep cards, also when the request is repeated', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const source = await customerPayment(payments, id)
     const { db } = payments.database

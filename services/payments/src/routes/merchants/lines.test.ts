@@ -67,7 +67,7 @@ describe('GET /merchants/:merchantId/lines', () => {
     expect(merchant.balance).toBe(0)
   })
 
-  it('200: pages both ways, filtered, empty', async () => {
+  it('200: pages both ways, filters, and answers an empty page', async () => {
     const all = await list('limit=10')
     expect(await list(`limit=2&before=${all[0]}`)).toEqual(all.slice(1, 3))
     expect(await list(`limit=2&after=${all[3]}`)).toEqual([all[2], all[1]])
@@ -75,7 +75,7 @@ describe('GET /merchants/:merchantId/lines', () => {
     expect((await get(`/merchants/${merchantId}/lines?limit=1&filter[test]=n`)).body).toBe('[\n]\n')
   })
 
-  it('401, 404, 403, 400', async () => {
+  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
     const status = async (id: string, query: string, headers: object = {}) =>
       (await get(`/merchants/${id}/lines${query}`, headers)).statusCode
     expect(await status(merchantId, '?limit=1', basic('x'))).toBe(401)
@@ -97,7 +97,7 @@ describe('GET /lines/:lineId', () => {
     }
   })
 
-  it('401, 404, 403', async () => {
+  it('401, 404, 403: judges key, line and access in this order', async () => {
     const [id] = await list('limit=1')
     expect((await get(`/lines/${id}`, basic('x'))).statusCode).toBe(401)
     expect((await get(`/lines/${UNKNOWN_ID}`)).statusCode).toBe(404)

@@ -284,7 +284,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     }
   })
 
-  it('400: processing error 27 for a merchant that may not charge, without a transaction', async () => {
+  it('400: refuses with processing error 27 for a merchant that may not charge, and stores no transaction', async () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const transactionId = await customerPayment(payments, id)
     const { db } = payments.database
@@ -349,7 +349,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     payments.database.db.updateTable('merchants').set({ acquirer }).where('id', '=', live).execute()
   const charge = (headers: object = {}) => post({ transactionId: source, currency: 'EUR', amount: 500 }, headers, live)
 
-  it('400: processing error 27 without an acquirer, or with one that is not configured', async () => {
+  it('400: refuses with processing error 27 without an acquirer, or with an acquirer that is not configured', async () => {
     for (const acquirer of [null, 'south']) {
       await give(acquirer)
       expect((await charge()).json()).toEqual(processingError(27))
@@ -358,7 +358,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(asked).toEqual([])
   })
 
-  it('201: asks the acquirer under the attempt’s id, with the number from the vault', async () => {
+  it('201: asks the acquirer under the id of the attempt, with the card number from the vault', async () => {
     await give('north')
     const id = idOf(await charge())
     expect(await row(id)).toEqual(
@@ -397,24 +397,27 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   it.each<[string, Acquirer['authorize']]>([
     ['says that it does not know', async () => ({ verdict: 'unknown' })],
     ['breaks', () => Promise.reject(new Error('reset'))],
-  ])('400: processing error 12 when the acquirer %s; a job finds out later', async (name, authorize) => {
-    answer = authorize
-    const response = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
-    expect([response.statusCode, response.json()]).toEqual([400, processingError(12)])
-    const attemptId = asked.splice(0)[0]?.idempotencyRef ?? ''
-    const { db } = payments.database
-    expect(await db.selectFrom('attempts').select('status').where('id', '=', attemptId).execute()).toEqual([
-      { status: 'unknown' },
-    ])
-    expect(await db.selectFrom('outbox').select(['kind', 'merchant_id']).where('id', '=', attemptId).execute()).toEqual(
-      [{ kind: 'inquiry', merchant_id: live }],
-    )
-    const again = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
-    expect([again.body, again.headers['idempotent-replayed']]).toEqual([response.body, 'true'])
-    expect(asked).toEqual([])
-  })
+  ])(
+    '400: refuses with processing error 12 when the acquirer %s, and leaves the outcome to a job',
+    async (name, authorize) => {
+      answer = authorize
+      const response = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
+      expect([response.statusCode, response.json()]).toEqual([400, processingError(12)])
+      const attemptId = asked.splice(0)[0]?.idempotencyRef ?? ''
+      const { db } = payments.database
+      expect(await db.selectFrom('attempts').select('status').where('id', '=', attemptId).execute()).toEqual([
+        { status: 'unknown' },
+      ])
+      expect(
+        await db.selectFrom('outbox').select(['kind', 'merchant_id']).where('id', '=', attemptId).execute(),
+      ).toEqual([{ kind: 'inquiry', merchant_id: live }])
+      const again = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
+      expect([again.body, again.headers['idempotent-replayed']]).toEqual([response.body, 'true'])
+      expect(asked).toEqual([])
+    },
+  )
 
-  it('201: 50 requests with one key reach the acquirer once, and have one answer', async () => {
+  it('201: asks the acquirer once for 50 requests with one key, and gives all of them one answer', async () => {
     answer = async () => ({ verdict: 'approved', ref: 'north-2', networkRef: null })
     const responses = await Promise.all(Array.from({ length: 50 }, () => charge({ 'idempotency-key': 'once' })))
     expect(new Set(responses.map(({ body }) => body)).size).toBe(1)
@@ -422,7 +425,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(asked.splice(0)).toHaveLength(1)
   })
 
-  it('201, 409: a repeat waits for the charge of the first request, 5 s at most', async () => {
+  it('201, 409: lets a repeat wait for the charge of the first request, 5 s at most', async () => {
     const [pending, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     answer = async () => {
       reached.resolve()

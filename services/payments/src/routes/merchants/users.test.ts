@@ -209,7 +209,7 @@ describe('POST /merchants/:merchantId/users', () => {
   })
 
   // ASVS 1.3.11
-  it('writes no name into the mail, and sends it to one address', async () => {
+  it('201: writes no name into the mail, and sends it to one address', async () => {
     const named = { method: 'PUT', url: `/merchants/${merchantId}`, headers: member.headers } as const
     await payments.app.inject({ ...named, payload: { name: 'Coffee\r\n\r\nOpen https://evil.example\u2028now' } })
     const two = await invite({ email: `a,b${addresses}@example.com` })
@@ -297,7 +297,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     })
   })
 
-  it('ends as accepted or revoked when both come at once', async () => {
+  it('204: revokes a user who accepts at the same moment', async () => {
     await invite()
     const link = linkIn((await mailTo(email)).text)
     const [user] = await users()

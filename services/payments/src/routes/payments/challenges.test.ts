@@ -102,7 +102,7 @@ describe('POST /payments/challenges/:step', () => {
   })
 
   it.each(['device-fingerprint', 'tds-fingerprint', 'tds-challenge', 'tds-challenge/poll'])(
-    '400: %s before it is offered',
+    '400: refuses %s before it is offered',
     async (step) => {
       const given = await order()
       const { hints } = (await take('card-lookup', given)).body
@@ -156,7 +156,7 @@ describe('POST /payments/challenges/:step', () => {
   })
 
   it.each(['other', 'card-lookup/poll', 'tds-challenge/iframe', 'tds-challenge/poll/x'])(
-    '404: a step that there is not, as JSON, whatever its body: %s',
+    '404: refuses an unknown step as JSON, whatever its body: %s',
     async (path) => {
       for (const given of [await order(), {}]) {
         const { status, body } = await take(path, given)
@@ -184,7 +184,7 @@ describe('POST /payments/challenges/:step', () => {
 describe('hints', () => {
   const ATTEMPTS = 100
 
-  it(`cannot be forged, used for another order or after their session: ${ATTEMPTS} attempts of each`, async () => {
+  it(`400: cannot be forged, used for another order or after their session (${ATTEMPTS} attempts of each)`, async () => {
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-challenge' })
     const changes: readonly ((i: number) => Promise<object> | object)[] = [

@@ -222,12 +222,12 @@ describe('POST /pos/pay', () => {
     [{ link: 'key=1' }, 404],
     [{ page: 'short' }, 400],
     [{ link: '' }, 400],
-  ])('%j: %i, with a page', async (changes, status) => {
+  ])('refuses %j with %i, as a page', async (changes, status) => {
     const { statusCode, headers } = await pay(linkOf(), changes)
     expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
   })
 
-  it('429: says so on a page', async () => {
+  it('429: refuses beyond the rate of an address, as a page', async () => {
     const limited = await startPayments({ rateLimits: { checkoutsPerSecond: 1 } })
     const url = '/pos/pay?key=1'
     const answers = await Promise.all(Array.from({ length: 20 }, () => limited.app.inject({ method: 'GET', url })))
@@ -305,7 +305,7 @@ describe('GET /pos/pay/:pageId', () => {
     expect([statusCode, String(headers.location).includes('/acs/challenge?')]).toEqual([303, true])
   })
 
-  it('303: pays in two windows at once, each its own', async () => {
+  it('303: pays in two windows at once, each for itself', async () => {
     const links = [linkOf({ value: '1' }), linkOf({ value: '2' })]
     const windows = await Promise.all(links.map((link) => pay(link, { number: CHALLENGED })))
     expect(new Set(windows.map((each) => keptBy(each).path)).size).toBe(2)
@@ -394,7 +394,7 @@ describe('a payment without script', () => {
     expect(page.headers['strict-transport-security']).toBe('max-age=31536000')
   })
 
-  it('keeps cards and tokens out of the log and of the URL to which the bank returns', async () => {
+  it('303: keeps cards and tokens out of the log and of the URL to which the bank returns', async () => {
     logged.length = 0
     const first = await pay(linkOf(), { number: CHALLENGED })
     const cookie = /^card=([^;]+)/.exec(String(first.headers['set-cookie']))?.[1] ?? '-'

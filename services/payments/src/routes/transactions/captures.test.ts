@@ -108,7 +108,7 @@ describe('POST /transactions/:transactionId/captures', () => {
   it.each([
     ['application/x-www-form-urlencoded', 'amount=100&currency=DKK&descriptor='],
     ['application/vnd.api+json', '{"amount":100,"descriptor":"","currency":null}'],
-  ])('201: a body of %s, in the own currency', async (contentType, payload) => {
+  ])('201: captures with a body of %s, in the currency of the merchant', async (contentType, payload) => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const response = await capture(id.toUpperCase(), payload, { 'content-type': contentType })
     expect(response.statusCode).toBe(201)
@@ -296,14 +296,14 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expect((await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' })).statusCode).toBe(400)
   })
 
-  it('does not remember a refusal', async () => {
+  it('400, 201: does not remember a refusal under the key', async () => {
     const id = await customerPayment(payments, merchantId)
     expect((await capture(id, { amount: 301 }, KEY)).statusCode).toBe(400)
     expect((await capture(id, { amount: 0 }, KEY)).statusCode).toBe(400)
     expect((await capture(id, { amount: 300 }, KEY)).statusCode).toBe(201)
   })
 
-  it('belongs to one client, one transaction and one operation', async () => {
+  it('201: keeps keys of other clients, transactions and operations apart', async () => {
     const [id, second] = [await customerPayment(payments, merchantId), await customerPayment(payments, merchantId)]
     const { id: appId, headers } = await createTestApp(payments)
     await owner.query('INSERT INTO payments.merchant_apps (merchant_id, app_id, created) VALUES ($1, $2, now())', [

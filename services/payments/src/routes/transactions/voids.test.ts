@@ -71,7 +71,7 @@ describe('POST /transactions/:transactionId/voids', () => {
     ])
   })
 
-  it('writes no line, and changes no balance', async () => {
+  it('201: writes no line, and changes no balance', async () => {
     const { id: other } = await createTestMerchant(payments, member, { test: true })
     const id = await customerPayment(payments, other)
     await send('voids', id, { amount: 300 })
