@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { type Ask, type EveryInterface, everyInterface } from './every-interface.ts'
+import { errorAnswer, jsonAnswer } from './whole-answers.ts'
 
 const reflected = {
   None: class extends Controller {
@@ -254,7 +255,10 @@ describe('bodies', () => {
     expect(small.body.length).toBe(limit)
     expect((await ask({ ...small, path: '/keywords' }))[0]).toBe(200)
     const answer = await ask({ ...json(`${small.body} `), path: '/keywords' })
-    expect(answer).toMatchObject([413, { error: { type: 'PAYLOAD_TOO_LARGE' } }])
+    expect(answer).toEqual([
+      413,
+      { error: { type: 'PAYLOAD_TOO_LARGE', description: 'The body is larger than 1048576 bytes' }, statusCode: 413 },
+    ])
     expect((await ask({ ...json({ a: 'abc' }), path: '/declared/small' }))[0]).toBe(413)
     expect(await ask({ ...json({ a: 'ab' }), path: '/declared/small' })).toEqual([200, 'ab'])
     expect(await ask({ ...json('0123456789'), path: '/declared/small-raw' })).toEqual([200, 10])
@@ -284,7 +288,7 @@ describe('bodies', () => {
       '--X\r\nContent-Disposition: form-data; name="f"; filename="n.txt"\r\nContent-Type: text/plain\r\n\r\nfile\r\n--X--\r\n',
     ]
     const request = json(parts.join(''), 'multipart/form-data; boundary=X')
-    expect(await ask({ ...request, path: '/open' })).toMatchObject([200, { a: 'text', more: { f: {} } }])
+    expect(await ask({ ...request, path: '/open' })).toEqual([200, { a: 'text', more: { f: {} } }])
   })
 })
 
@@ -312,7 +316,17 @@ describe('declared handlers', () => {
     ['/declared/loose?b=1', 'a: is required'],
     ['/declared/alias?user_ids=1,x', 'user_ids.1: must be a whole number'],
   ])('400: GET %s says %s', async (path, description) => {
-    expect(await ask({ path })).toMatchObject([400, { error: { type: 'VALIDATION_ERROR', description } }])
+    expect(await ask({ path })).toEqual([
+      400,
+      {
+        error: {
+          type: 'VALIDATION_ERROR',
+          description,
+          issues: [{ path: expect.any(String), message: expect.any(String) }],
+        },
+        statusCode: 400,
+      },
+    ])
   })
 
   it('400: names the keywords that strict schemas do not know', async () => {
@@ -321,7 +335,10 @@ describe('declared handlers', () => {
       { path: 'd', message: 'is not known here' },
     ]
     const answer = await ask({ ...json({ a: { b: '', c: 1 }, d: 1 }), path: '/declared/strict' })
-    expect(answer).toMatchObject([400, { error: { issues } }])
+    expect(answer).toEqual([
+      400,
+      { error: { issues, type: 'VALIDATION_ERROR', description: 'a.c: is not known here' }, statusCode: 400 },
+    ])
   })
 
   it.each([['/declared/7/8'], ['/declared/rest'], ['/declared/loose/1']])('404: GET %s', async (path) => {
@@ -357,7 +374,17 @@ describe('declared handlers', () => {
   it('a schema may be asynchronous', async () => {
     expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
-    expect(answer).toMatchObject([400, { error: { description: 'name: is taken' } }])
+    expect(answer).toEqual([
+      400,
+      {
+        error: {
+          description: 'name: is taken',
+          type: 'VALIDATION_ERROR',
+          issues: [{ path: 'name', message: 'is taken' }],
+        },
+        statusCode: 400,
+      },
+    ])
   })
 })
 
@@ -374,10 +401,17 @@ describe('a list of declarations', () => {
 
   it('chooses by the number of positionals', async () => {
     const app = await everyInterface({ modules: { index: { Items } } })
-    expect(await app.ask({ path: '/items?limit=5' })).toMatchObject({ status: 200, body: '{"limit":5}' })
-    expect(await app.ask({ path: '/items/7/b' })).toMatchObject({ status: 203, body: '{"id":7,"part":"b"}' })
-    expect(await app.ask({ path: '/items/7?limit=5' })).toMatchObject({ status: 400 })
-    expect(await app.ask({ path: '/items/7/8/9' })).toMatchObject({ status: 404 })
+    expect(await app.ask({ path: '/items?limit=5' })).toEqual(jsonAnswer(200, '{"limit":5}'))
+    expect(await app.ask({ path: '/items/7/b' })).toEqual(jsonAnswer(203, '{"id":7,"part":"b"}'))
+    expect(await app.ask({ path: '/items/7?limit=5' })).toEqual(
+      jsonAnswer(
+        400,
+        '{"statusCode":400,"error":{"type":"VALIDATION_ERROR","description":"limit: is not known here","issues":[{"path":"limit","message":"is not known here"}]}}',
+      ),
+    )
+    expect(await app.ask({ path: '/items/7/8/9' })).toEqual(
+      errorAnswer(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'),
+    )
     const { body } = await app.ask({ path: '/items/x' })
     expect(JSON.parse(body).error.issues).toEqual([{ path: 'itemId', message: 'must be a whole number' }])
     expect(app.app.routes().map(({ verb, pattern }) => `${verb} ${pattern}`)).toEqual([
@@ -423,6 +457,9 @@ it('options replace the reader and the writer of JSON', async () => {
   })
   const { body } = await exact.ask({ ...json('{"n":90071992547409931}'), path: '/echo' })
   expect(body).toBe('{"n":"big 90071992547409931"}\n')
-  expect(await exact.ask({ ...json('{"n":1,"__proto__":1}'), path: '/echo' })).toMatchObject({ status: 400 })
+  const error = { type: 'BAD_REQUEST', description: 'The body has a key with a forbidden name' }
+  expect(await exact.ask({ ...json('{"n":1,"__proto__":1}'), path: '/echo' })).toEqual(
+    jsonAnswer(400, `${JSON.stringify({ statusCode: 400, error })}\n`),
+  )
   await exact.close()
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, Controller, Forbidden } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
+import { errorAnswer } from './whole-answers.ts'
 
 class Open extends Controller {
   static override cors = true
@@ -93,10 +94,14 @@ describe('simple requests', () => {
 
   it('403: the page can read errors too', async () => {
     const answer = await own.ask({ method: 'POST', path: '/listed', headers: a })
-    expect(answer).toMatchObject({
-      status: 403,
-      headers: { 'access-control-allow-origin': 'https://a.example', vary: 'Origin' },
-    })
+    expect(answer).toEqual(
+      errorAnswer(403, 'INSUFFICIENT_PRIVILEGES', 'Access is refused', {
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-origin': 'https://a.example',
+        'access-control-expose-headers': 'X-B, X-C',
+        vary: 'Origin',
+      }),
+    )
   })
 
   it.each([['/nowhere'], ['/plain/x'], ['/%zz']])(

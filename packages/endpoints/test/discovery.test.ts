@@ -60,8 +60,8 @@ describe('prefixes', () => {
   it('may be absolute or a file URL, in code', async () => {
     using folder = moduleFolder({ 'elsewhere/foo.ts': one })
     const path = join(folder.path, 'elsewhere')
-    expect(await startIn('/', path)).toMatchObject({ urls: ['/foo'] })
-    expect(await startIn('/', pathToFileURL(path))).toMatchObject({ urls: ['/foo'] })
+    expect(await startIn('/', path)).toEqual({ urls: ['/foo'], warnings: [] })
+    expect(await startIn('/', pathToFileURL(path))).toEqual({ urls: ['/foo'], warnings: [] })
   })
 
   it('are merged class by class: the earlier wins, with a warning', async () => {
@@ -94,13 +94,13 @@ describe('prefixes', () => {
       'c.ts': controllers(['C']),
       'controllers.ts': controllers(['D']),
     })
-    expect(await startIn(folder.path)).toMatchObject({ urls: ['/d'] })
+    expect(await startIn(folder.path)).toEqual({ urls: ['/d'], warnings: [] })
     vi.stubEnv('ENDPOINTS_PREFIX_1', 'c')
     vi.stubEnv('ENDPOINTS_PREFIX_3', 'nope')
-    expect(await startIn(folder.path)).toMatchObject({ urls: ['/c'] })
+    expect(await startIn(folder.path)).toEqual({ urls: ['/c'], warnings: [] })
     vi.stubEnv('ENDPOINTS_PREFIX', 'a:b')
-    expect(await startIn(folder.path)).toMatchObject({ urls: ['/a', '/b', '/c'] })
-    expect(await startIn(folder.path, 'b')).toMatchObject({ urls: ['/b'] })
+    expect(await startIn(folder.path)).toEqual({ urls: ['/a', '/b', '/c'], warnings: [] })
+    expect(await startIn(folder.path, 'b')).toEqual({ urls: ['/b'], warnings: [] })
   })
 
   it('are refused when they lead to no module', async () => {
@@ -141,7 +141,7 @@ describe('modules', () => {
       'controllers/node_modules/x/index.js': broken,
       'controllers/_private/foo.ts': broken,
     })
-    expect(await startIn(folder.path)).toMatchObject({ urls: ['/foo'] })
+    expect(await startIn(folder.path)).toEqual({ urls: ['/foo'], warnings: [] })
   })
 
   it.each([
@@ -165,7 +165,7 @@ describe('modules', () => {
       symlinkSync(join(folder.path, to), join(folder.path, 'controllers', name))
     link('controllers/foo.ts', 'bar.ts')
     link('gone.md', 'README.md')
-    expect(await startIn(folder.path)).toMatchObject({ urls: ['/a/b', '/bar', '/foo'] })
+    expect(await startIn(folder.path)).toEqual({ urls: ['/a/b', '/bar', '/foo'], warnings: [] })
     link('outside.ts', 'out.ts')
     await expect(startIn(folder.path)).rejects.toThrow('leads out of')
   })
@@ -189,7 +189,7 @@ describe('module maps', () => {
       'foo/bar.js': async () => ({ Foo }),
       fooBar: { default: anonymous() },
     }
-    expect(await start({ modules })).toMatchObject({ urls: ['/', '/foo-bar', '/foo/bar/foo'] })
+    expect(await start({ modules })).toEqual({ urls: ['/', '/foo-bar', '/foo/bar/foo'], warnings: [] })
   })
 
   it.each([
@@ -212,8 +212,9 @@ describe('classes', () => {
       Default_html: anonymous(),
       Foo_: anonymous(),
     }
-    expect(await index(exports)).toMatchObject({
+    expect(await index(exports)).toEqual({
       urls: ['/che-baz', '/foo', '/foo-bar.txt', '/http-foo', '/index.html'],
+      warnings: [],
     })
   })
 
@@ -239,14 +240,15 @@ describe('classes', () => {
   it('may be nested', async () => {
     const Deep = Object.assign(anonymous(), { Er: anonymous(), _Not: anonymous(), NotController: anonymous() })
     const Holder = Object.assign(class {}, { Users: anonymous() })
-    expect(await index({ Deep, Holder, default: Object.assign(anonymous(), { Below: anonymous() }) })).toMatchObject({
+    expect(await index({ Deep, Holder, default: Object.assign(anonymous(), { Below: anonymous() }) })).toEqual({
       urls: ['/', '/below', '/deep', '/deep/er', '/holder/users'],
+      warnings: [],
     })
   })
 
   it('do not inherit nested classes', async () => {
     const Outer = Object.assign(anonymous(), { Inner: anonymous() })
-    expect(await index({ Derived: class extends Outer {} })).toMatchObject({ urls: ['/derived'] })
+    expect(await index({ Derived: class extends Outer {} })).toEqual({ urls: ['/derived'], warnings: [] })
   })
 
   it.each([
@@ -277,7 +279,7 @@ describe('handlers', () => {
         this.#GET_private()
       }
     }
-    expect(await index({ Derived })).toMatchObject({ urls: ['/derived', '/derived/below', '/derived/foo-bar'] })
+    expect(await index({ Derived })).toEqual({ urls: ['/derived', '/derived/below', '/derived/foo-bar'], warnings: [] })
   })
 
   it('an accessor hides the method of a base', async () => {
@@ -357,7 +359,7 @@ describe('handlers', () => {
     class Derived extends Base {
       override GET() {}
     }
-    expect(await index({ Derived })).toMatchObject({ urls: ['/derived/{arg1}'] })
+    expect(await index({ Derived })).toEqual({ urls: ['/derived/{arg1}'], warnings: [] })
   })
 })
 

@@ -13,6 +13,7 @@ import {
   ValidationError,
 } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
+import { errorAnswer, jsonAnswer } from './whole-answers.ts'
 
 const thrown: Readonly<Record<string, () => unknown>> = {
   default: () => new CallError(),
@@ -115,7 +116,7 @@ describe('the envelope', () => {
   })
 
   it('is replaced by the body of the error', async () => {
-    expect(await all.ask({ path: '/errors/body' })).toMatchObject({ status: 422, body: '{"own":true}' })
+    expect(await all.ask({ path: '/errors/body' })).toEqual(jsonAnswer(422, '{"own":true}', { 'x-kept': 'yes' }))
   })
 
   it('drops headers that described another answer', async () => {
@@ -150,7 +151,7 @@ describe('onError', () => {
     ['nothing', 500, 'An unexpected error occurred'],
   ])('%s is the error %i', async (how, ...[status, description]) => {
     const { body } = await all.ask({ path: `/translated/${how}` })
-    expect(JSON.parse(body)).toMatchObject({ statusCode: status, error: { description } })
+    expect(JSON.parse(body)).toEqual({ statusCode: status, error: { description, type: expect.any(String) } })
   })
 
   it('gets errors from before the handler too', async () => {
@@ -164,8 +165,8 @@ describe('onError', () => {
       }
     }
     const early = await everyInterface({ modules: { index: { Early } } })
-    expect(await early.ask({ path: '/early' })).toMatchObject({ status: 403, body: '{"heard":403}' })
-    expect(await early.ask({ method: 'POST', path: '/early' })).toMatchObject({ status: 405, body: '{"heard":405}' })
+    expect(await early.ask({ path: '/early' })).toEqual(jsonAnswer(403, '{"heard":403}'))
+    expect(await early.ask({ method: 'POST', path: '/early' })).toEqual(jsonAnswer(405, '{"heard":405}'))
     await early.close()
   })
 })
@@ -227,8 +228,12 @@ describe('options', () => {
         return error instanceof CallError ? undefined : new CallError(418, 'Translated', { body: { teapot: true } })
       },
     })
-    expect(await translating.ask({ path: '/errors/error' })).toMatchObject({ status: 418, body: '{"teapot":true}' })
-    expect(await translating.ask({ path: '/nowhere' })).toMatchObject({ status: 404 })
+    expect(await translating.ask({ path: '/errors/error' })).toEqual(
+      jsonAnswer(418, '{"teapot":true}', { 'x-kept': 'yes' }),
+    )
+    expect(await translating.ask({ path: '/nowhere' })).toEqual(
+      errorAnswer(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'),
+    )
     expect(new Set(seen)).toEqual(new Set(['/errors/error', '/nowhere', '/mount/errors/error', '/mount/nowhere']))
     await translating.close()
   })
@@ -240,7 +245,7 @@ describe('options', () => {
     })
     const body = '{"status":404,"title":"There is nothing at this URL","instance":"/x/y"}'
     // The prefix of a mount would be part of the path.
-    expect(await problems.ask({ path: '/x/y', withoutMount: true })).toMatchObject({ status: 404, body })
+    expect(await problems.ask({ path: '/x/y', withoutMount: true })).toEqual(jsonAnswer(404, body))
     await problems.close()
   })
 
@@ -250,7 +255,10 @@ describe('options', () => {
     }
     const failing = await everyInterface({ modules: { index: { Errors } }, errorBody })
     const { status, body } = await failing.ask({ path: '/nowhere' })
-    expect([status, JSON.parse(body)]).toMatchObject([500, { error: { type: 'SERVER_ERROR' } }])
+    expect([status, JSON.parse(body)]).toEqual([
+      500,
+      { error: { type: 'SERVER_ERROR', description: 'An unexpected error occurred' }, statusCode: 500 },
+    ])
     await failing.close()
   })
 

@@ -11,16 +11,44 @@ describe('notes', () => {
   }
 
   it('are created, read, changed and deleted', async () => {
-    expect(await ask('POST', '/notes', { text: ' milk ' })).toMatchObject([201, { id: 1, text: 'milk' }])
-    expect(await ask('POST', '/notes', { text: 'tea' })).toMatchObject([201, { id: 2 }])
-    expect(await ask('GET', '/notes')).toMatchObject([200, [{ id: 2 }, { id: 1 }]])
-    expect(await ask('GET', '/notes?limit=1')).toMatchObject([200, [{ id: 2 }]])
-    expect(await ask('PUT', '/notes/1', { text: 'oat milk' })).toMatchObject([200, { id: 1, text: 'oat milk' }])
-    expect(await ask('GET', '/notes/1')).toMatchObject([200, { text: 'oat milk' }])
+    expect(await ask('POST', '/notes', { text: ' milk ' })).toEqual([
+      201,
+      { id: 1, text: 'milk', made: expect.any(String) },
+    ])
+    expect(await ask('POST', '/notes', { text: 'tea' })).toEqual([
+      201,
+      { id: 2, text: 'tea', made: expect.any(String) },
+    ])
+    expect(await ask('GET', '/notes')).toEqual([
+      200,
+      [
+        { id: 2, text: 'tea', made: expect.any(String) },
+        { id: 1, text: 'milk', made: expect.any(String) },
+      ],
+    ])
+    expect(await ask('GET', '/notes?limit=1')).toEqual([200, [{ id: 2, text: 'tea', made: expect.any(String) }]])
+    expect(await ask('PUT', '/notes/1', { text: 'oat milk' })).toEqual([
+      200,
+      { id: 1, text: 'oat milk', made: expect.any(String) },
+    ])
+    expect(await ask('GET', '/notes/1')).toEqual([200, { text: 'oat milk', id: 1, made: expect.any(String) }])
     expect(await ask('DELETE', '/notes/1')).toEqual([204, undefined])
-    expect(await ask('GET', '/notes/1')).toMatchObject([404, { error: { description: 'There is no note 1' } }])
+    expect(await ask('GET', '/notes/1')).toEqual([
+      404,
+      { error: { description: 'There is no note 1', type: 'RESOURCE_NOT_FOUND' }, statusCode: 404 },
+    ])
     expect(await ask('GET', '/notes/count')).toEqual([200, 1])
-    expect(await ask('POST', '/notes', { text: ' ' })).toMatchObject([400, { error: { issues: [{ path: 'text' }] } }])
+    expect(await ask('POST', '/notes', { text: ' ' })).toEqual([
+      400,
+      {
+        error: {
+          issues: [{ path: 'text', message: 'Too small: expected string to have >=1 characters' }],
+          type: 'VALIDATION_ERROR',
+          description: 'text: Too small: expected string to have >=1 characters',
+        },
+        statusCode: 400,
+      },
+    ])
     expect(await ask('GET', '/')).toEqual([200, { notes: 'http://localhost/notes', docs: 'http://localhost/docs' }])
     expect(Object.keys(notes.openapi().paths)).toEqual(['/', '/notes', '/notes/{id}', '/notes/count'])
   })

@@ -111,7 +111,7 @@ function operations({ paths }: OpenApiDocument): Record<string, string> {
 
 it('is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate({ ...structuredClone(document) })
-  expect(result).toMatchObject({ valid: true })
+  expect(result).toEqual({ valid: true })
   expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Shop', version: '1.2.3' } })
 })
 
@@ -176,8 +176,21 @@ describe('an operation', () => {
       content: { 'application/json': { schema }, 'application/x-www-form-urlencoded': { schema } },
     })
     expect(Object.keys(created.responses ?? {})).toEqual(['201', '400', '401', '403', '413', '415', '429', '500'])
-    expect(operation('put', '/shop/stock/products/file').requestBody).toMatchObject({
-      content: { 'multipart/form-data': { schema: { required: ['file'], additionalProperties: false } } },
+    expect(operation('put', '/shop/stock/products/file').requestBody).toEqual({
+      content: {
+        'multipart/form-data': {
+          schema: {
+            required: ['file'],
+            additionalProperties: false,
+            type: 'object',
+            properties: {
+              file: { type: 'string', format: 'binary', contentEncoding: 'binary' },
+              note: { type: 'string' },
+            },
+          },
+        },
+      },
+      required: true,
     })
     expect(operation('post', '/shop/stock/products/raw')).toMatchObject({
       parameters: [{ name: 'name', in: 'query' }],
@@ -185,10 +198,16 @@ describe('an operation', () => {
       responses: { 422: { description: 'Not like this', content: { 'application/json': {} } } },
     })
     expect(operation('post', '/shop/stock/products/raw').responses).toHaveProperty('304', { description: 'As before' })
-    expect(operation('post', '/foo/reflected/search').requestBody).toMatchObject({
+    expect(operation('post', '/foo/reflected/search').requestBody).toEqual({
       content: {
-        'application/json': { schema: { properties: { q: {} }, required: ['q'], additionalProperties: true } },
+        'application/json': {
+          schema: { properties: { q: {} }, required: ['q'], additionalProperties: true, type: 'object' },
+        },
+        'application/x-www-form-urlencoded': {
+          schema: { type: 'object', properties: { q: {} }, required: ['q'], additionalProperties: true },
+        },
       },
+      required: true,
     })
   })
 
@@ -197,10 +216,10 @@ describe('an operation', () => {
       { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
       { name: 'page', in: 'query', schema: { type: 'string' } },
     ])
-    expect(operation('get', '/foo/reflected/{a}/{b}/{rest}').parameters).toMatchObject([
-      { name: 'a' },
-      { name: 'b' },
-      { name: 'rest', 'x-rest': true },
+    expect(operation('get', '/foo/reflected/{a}/{b}/{rest}').parameters).toEqual([
+      { name: 'a', in: 'path', required: true, schema: { type: 'string' } },
+      { name: 'b', in: 'path', required: true, schema: { type: 'string' } },
+      { name: 'rest', 'x-rest': true, in: 'path', required: true, schema: { type: 'string' } },
     ])
     expect(operation('get', '/').tags).toEqual(['root'])
     expect(operation('get', '/foo/reflected/search').tags).toEqual(['foo'])
@@ -208,7 +227,17 @@ describe('an operation', () => {
 
   it('has the media type of its class', () => {
     const content = { 'text/plain': { schema: { type: 'string' } } }
-    expect(operation('get', '/robots.txt').responses).toMatchObject({ 200: { content } })
+    expect(operation('get', '/robots.txt').responses).toEqual({
+      200: { content, description: 'Success' },
+      400: {
+        description: 'Malformed or invalid',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+      500: {
+        description: 'Unexpected error',
+        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      },
+    })
   })
 
   it('has each media type that its handler may set', () => {
@@ -222,10 +251,14 @@ describe('an operation', () => {
   })
 
   it('may be a preflight request', () => {
-    expect(operation('options', '/foo/open/{id}')).toMatchObject({
+    expect(operation('options', '/foo/open/{id}')).toEqual({
       tags: ['foo'],
-      parameters: [{ name: 'id', in: 'path', required: true }],
-      responses: { 204: {}, 403: {} },
+      parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+      responses: {
+        204: { description: 'Which origins and verbs are allowed' },
+        403: { description: 'This origin is not allowed' },
+      },
+      operationId: 'optionsFooOpenWithId',
     })
   })
 
@@ -260,8 +293,15 @@ it('has the title of the nearest package.json', async () => {
 it('shows the schema of errors with an errorBody, or none', async () => {
   const errorBody = () => ({})
   const bare = await new Application({ modules, errorBody }).ready()
-  expect(bare.openapi().paths['/']?.get).toMatchObject({
-    responses: { 400: { description: 'Malformed or invalid' } },
+  expect(bare.openapi().paths['/']?.get).toEqual({
+    responses: {
+      400: { description: 'Malformed or invalid' },
+      200: { description: 'Success' },
+      204: { description: 'Success, with nothing to say' },
+      500: { description: 'Unexpected error' },
+    },
+    operationId: 'get',
+    tags: ['root'],
   })
   expect(JSON.stringify(bare.openapi())).not.toContain('#/components/schemas/Error')
   const own = await new Application({

@@ -54,14 +54,14 @@ describe('reflectSignature', () => {
     ],
     ['an arrow', (a: string) => a],
   ])('reads %s', (_name, handler) => {
-    expect(reflectSignature(handler)).toMatchObject({ min: 1, max: 1, names: ['a'] })
+    expect(reflectSignature(handler)).toEqual({ min: 1, max: 1, names: ['a'] })
   })
 
   it('reads syntax that only modules have', async () => {
     // From outside of the tests, whose sources are rewritten before they run.
     const source = 'data:text/javascript,export const x = { GET(a) { return import.meta.url + a } }'
     const { x } = await import(source)
-    expect(reflectSignature(x.GET)).toMatchObject({ min: 1, max: 1, names: ['a'] })
+    expect(reflectSignature(x.GET)).toEqual({ min: 1, max: 1, names: ['a'] })
   })
 
   it.each([

@@ -34,8 +34,24 @@ describe('parseCommand', () => {
   })
 
   it('prefers an option to the environment', () => {
-    expect(parseCommand([], ':1')).toMatchObject({ address: { port: 1 } })
-    expect(parseCommand(['--host', ':2'], ':1')).toMatchObject({ address: { port: 2 } })
+    expect(parseCommand([], ':1')).toEqual({
+      address: { port: 1, host: '127.0.0.1' },
+      run: 'serve',
+      prefixes: [],
+      dir: '.',
+      form: 'node',
+      watch: false,
+      quiet: false,
+    })
+    expect(parseCommand(['--host', ':2'], ':1')).toEqual({
+      address: { port: 2, host: '127.0.0.1' },
+      run: 'serve',
+      prefixes: [],
+      dir: '.',
+      form: 'node',
+      watch: false,
+      quiet: false,
+    })
   })
 
   it.each([
