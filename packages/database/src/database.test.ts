@@ -215,7 +215,7 @@ describe('lanes', () => {
       ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 2_000, prepared, onConnectionError: () => {} },
     })
     await used.lanes.write.one(statementTimeout, {})
-    expect(used.connections()).toMatchObject({ idle: 1 })
+    expect(used.connections()).toEqual({ idle: 1, used: 0, waiting: 0 })
     await used.close()
     expect(used.connections()).toEqual({ idle: 0, used: 0, waiting: 0 })
   })

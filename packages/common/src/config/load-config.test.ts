@@ -77,10 +77,13 @@ loadConfig({}, { prefix: 'X_', env: {} })`
   it('prefers the environment to the file', () => {
     const file = join(newFolder(), 'settings.env')
     writeFileSync(file, `# comment\nexport X_SITE_URL='https://file'\nX_EXP=60\nX_PASSWORD="a\\nb"\n`)
-    expect(load({ X_EXP: '61', X_SITE_URL: '' }, file)).toMatchObject({
+    expect(load({ X_EXP: '61', X_SITE_URL: '' }, file)).toEqual({
       SITE_URL: 'https://file',
       EXP: 61,
       PASSWORD: 'a\nb',
+      PORT: 8_081,
+      ON: false,
+      LIST: [],
     })
     expect(() => load({}, '/nowhere/settings.env')).toThrow(/^config: \/nowhere\/settings.env cannot be read/)
   })

@@ -39,7 +39,17 @@ describe('loadSecrets', () => {
     const { AUTH_JWT_KEYS: text } = loadSecrets(file)
     expect(loadSecrets(file).AUTH_JWT_KEYS).toBe(text)
     const [key] = JSON.parse(text)
-    expect(key).toMatchObject({ kty: 'EC', crv: 'P-256', alg: 'ES256', key_ops: ['sign'] })
+    expect(key).toEqual({
+      kty: 'EC',
+      crv: 'P-256',
+      alg: 'ES256',
+      key_ops: ['sign'],
+      use: 'sig',
+      kid: expect.any(String),
+      x: expect.any(String),
+      y: expect.any(String),
+      d: expect.any(String),
+    })
     const { d: _, ...open } = key
     const signature = sign('sha256', Buffer.from('a token'), createPrivateKey({ key, format: 'jwk' }))
     expect(verify('sha256', Buffer.from('a token'), createPublicKey({ key: open, format: 'jwk' }), signature)).toBe(
