@@ -6,6 +6,7 @@ import { arrows } from './layout/arrows.ts'
 import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { decisions } from './layout/decisions.ts'
+import { declaredDependencies } from './layout/declared-dependencies.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { shrinkLists } from './layout/exceptions.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
@@ -51,6 +52,7 @@ export const rules: readonly Rule[] = [
   pinnedImages,
   imageFiles,
   unlicensedPackages,
+  declaredDependencies,
   citations,
   importCycles,
   nounDependencies,
