@@ -15,7 +15,7 @@ import type { KeySets } from '../external-providers/key-sets.ts'
 import {
   exchangeVerifier,
   type OAuth1Deps,
-  type OAuth1Token,
+  oauth1Token,
   readOAuth1Profile,
 } from '../external-providers/oauth1-client.ts'
 import type {
@@ -27,6 +27,7 @@ import type {
 } from '../external-providers/provider.ts'
 import type { AuthorizationFlow } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
 
 /** What the exchange at a provider works with. The encryption keys open what the flow kept while its browser was away. */
@@ -116,9 +117,8 @@ async function askOAuth1(
   { id, requestToken }: AskedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
 ): Promise<Asked> {
-  // This service has sealed the token, so its form is known.
-  const asked = requestToken && (JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)) as OAuth1Token)
-  if (!asked || !verifier || token !== asked.token) {
+  const asked = requestToken && oauth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
+  if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) {
     throw providerRefused({ message: 'OAuth callback without the request token of this sign-in' })
   }
   const granted = await exchangeVerifier(deps, configured, { token: asked, verifier }).catch(failExchange)

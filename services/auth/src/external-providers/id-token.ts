@@ -1,4 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { KeySets } from './key-sets.ts'
 import type { IdTokenClaims, IdTokenRules } from './provider.ts'
 
@@ -68,7 +69,7 @@ function classify({ errors }: typeof import('jose'), error: unknown): Error {
 
 /** Whether a token was requested with this nonce. The claim holds the SHA-256 of the nonce, in hexadecimal. */
 export function matchesNonce(claim: unknown, nonce: string): boolean {
-  return typeof claim === 'string' && equal(hash('sha256', nonce), claim)
+  return typeof claim === 'string' && equalSecrets(hash('sha256', nonce), claim)
 }
 
 /**
@@ -78,10 +79,5 @@ export function matchesNonce(claim: unknown, nonce: string): boolean {
  */
 export function matchesAccessToken(claim: unknown, accessToken: string, alg: string): boolean {
   const digest = hash(`sha${/\d{3}$/.exec(alg)?.[0] ?? '512'}`, accessToken, 'buffer')
-  return typeof claim === 'string' && equal(digest.subarray(0, digest.length / 2).toString('base64url'), claim)
-}
-
-function equal(a: string, b: string): boolean {
-  const [left, right] = [Buffer.from(a), Buffer.from(b)]
-  return left.length === right.length && timingSafeEqual(left, right)
+  return typeof claim === 'string' && equalSecrets(digest.subarray(0, digest.length / 2).toString('base64url'), claim)
 }

@@ -13,10 +13,9 @@ export interface OAuth1Deps {
 }
 
 /** A token, and the secret that signs requests with it. */
-export interface OAuth1Token {
-  readonly token: string
-  readonly secret: string
-}
+export const oauth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
+
+export type OAuth1Token = z.output<typeof oauth1Token>
 
 const NONCE_BYTES = 16
 const tokenSchema = z
