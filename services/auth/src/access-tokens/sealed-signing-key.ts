@@ -1,5 +1,5 @@
 import { type EncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-secret.ts'
-import { importSigningKey, type PrivateJwk, type SigningKey } from './signing-key.ts'
+import { importSigningKey, type PrivateJwk, privateJwk, type SigningKey } from './signing-key.ts'
 import type { NewSigningKey, StoredSigningKey } from './signing-key-repository.ts'
 
 /** What seals a private key: the encryption keys of the service, and a source of nonces. */
@@ -23,8 +23,7 @@ export function openSigningKey(
   { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,
 ): SigningKey {
   try {
-    // Only this service writes the column, and the seal proves it.
-    return importSigningKey(JSON.parse(openSecret(encryptionKeys, kid, sealed)) as PrivateJwk)
+    return importSigningKey(privateJwk.parse(JSON.parse(openSecret(encryptionKeys, kid, sealed))))
   } catch (cause) {
     throw new Error(`signing key "${kid}" cannot be opened: is AUTH_SECURITY_DATABASE_ENCRYPTION_KEY the right one?`, {
       cause,

@@ -12,6 +12,7 @@ import {
   verify,
 } from 'node:crypto'
 import { promisify } from 'node:util'
+import { z } from 'zod'
 
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const
@@ -25,6 +26,16 @@ export interface PrivateJwk extends JsonWebKey {
   readonly alg?: string
   readonly key_ops?: readonly string[]
 }
+
+/** Checks the members that this service reads. node:crypto checks the others when the key is imported. */
+const jwkMembers = z.looseObject({
+  kty: z.string(),
+  kid: z.string().min(1).max(128),
+  alg: z.string().optional(),
+  key_ops: z.array(z.string()).optional(),
+})
+
+export const privateJwk = z.custom<PrivateJwk>((value) => jwkMembers.safeParse(value).success)
 
 /** A public JWK as /.well-known/jwks.json shows it. */
 export interface PublicJwk extends JsonWebKey {
