@@ -10,6 +10,7 @@ import type {
 } from './column-types.ts'
 import type * as factors from './factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
+import type { TokenKind } from './one-time-tokens/one-time-token.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './session-tables.ts'
 
@@ -87,7 +88,7 @@ export interface IdentitiesTable {
 export interface OneTimeTokensTable {
   id: Generated<string>
   user_id: string
-  kind: string
+  kind: ColumnType<TokenKind, string, string>
   /** The address (normalised email or phone) that the message went to. */
   relates_to: string
   link_hash: Buffer | null
@@ -131,9 +132,14 @@ export interface FlowStateTable {
   id: Generated<string>
   user_id: string | null
   provider_type: string
-  authentication_method: string
+  /** The `amr` method of the session that the exchange of the code opens (reference: Use of a secret). */
+  authentication_method: ColumnType<
+    'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'oauth',
+    string,
+    string
+  >
   code_challenge: string | null
-  code_challenge_method: string | null
+  code_challenge_method: ColumnType<'s256' | 'plain' | null, string | null, string | null>
   auth_code_hash: Buffer | null
   auth_code_issued_at: Timestamp | null
   /** Where the browser ends, as the redirect rules permitted it. */

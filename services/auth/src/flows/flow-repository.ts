@@ -141,7 +141,7 @@ function toFlow(row: Selectable<FlowStateTable>): AuthorizationFlow {
 }
 
 /** The `amr` method of the session that the exchange of the code opens (reference: Use of a secret). */
-export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change' | 'oauth'
+export type FlowMethod = Selectable<FlowStateTable>['authentication_method']
 
 /** Stores the challenge of a mail's PKCE flow. @returns the id of its row */
 export async function insertMailFlow(
@@ -208,8 +208,7 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
     codeIssuedAt,
     userId,
     provider: row.provider_type,
-    // Only this file writes the column.
-    method: row.authentication_method as FlowMethod,
+    method: row.authentication_method,
     pkce,
     credentialSince: row.credential_since,
     linkingSessionId: row.linking_session_id,
@@ -221,8 +220,7 @@ export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Pr
 
 function toPkce(row: Selectable<FlowStateTable>): PkceChallenge | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = row
-  // The table's check allows no other method beside a challenge.
-  return challenge === null ? undefined : { challenge, method: method as PkceChallenge['method'] }
+  return challenge === null || method === null ? undefined : { challenge, method }
 }
 
 /** A row of an older version has no assurance level; `aal1` proves the least. */

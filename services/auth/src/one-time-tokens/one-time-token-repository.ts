@@ -228,8 +228,7 @@ function toToken(row: Selectable<OneTimeTokensTable>): OneTimeToken {
   return {
     id: row.id,
     userId: row.user_id,
-    // The check of the table allows no other.
-    kind: row.kind as TokenKind,
+    kind: row.kind,
     relatesTo: row.relates_to,
     codeHash: row.otp_hash,
     codeSalt: row.otp_salt,
