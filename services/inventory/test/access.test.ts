@@ -110,7 +110,7 @@ it('the log line names the actor and the error of a refused request', async () =
 })
 
 describe('a request without a valid token', () => {
-  it('401 and 403: say in the envelope and in WWW-Authenticate what is missing', async () => {
+  it('401, 403: says in the envelope and in WWW-Authenticate what is missing', async () => {
     const missing = await send(undefined, 'GET')
     expect(missing.json()).toEqual({
       statusCode: 401,

@@ -43,7 +43,7 @@ describe('stock that is due', () => {
     expect(await reserveDue()).toEqual(callResult({ verdict: 'insufficient-stock', quantity: 0 }))
   })
 
-  it('is waited for while another process expires its reservation', async () => {
+  it('waits for another process that expires its reservation', async () => {
     const sweep = new pg.Client(stock.url)
     await sweep.connect()
     try {

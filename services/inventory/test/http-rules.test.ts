@@ -95,7 +95,7 @@ describe('a request target', () => {
     ['DELETE //products/', 'GET, HEAD, POST, OPTIONS'],
     ['TRACE /', 'GET, HEAD, OPTIONS'],
     ['TRACE /products/1', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
-  ])('%s: 405 with Allow: %s', async (line, allow) => {
+  ])('405: refuses %s with Allow: %s', async (line, allow) => {
     const headers = await expectError(rawRequest(line, ['Content-Length: 2'], '{}'), 405)
     expect(headers.allow).toBe(allow)
   })
@@ -104,7 +104,7 @@ describe('a request target', () => {
     ['OPTIONS /products', 'GET, HEAD, POST, OPTIONS'],
     ['OPTIONS /products/abc', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
     ['OPTIONS *', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
-  ])('%s: 204 with Allow: %s', async (line, allow) => {
+  ])('204: answers %s with Allow: %s', async (line, allow) => {
     const answer = await sendRaw(port, rawRequest(line))
     expect(answer).toMatchObject({ status: 204, body: '', headers: { allow } })
   })
@@ -118,7 +118,7 @@ describe('a request target', () => {
     },
   )
 
-  it('HEAD gets the headers of GET, and no body', async () => {
+  it('200: HEAD gets the headers of GET, and no body', async () => {
     const get = await sendRaw(port, rawRequest('GET /users/1'))
     const head = await sendRaw(port, rawRequest('HEAD /users/1'))
     expect(head).toMatchObject({ status: 200, body: '' })
@@ -127,7 +127,7 @@ describe('a request target', () => {
   })
 
   it.each(['GET /?x=1', 'GET /users/1?limit=1', 'GET /products/1?sort=sku', 'POST /products?dryRun=true'])(
-    '400: %s is refused, because the endpoint has no such parameter',
+    '400: refuses %s, because the endpoint has no such parameter',
     async (line) => {
       const form = ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 18']
       const answer = await sendRaw(
@@ -163,7 +163,7 @@ describe('a request that is not HTTP', () => {
     ['no host', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
     ['two lengths', 'POST /products HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n', 400],
     ['a header of 20 KiB', `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-  ])('%s', async (_name, request, status) => {
+  ])('refuses %s', async (_name, request, status) => {
     await expectError(request, status)
   })
 })
@@ -187,7 +187,7 @@ describe('a body', () => {
     ['a broken form', post('application/x-www-form-urlencoded', 'sku=%zz'), 400],
     ['a form with __proto__', post('application/x-www-form-urlencoded', '__proto__=1'), 400],
     ['broken JSON', post('application/json', '{"sku":'), 400],
-  ])('%s', async (_name, request, status) => {
+  ])('is refused as %s', async (_name, request, status) => {
     await expectError(request, status)
   })
 

@@ -121,7 +121,7 @@ describe('an atomic import', () => {
     )
   })
 
-  it('of the same products in the opposite order as another one: both are stored', async () => {
+  it('stores its products beside another import of the same products in the opposite order', async () => {
     const file = (value: number, reverse: boolean) => {
       const lines = rows('T-', 1_500, value).trimEnd().split('\n')
       return `sku,attributes\n${(reverse ? lines.toReversed() : lines).join('\n')}\n`

@@ -222,7 +222,7 @@ describe('If-Match', () => {
     ['"p1{id}-1"', 412],
     ['p{id}-1', 412],
     ['', 412],
-  ])('%s is answered with %i', async (header, status) => {
+  ])('the header %s gets %i', async (header, status) => {
     const { id, sku, url } = await create()
     const headers = { 'if-match': header.replaceAll('{id}', String(id)) }
     const response = await send('PATCH', url, { attributes: { a: 1 } }, headers)

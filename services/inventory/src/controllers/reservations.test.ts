@@ -295,7 +295,7 @@ describe('GET /reservations/:reservationId', () => {
 })
 
 describe('a reservation that is due', () => {
-  it('is shown as expired, and its stock is free, before the sweep', async () => {
+  it('200: is shown as expired, and its stock is free, before the sweep', async () => {
     const replica = await startInventory({ INVENTORY_RESERVATION_SWEEP_MS: '3600000' })
     const own = stockRequests(replica)
     const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }

@@ -137,7 +137,7 @@ describe('GET /stock/:productId/:locationId', () => {
 })
 
 describe('a deleted product or location', () => {
-  it('has no levels in lists', async () => {
+  it('200: has no levels in lists', async () => {
     const [productId, locationId] = [await requests.addProduct(), await requests.addLocation()]
     for (const quantity of [1, 0]) await requests.move({ type: 'count', productId, locationId, quantity })
     expect((await get(`/stock?locationId=${locationId}`)).json().data).toHaveLength(1)

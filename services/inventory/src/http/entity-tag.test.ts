@@ -23,7 +23,7 @@ describe('namesTag', () => {
     ['"p6-2"', false],
     ['p6-1', false],
     ['', false],
-  ])('the header %s: %s', (header, expected) => {
+  ])('judges the header %s as %s', (header, expected) => {
     expect(namesTag(header, '"p6-1"')).toBe(expected)
   })
 })
@@ -37,7 +37,7 @@ describe('matchedVersions', () => {
     ['"l7-1"', []],
     ['p7-1', []],
     ['', []],
-  ])('%s', (header, versions) => {
+  ])('reads the versions of %s as %j', (header, versions) => {
     expect(matchedVersions(header, 'p', 7)).toEqual(versions)
   })
 })

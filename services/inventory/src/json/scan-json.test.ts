@@ -26,7 +26,7 @@ describe('scanJson', () => {
     ['["\ud83d"]', { depth: 1, unstorableText: true }],
     ['["\\ud83d\\ude00","\\\\u0000"]', { depth: 1 }],
     ['{"a\\"b":[]}', { depth: 2, keys: 1 }],
-  ])('scans %s', (text, expected) => {
+  ])('measures %s: %j', (text, expected) => {
     expect(scanJson(text)).toMatchObject({ ...EMPTY, ...expected })
   })
 

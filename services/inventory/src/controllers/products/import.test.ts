@@ -170,7 +170,7 @@ describe('mode', () => {
   const file = 'sku,attributes\nA,"{""n"":2}"\nB,{}\nB,[1]\n'
   beforeEach(() => post('sku,attributes\nA,"{""n"":1}"\n'))
 
-  it('insert: a row with a taken or repeated sku fails', async () => {
+  it('200: insert fails only the rows with a taken or repeated sku', async () => {
     const { data } = (await post(file)).json()
     expect(data).toEqual(
       importReport({
@@ -186,7 +186,7 @@ describe('mode', () => {
     ])
   })
 
-  it('skip: a product with a taken sku is counted and stays as it is', async () => {
+  it('200: skip counts a product with a taken sku, and leaves it as it is', async () => {
     expect((await post(file, '?mode=skip')).json().data).toEqual(importReport({ received: 3, created: 1, skipped: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
@@ -194,7 +194,7 @@ describe('mode', () => {
     ])
   })
 
-  it('upsert: an existing product gets the attributes and the next version, unless they are the same', async () => {
+  it('200: upsert gives an existing product other attributes and the next version', async () => {
     expect((await post(file, '?mode=upsert')).json().data).toEqual(
       importReport({ received: 3, created: 1, updated: 2 }),
     )
@@ -208,7 +208,7 @@ describe('mode', () => {
     expect(await stored()).toEqual(after)
   })
 
-  it('dryRun: reports everything, and stores nothing', async () => {
+  it('200: dryRun reports everything, and stores nothing', async () => {
     expect((await post(file, '?mode=upsert&dryRun=true')).json().data).toEqual(
       importReport({ received: 3, created: 1, updated: 2 }),
     )
@@ -226,7 +226,7 @@ describe('mode', () => {
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
   })
 
-  it('atomic: stores all products, or none with a report', async () => {
+  it('200, 400: atomic stores all products, or none with a report', async () => {
     const refused = await post(file, '?atomic=true')
     expect(refused.json()).toEqual({
       statusCode: 400,
@@ -243,7 +243,7 @@ describe('mode', () => {
     expect(await stored()).toHaveLength(2)
   })
 
-  it.each(['mode=replace', 'atomic=maybe', 'dryRun=', 'limit=1'])('400: ?%s', async (query) => {
+  it.each(['mode=replace', 'atomic=maybe', 'dryRun=', 'limit=1'])('400: refuses ?%s', async (query) => {
     expect((await post(file, `?${query}`)).json()).toEqual(invalidBody())
   })
 })
