@@ -123,7 +123,7 @@ describe('returned values', () => {
     ['blob-without-type', bytes, 'hi'],
     ['file-stream', 'text/html; charset=utf-8', '<p>é</p>'],
     ['file-range', 'text/html; charset=utf-8', 'p>'],
-  ])('200: %s as %s, with its length', async (name, type, body) => {
+  ])('200: sends %s as %s, with its length', async (name, type, body) => {
     const headers = { 'content-type': type, 'content-length': String(Buffer.byteLength(body)), 'x-request-id': 'test' }
     expect(await all.ask({ path: `/values/${name}` })).toEqual({ status: 200, headers, body })
     expect(await all.ask({ method: 'HEAD', path: `/values/${name}` })).toEqual({ status: 200, headers, body: '' })
@@ -135,7 +135,7 @@ describe('returned values', () => {
     ['items', json, '[1,{"a":"é"}]'],
     ['raw-items', json, '[1.10,2]'],
     ['no-items', json, '[]'],
-  ])('200: %s as %s, of unknown length', async (name, type, body) => {
+  ])('200: sends %s as %s, without a length', async (name, type, body) => {
     const headers = { 'content-type': type, 'x-request-id': 'test' }
     expect(await all.ask({ path: `/values/${name}` })).toEqual({ status: 200, headers, body })
     expect(await all.ask({ method: 'HEAD', path: `/values/${name}` })).toEqual({ status: 200, headers, body: '' })
@@ -146,7 +146,7 @@ describe('returned values', () => {
     expect(await all.ask({ path: '/values/undefined' })).toEqual(nothing)
   })
 
-  it('passes a web Response through', async () => {
+  it('202: passes a web Response through', async () => {
     expect(await all.ask({ path: '/values/response' })).toEqual({
       status: 201,
       headers: { 'content-type': 'text/x-made', 'x-a': 'response', 'x-request-id': 'test' },
@@ -270,7 +270,7 @@ describe('settings of the response', () => {
     ['/page.html/object', 200, json, '{"a":1}'],
     ['/page.html/bytes', 200, 'text/html', '<'],
     ['/data.json', 200, json, '"text"'],
-  ])('%s is %i %s', async (path, ...[status, type, body]) => {
+  ])('answers %s with %i %s', async (path, ...[status, type, body]) => {
     expect(await all.ask({ path })).toMatchObject({ status, headers: { 'content-type': type }, body })
   })
 
@@ -310,7 +310,7 @@ describe('settings of the response', () => {
     })
   })
 
-  it('500: a returned value does not match its declaration', async () => {
+  it('500: answers when a returned value does not match its declaration', async () => {
     expect(await all.ask({ path: '/settled/returns/another' })).toEqual(
       errorAnswer(500, 'SERVER_ERROR', 'An unexpected error occurred'),
     )
@@ -386,19 +386,19 @@ class Thrown extends Controller {
 }
 
 describe('thrown values', () => {
-  it('CallStop ends a call with its own answer', async () => {
+  it('202: CallStop ends a call with its own answer', async () => {
     expect(await all.ask({ path: '/thrown/stop' })).toEqual(jsonAnswer(202, '{"a":1}', { 'x-stop': 'yes' }))
   })
 
   it.each([
     ['/thrown/redirect', 302],
     ['/thrown/redirect/308', 308],
-  ])('%s is %i', async (path, status) => {
+  ])('answers the error %s with %i', async (path, status) => {
     const headers = { location: '/%C3%A9%20there?a=%20b', 'content-length': '0', 'x-request-id': 'test' }
     expect(await all.ask({ path })).toEqual({ status, headers, body: '' })
   })
 
-  it.each([['/thrown/returned'], ['/thrown/early']])('404: %s', async (path) => {
+  it.each([['/thrown/returned'], ['/thrown/early']])('404: answers %s', async (path) => {
     expect(await all.ask({ path })).toEqual(jsonAnswer(404))
   })
 
@@ -415,7 +415,7 @@ describe('thrown values', () => {
     ['no-file'],
     ['destroyed'],
     ['failed'],
-  ])('500: /thrown/%s', async (name) => {
+  ])('500: answers the error of /thrown/%s', async (name) => {
     const error = { type: 'SERVER_ERROR', description: 'An unexpected error occurred' }
     expect(await all.ask({ path: `/thrown/${name}` })).toEqual({
       status: 500,

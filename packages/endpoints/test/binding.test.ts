@@ -150,7 +150,7 @@ describe('undeclared handlers', () => {
     ['/open?a&b=&=c', { a: '', more: { b: '', '': 'c' } }],
     ['/open?b=%C3%A9+%2B', { a: 'A', more: { b: 'é +' } }],
     ['/renamed?a-b=1', ['1', 'E']],
-  ])('200: GET %s', async (path, body) => {
+  ])('200: binds the arguments of GET %s', async (path, body) => {
     expect(await ask({ path })).toEqual([200, body])
   })
 
@@ -162,20 +162,20 @@ describe('undeclared handlers', () => {
     ['/optional/1/2/3'],
     ['/rest'],
     ['/none/1?x=1'],
-  ])('404: GET %s has a number of positionals that no handler accepts', async (path) => {
+  ])('404: refuses GET %s, with a number of positionals that no handler accepts', async (path) => {
     expect((await ask({ path }))[0]).toBe(404)
   })
 
   it.each([
     ['/none?x=1', [{ path: 'x', message: 'is not known here' }]],
     ['/renamed?c=1', [{ path: 'c', message: 'is not known here' }]],
-  ])('400: GET %s has a keyword that the handler does not accept', async (path, issues) => {
+  ])('400: refuses GET %s, with a keyword that the handler does not accept', async (path, issues) => {
     const description = `${issues[0]?.path}: ${issues[0]?.message}`
     const error = { type: 'VALIDATION_ERROR', description, issues }
     expect(await ask({ path })).toEqual([400, { statusCode: 400, error }])
   })
 
-  it('400: a required keyword is missing', async () => {
+  it('400: refuses a call without a required keyword', async () => {
     const issues = [{ path: 'a', message: 'is required' }]
     const error = { type: 'VALIDATION_ERROR', description: 'a: is required', issues }
     expect(await ask({ method: 'POST', path: '/keywords' })).toEqual([400, { statusCode: 400, error }])
@@ -194,7 +194,7 @@ describe('bodies', () => {
     ['JSON, values as they are', json({ a: { deep: [1, true] }, b: null }), { a: { deep: [1, true] }, b: null }],
     ['+json', json({ a: 1 }, 'application/vnd.x+json'), { a: 1, b: 'B' }],
     ['a charset that is UTF-8', json({ a: 'é' }, 'application/json; charset="UTF-8"'), { a: 'é', b: 'B' }],
-  ])('200: %s', async (_case, request, body) => {
+  ])('200: reads %s', async (_case, request, body) => {
     expect(await ask({ ...request, path: '/keywords' })).toEqual([200, body])
   })
 
@@ -217,7 +217,7 @@ describe('bodies', () => {
     ['another charset', json({ a: 1 }, 'application/json; charset=latin1')],
     ['an encoding', { ...json({ a: 1 }), headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } }],
     ['a broken media type', json({ a: 1 }, 'json')],
-  ])('415: %s', async (_case, request) => {
+  ])('415: refuses %s', async (_case, request) => {
     expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(415)
   })
 
@@ -239,17 +239,17 @@ describe('bodies', () => {
     ['too many keys in a form', form('a=1&'.repeat(1_001))],
     ['broken multipart', json('--x', 'multipart/form-data; boundary=y')],
     ['multipart without a boundary', json('--x', 'multipart/form-data')],
-  ])('400: %s', async (_case, request) => {
+  ])('400: refuses %s', async (_case, request) => {
     expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(400)
   })
 
-  it('200: accepts 64 levels, and constructor with harmless values', async () => {
+  it('200: accepts 64 levels, and a key constructor with harmless values', async () => {
     expect((await ask({ ...json(deep(64)), path: '/keywords' }))[0]).toBe(200)
     const harmless = { a: { constructor: 'x' }, b: { constructor: { name: 'y' } } }
     expect(await ask({ ...json(harmless), path: '/keywords' })).toEqual([200, harmless])
   })
 
-  it('413: a body over the limit, and the connection closes', async () => {
+  it('413: refuses a body over the limit, and closes the connection', async () => {
     const limit = 1024 * 1024
     const small = json(JSON.stringify({ a: 'x'.repeat(limit - 8) }))
     expect(small.body.length).toBe(limit)
@@ -277,12 +277,12 @@ describe('bodies', () => {
     ['a file of 10 MiB', [part('a', 'x'.repeat(10 * 2 ** 20), '; filename="f"')], [200, 1]],
     ['a larger file', [part('a', `${'x'.repeat(10 * 2 ** 20)}x`, '; filename="f"')], [413, {}]],
     ['a forbidden name', [part('__proto__', 'x')], [400, {}]],
-  ])('multipart with %s', async (_case, parts, expected) => {
+  ])('reads or refuses a multipart form with %s', async (_case, parts, expected) => {
     const request = json(`${parts.join('')}--X--\r\n`, 'multipart/form-data; boundary=X')
     expect(await ask({ ...request, path: '/declared/files' })).toMatchObject(expected)
   })
 
-  it('200: fields and files of a multipart form', async () => {
+  it('200: reads fields and files of a multipart form', async () => {
     const parts = [
       '--X\r\nContent-Disposition: form-data; name="a"\r\n\r\ntext\r\n',
       '--X\r\nContent-Disposition: form-data; name="f"; filename="n.txt"\r\nContent-Type: text/plain\r\n\r\nfile\r\n--X--\r\n',
@@ -302,7 +302,7 @@ describe('declared handlers', () => {
     ['/declared/alias?user_ids[]=1&user_ids[]=2', [1, 2]],
     ['/declared/alias?user_ids[]=1&user_ids=2', [2]],
     ['/declared/alias', null],
-  ])('200: GET %s', async (path, body) => {
+  ])('200: binds the arguments of GET %s', async (path, body) => {
     expect(await ask({ path })).toEqual([200, body])
   })
 
@@ -315,7 +315,7 @@ describe('declared handlers', () => {
     ['/declared/rest/1/yes/maybe', 'path[2]: must be true or false'],
     ['/declared/loose?b=1', 'a: is required'],
     ['/declared/alias?user_ids=1,x', 'user_ids.1: must be a whole number'],
-  ])('400: GET %s says %s', async (path, description) => {
+  ])('400: refuses GET %s, and says %s', async (path, description) => {
     expect(await ask({ path })).toEqual([
       400,
       {
@@ -341,9 +341,12 @@ describe('declared handlers', () => {
     ])
   })
 
-  it.each([['/declared/7/8'], ['/declared/rest'], ['/declared/loose/1']])('404: GET %s', async (path) => {
-    expect((await ask({ path }))[0]).toBe(404)
-  })
+  it.each([['/declared/7/8'], ['/declared/rest'], ['/declared/loose/1']])(
+    '404: finds no handler for GET %s',
+    async (path) => {
+      expect((await ask({ path }))[0]).toBe(404)
+    },
+  )
 
   it.each([
     ['/declared/items', json('[1,2,3]'), 200, [1, 2, 3]],
@@ -354,24 +357,24 @@ describe('declared handlers', () => {
     ['/declared/text', json('plain', 'text/plain'), 200, 'plain'],
     ['/declared/text', json('["a","b"]'), 400, { error: { description: 'path[1]: is not expected' } }],
     ['/declared/text/a/b', json('[]'), 404, {}],
-  ])('POST %s with %j: %i', async (path, request, status, body) => {
+  ])('answers POST %s with %j by %i', async (path, request, status, body) => {
     const [actual, answer] = await ask({ ...request, path })
     expect(actual).toBe(status)
     if (typeof body === 'object' && !Array.isArray(body)) expect(answer).toMatchObject(body)
     else expect(answer).toEqual(body)
   })
 
-  it('200: a raw body is left to the handler', async () => {
+  it('200: leaves a raw body to the handler', async () => {
     const request = json('{"a":', 'application/json')
     expect(await ask({ ...request, path: '/declared/raw?q=1' })).toEqual([200, ['1', '{"a":']])
   })
 
-  it.each([[''], ['json'], ['a b/c'], ['image']])('200: a raw body whose media type is "%s"', async (type) => {
+  it.each([[''], ['json'], ['a b/c'], ['image']])('200: accepts a raw body whose media type is "%s"', async (type) => {
     expect(await ask({ ...json('x', type), path: '/declared/raw' })).toEqual([200, [null, 'x']])
     expect(await ask({ ...json('', type), path: '/open' })).toEqual([200, { a: 'A', more: {} }])
   })
 
-  it('a schema may be asynchronous', async () => {
+  it('400: awaits an asynchronous schema', async () => {
     expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
     expect(answer).toEqual([
@@ -438,7 +441,7 @@ describe('a list of declarations', () => {
   })
 })
 
-it('options replace the reader and the writer of JSON', async () => {
+it('200, 400: the option json replaces the reader and the writer of JSON', async () => {
   class Echo extends Controller {
     POST({ n }: { n: unknown }) {
       return { n }

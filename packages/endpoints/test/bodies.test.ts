@@ -210,7 +210,7 @@ describe('a multipart form', () => {
     ],
     ['a name that comes twice', [part('a', '1'), part('a', '2')], [['a', ['1', '2']]]],
     ['nothing', [], []],
-  ])('200: with %s', async (_name, parts, expected) => {
+  ])('200: is read with %s', async (_name, parts, expected) => {
     expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([200, expected])
   })
 
@@ -226,7 +226,7 @@ describe('a multipart form', () => {
       'The body is no multipart form',
     ],
     ['a forbidden name', [part('__proto__', '1')], 400, 'A keyword has a forbidden name'],
-  ])('%s: refused', async (_name, parts, status, message) => {
+  ])('is refused with %s', async (_name, parts, status, message) => {
     expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([status, message])
   })
 
@@ -296,7 +296,7 @@ describe('a multipart form', () => {
     ['a broken header', [type, '--X\r\n(: 1\r\n\r\n'], broken],
     ['no name', [type, '--X\r\nContent-Disposition: form-data\r\n\r\n'], broken],
     ['no boundary', ['multipart/form-data', opening], broken],
-  ])('%s: refused before the rest arrives', async (_name, [contentType = '', start], expected) => {
+  ])('is refused with %s before the rest arrives', async (_name, [contentType = '', start], expected) => {
     let sent = 0
     const body = new ReadableStream({
       pull(controller) {

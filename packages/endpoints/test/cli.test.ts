@@ -74,7 +74,7 @@ describe('serving', () => {
     ['nothing but a port', ['--host', '127.0.0.1:0'], {}],
     ['IPv6', ['--host', '[::1]:0'], {}],
     ['fetch', ['--host', '0', '--interface', 'fetch'], {}],
-  ])('by %s, until SIGTERM', async (_name, args, env) => {
+  ])('serves by %s until SIGTERM', async (_name, args, env) => {
     using folder = moduleFolder({ 'controllers.ts': quickStart })
     const child = start(folder.path, args, env)
     const url = await listening(child)
@@ -276,7 +276,7 @@ describe('refusing', () => {
     ['a prefix that leads nowhere', ['--prefix', 'nope'], 1],
     ['a prefix outside the folder', ['--prefix', '../controllers'], 1],
     ['a map of nothing', ['build-map', 'nope', 'map.ts'], 1],
-  ])('%s', async (_name, args, code) => {
+  ])('refuses %s', async (_name, args, code) => {
     using folder = moduleFolder({ 'dir/controllers.ts': quickStart, 'controllers.ts': quickStart })
     const ended = await run(join(folder.path, 'dir'), args)
     expect(ended).toEqual({ code, out: '', err: expect.any(String) })
@@ -284,7 +284,7 @@ describe('refusing', () => {
     expect(existsSync(join(folder.path, 'dir/map.ts'))).toBe(false)
   })
 
-  it('a port in use', async () => {
+  it('refuses a port in use', async () => {
     using folder = moduleFolder({ 'controllers.ts': quickStart })
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')

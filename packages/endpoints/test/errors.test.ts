@@ -92,7 +92,7 @@ describe('the envelope', () => {
     ['type-error', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
     ['text', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
     ['nothing', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
-  ])('%s is %i %s', async (name, ...[status, type, description]) => {
+  ])('answers %s with %i %s', async (name, ...[status, type, description]) => {
     const answer = await all.ask({ path: `/errors/${name}` })
     expect(JSON.parse(answer.body)).toEqual({ statusCode: status, error: { type, description } })
     expect(answer).toMatchObject({ status, headers: { 'content-type': 'application/json; charset=utf-8' } })
@@ -104,7 +104,7 @@ describe('the envelope', () => {
     ['denied', { 'www-authenticate': 'Bearer realm="a \\"b\\""' }],
     ['not-allowed', { allow: 'GET, HEAD' }],
     ['too-many', { 'retry-after': '2' }],
-  ])('%s has the headers %j', async (name, headers) => {
+  ])('answers %s with the headers %j', async (name, headers) => {
     expect((await all.ask({ path: `/errors/${name}` })).headers).toMatchObject(headers)
   })
 
@@ -141,7 +141,7 @@ describe('onError', () => {
     ['async', 500, '{"translated":"async"}'],
     ['stops', 203, '"stops"'],
     ['stop', 202, ''],
-  ])('%s is %i %s', async (how, ...[status, body]) => {
+  ])('answers %s with %i %s', async (how, ...[status, body]) => {
     expect(await all.ask({ path: `/translated/${how}` })).toMatchObject({ status, body })
   })
 

@@ -72,7 +72,7 @@ describe('shop', () => {
     ['GET', '/', '', 200],
     ['GET', '/openapi.json', '', 200],
     ['GET', '/elsewhere', '', 404],
-  ] as const)('%s %s with "%s": %i', async (method, url, ...[token, status]) => {
+  ] as const)('answers %s %s with "%s" by %i', async (method, url, ...[token, status]) => {
     const headers = token === '' ? {} : { authorization: `Bearer ${token}` }
     expect((await shop.inject({ method, url, headers })).statusCode).toBe(status)
   })

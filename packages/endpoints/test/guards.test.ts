@@ -227,7 +227,7 @@ describe('order', () => {
     ])
   })
 
-  it('404 and 405 come before guards', async () => {
+  it('404, 405: refuses an unknown URL and verb before it asks a guard', async () => {
     order = []
     expect((await all.app.inject({ path: '/nowhere' })).status).toBe(404)
     expect((await all.app.inject({ path: '/ordered' })).status).toBe(405)
@@ -244,7 +244,7 @@ describe('authentication', () => {
     ['/auth/bearer', 'bearer  t0k.en', '[true,true,false]'],
     ['/auth/scopes', 'Bearer read,write,more', '"in"'],
     ['/auth/scope', 'Bearer read', '"in"'],
-  ])('200: %s with %s', async (path, authorization, body) => {
+  ])('200: admits %s with %s', async (path, authorization, body) => {
     expect(await all.ask({ path, headers: { authorization } })).toEqual(jsonAnswer(200, body))
   })
 
@@ -266,7 +266,7 @@ describe('authentication', () => {
     ['/auth/bearer', 'Bearer wrong'],
     ['/auth/bearer', basic('ada:pass')],
     ['/auth/error', 'Bearer any'],
-  ])('401: %s with "%s"', async (path, authorization) => {
+  ])('401: refuses %s with "%s"', async (path, authorization) => {
     const answer = await all.ask({ path, headers: authorization === '' ? {} : { authorization } })
     expect(answer).toEqual(
       errorAnswer(401, 'UNAUTHENTICATED', 'Authentication is required', { 'www-authenticate': challenges[path] ?? '' }),
@@ -278,33 +278,39 @@ describe('authentication', () => {
     ['/auth/scope', 'Bearer ready', 403],
     ['/auth/call-error', 'Bearer any', 503],
     ['/auth/handler-fault', 'Bearer any', 500],
-  ])('%s with "%s" is %i', async (path, authorization, status) => {
+  ])('answers %s with "%s" by %i', async (path, authorization, status) => {
     expect(await all.ask({ path, headers: { authorization } })).toEqual(jsonAnswer(status))
   })
 })
 
 describe('an outage inside a check', () => {
-  it.each([['authBasic'], ['authBearer']] as const)('401: %s reports it, to the log and as an event', async (name) => {
-    const logged: string[] = []
-    const log = { warn: () => {}, error: (error: unknown, message: string) => void logged.push(`${message}: ${error}`) }
-    class Guarded extends Controller {
-      static override use = [{ authBasic, authBearer }[name](fail(new Error('the directory is away')))]
-      GET() {}
-    }
-    const app = new Application({ modules: { index: { Guarded } }, log })
-    const told: unknown[] = []
-    app.on('error', (error) => told.push(String(error)))
-    const authorization = name === 'authBasic' ? basic('ada:pass') : 'Bearer any'
-    const response = await app.inject({ path: '/guarded', headers: { authorization, 'x-request-id': 'r' } })
-    expect([response.status, await response.json()]).toEqual([
-      401,
-      { statusCode: 401, error: { type: 'UNAUTHENTICATED', description: 'Authentication is required' } },
-    ])
-    expect(logged).toEqual(['GET /guarded failed (request r): Error: the directory is away'])
-    expect(told).toEqual(['Error: the directory is away'])
-    await app.inject({ path: '/guarded' })
-    expect(told).toHaveLength(1)
-  })
+  it.each([['authBasic'], ['authBearer']] as const)(
+    '401: %s reports the outage to the log and as an event',
+    async (name) => {
+      const logged: string[] = []
+      const log = {
+        warn: () => {},
+        error: (error: unknown, message: string) => void logged.push(`${message}: ${error}`),
+      }
+      class Guarded extends Controller {
+        static override use = [{ authBasic, authBearer }[name](fail(new Error('the directory is away')))]
+        GET() {}
+      }
+      const app = new Application({ modules: { index: { Guarded } }, log })
+      const told: unknown[] = []
+      app.on('error', (error) => told.push(String(error)))
+      const authorization = name === 'authBasic' ? basic('ada:pass') : 'Bearer any'
+      const response = await app.inject({ path: '/guarded', headers: { authorization, 'x-request-id': 'r' } })
+      expect([response.status, await response.json()]).toEqual([
+        401,
+        { statusCode: 401, error: { type: 'UNAUTHENTICATED', description: 'Authentication is required' } },
+      ])
+      expect(logged).toEqual(['GET /guarded failed (request r): Error: the directory is away'])
+      expect(told).toEqual(['Error: the directory is away'])
+      await app.inject({ path: '/guarded' })
+      expect(told).toHaveLength(1)
+    },
+  )
 })
 
 describe('caching', () => {
@@ -312,11 +318,11 @@ describe('caching', () => {
     ['/cached', 'max-age=60'],
     ['/cached/never', 'no-cache, no-store, must-revalidate'],
     ['/cached/never/missing', 'no-cache, no-store, must-revalidate'],
-  ])('%s: %s', async (path, expected) => {
+  ])('sends for %s the Cache-Control %s', async (path, expected) => {
     expect((await all.ask({ path })).headers['cache-control']).toBe(expected)
   })
 
-  it('errors are not cached', async () => {
+  it('sends no Cache-Control with an error, unless its class is never cached', async () => {
     expect((await all.ask({ path: '/cached/missing' })).headers).not.toHaveProperty('cache-control')
     expect((await all.ask({ path: '/cached/never/missing' })).headers).toEqual({
       pragma: 'no-cache',

@@ -96,7 +96,7 @@ describe('version', () => {
     ['*/*;version=v1', 200],
     ['*/*;version=v2', 200],
     ['*/*;version=v3', 406],
-  ])('declared: "%s" is %i', async (accept, status) => {
+  ])('declared: answers "%s" with %i', async (accept, status) => {
     const answer = await all.ask({ path: '/deep/module/requests/versions', headers: { accept } })
     expect(answer).toEqual(jsonAnswer(status, undefined, { vary: 'Accept' }))
   })
@@ -121,7 +121,7 @@ it.each([
   ['Digest a=b, c=d', { scheme: 'digest', token: 'a=b, c=d' }],
   ['Bearer', null],
   ['Basic !', null],
-])('auth: of "%s"', async (authorization, expected) => {
+])('auth: reads the credentials of "%s"', async (authorization, expected) => {
   expect(await get('auth', authorization === '' ? {} : { authorization })).toEqual(expected)
 })
 

@@ -113,7 +113,7 @@ describe('worked examples', () => {
     ['GET /foo/baz/happy', 'foo.baz:Default.GET', ['happy'], {}],
     ['GET /foo/boom/bang', 'foo.boom:Bang.GET', [], {}],
     ['GET /files/admin/users/7', 'files:Admin.Users.GET', ['7'], {}],
-  ])('200: %s is %s with %j and %j', async (line, at, positionals, keywords) => {
+  ])('200: resolves %s to %s with %j and %j', async (line, at, positionals, keywords) => {
     const [method = '', path = ''] = line.split(' ')
     const body = method === 'POST' ? { headers: form, body: 'baz=foo' } : {}
     const answer = await all.ask({ method, path, ...body })
@@ -132,7 +132,7 @@ describe('worked examples', () => {
     ['/status/x', 'no verb takes one positional'],
     ['/foo/boom', 'no Default, and no way back to that of foo'],
     ['/files/admin', 'holds a controller, but is none'],
-  ])('404: GET %s (%s)', async (path) => {
+  ])('404: finds nothing for GET %s (%s)', async (path) => {
     expect(await all.ask({ path })).toEqual(errorAnswer(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'))
   })
 
@@ -140,7 +140,7 @@ describe('worked examples', () => {
     ['POST', '/foo/bar', 'GET, HEAD, OPTIONS'],
     ['POST', '/foo/bar/stats', 'GET, HEAD, OPTIONS'],
     ['DELETE', '/', 'GET, HEAD, POST, OPTIONS'],
-  ])('405: %s %s allows %s', async (method, path, allow) => {
+  ])('405: refuses %s %s, and allows %s', async (method, path, allow) => {
     const answer = await all.ask({ method, path })
     expect(answer).toEqual(errorAnswer(405, 'NOT_ALLOWED', 'This URL does not take this method', { allow }))
     expect(JSON.parse(answer.body)).toEqual({
@@ -203,7 +203,7 @@ describe('edge cases', () => {
     ['/foo?', 'foo:Default.GET', []],
     [longest, ':Default.GET', [longest.slice(1)]],
     ['/a'.repeat(128), ':Default.GET', Array.from({ length: 128 }, () => 'a')],
-  ])('200: %s', async (path, at, positionals) => {
+  ])('200: resolves %s', async (path, at, positionals) => {
     const withoutMount = path === longest || path.startsWith('//') || path.startsWith('/a/a')
     const answer = await all.ask({ path, withoutMount })
     expect(JSON.parse(answer.body)).toEqual({ at, positionals, keywords: {} })
@@ -228,12 +228,12 @@ describe('edge cases', () => {
     ['/foo/happy?x=1'],
     ['/foo/happy?constructor=1'],
     ['/foo/happy?toString=1'],
-  ])('400: %s', async (path) => {
+  ])('400: refuses %s', async (path) => {
     expect(await all.ask({ path })).toEqual(jsonAnswer(400))
   })
 
   it.each([['/.'], ['/..'], ['/a/../b'], ['/%2e%2e'], ['/.%2E'], ['/a\\b'], ['/foo#bar']])(
-    '400: %s, which a URL parser mends',
+    '400: refuses %s, which a URL parser would correct',
     async (path) => {
       expect(await all.ask({ path, withoutFetch: true })).toEqual(
         errorAnswer(400, 'BAD_REQUEST', 'The URL is malformed'),
@@ -242,7 +242,7 @@ describe('edge cases', () => {
   )
 
   it.each([['*'], ['host:80'], ['foo'], ['ftp://host/foo'], [''], ['/\u00e9'], ['/a b']])(
-    '400: the target %s',
+    '400: refuses the target %s',
     async (path) => {
       const { status } = await all.app.inject({ path })
       expect(status).toBe(400)
@@ -253,7 +253,7 @@ describe('edge cases', () => {
     ['http://host/foo', 'foo:Default.GET'],
     ['HTTPS://host:1/foo?', 'foo:Default.GET'],
     ['http://host', ':Default.GET'],
-  ])('200: the absolute form %s', async (path, at) => {
+  ])('200: accepts the absolute form %s', async (path, at) => {
     const answer = await all.ask({ path, withoutFetch: true })
     expect(JSON.parse(answer.body)).toEqual({ at, positionals: [], keywords: {} })
   })
@@ -277,7 +277,7 @@ describe('edge cases', () => {
     await few.close()
   })
 
-  it.each([[`${longest}a`], ['/a'.repeat(129)]])('414: %s', async (path) => {
+  it.each([[`${longest}a`], ['/a'.repeat(129)]])('414: refuses %s', async (path) => {
     expect(await all.ask({ path })).toEqual(errorAnswer(414, 'URI_TOO_LONG', 'The URL is too long'))
   })
 

@@ -140,7 +140,7 @@ describe('fitTimer', () => {
     [30, 24 * 86_400, 30, 24 * 86_400],
     [30, 30 * 86_400, 24, 24 * 86_400],
     [1, 365 * 86_400, 1, 24 * 86_400],
-  ])('%d in %d s', (...row) => {
+  ])('fits %d points in %d s into what a timer can wait', (...row) => {
     const [points, durationSeconds, fittingPoints, fittingSeconds] = row
     expect(fitTimer({ points, durationSeconds })).toEqual({ points: fittingPoints, durationSeconds: fittingSeconds })
     expect(fittingSeconds * 1_000).toBeLessThan(2 ** 31)

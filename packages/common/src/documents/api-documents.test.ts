@@ -42,7 +42,7 @@ it('200: serves the document that a module makes in another process, without the
   expect(answer.json().process).not.toBe(process.pid)
 })
 
-it('500: the module makes no document', async () => {
+it('500: answers when the module makes no document', async () => {
   await using app = await startApp(moduleOf('export const other = 1'))
   expect((await app.inject('/openapi.json')).statusCode).toBe(500)
 })

@@ -41,7 +41,7 @@ describe('GET /docs', () => {
   })
 
   // ASVS 3.4.3, 3.4.5, 14.2.3
-  it('200: a page that may only run its own scripts and call its own host', async () => {
+  it('200: serves a page that may only run its own scripts and call its own host', async () => {
     const page = await get('/docs/')
     expect([page.statusCode, page.headers['content-type'], page.headers['cache-control']]).toEqual([
       200,
@@ -60,7 +60,7 @@ describe('GET /docs', () => {
 })
 
 describe(`GET ${SCRIPT}`, () => {
-  it('200: the same script in each encoding, a third of its size when compressed', async () => {
+  it('200: serves the same script in each encoding, a third of its size when compressed', async () => {
     const [plain, gzip, br] = await Promise.all(
       ['identity', 'gzip, deflate', 'gzip, deflate, br'].map((accepted) =>
         get(SCRIPT, { 'accept-encoding': accepted }),
@@ -98,7 +98,7 @@ describe(`GET ${SCRIPT}`, () => {
   })
 
   it.each(['the tag', 'W/the tag', '"other", the tag', '*'])(
-    '304: to a client that has the bytes already and says %s',
+    '304: sends nothing to a client that has the bytes already and says %s',
     async (condition) => {
       const { headers } = await get('/openapi.json', { 'accept-encoding': 'gzip' })
       const etag = String(headers.etag)
@@ -110,7 +110,7 @@ describe(`GET ${SCRIPT}`, () => {
     },
   )
 
-  it('200: a client has other bytes', async () => {
+  it('200: sends the script to a client that has other bytes', async () => {
     expect((await get('/openapi.json', { 'if-none-match': '"other"' })).statusCode).toBe(200)
   })
 })
@@ -129,7 +129,7 @@ describe('chooseEncoding', () => {
     ['br;q=0, *;q=0.1', 'gzip'],
     ['*;q=0', 'identity'],
     ['br;q=nonsense', 'identity'],
-  ])('%s: %s', (accepted, encoding) => {
+  ])('chooses for %s the encoding %s', (accepted, encoding) => {
     expect(chooseEncoding(accepted)).toBe(encoding)
   })
 })

@@ -10,7 +10,7 @@ describe('printable', () => {
     ['abc\u202ecba', 'abc\\u{202e}cba'],
     ['a\u2028b', 'a\\u{2028}b'],
     ['\ud800', '\\u{d800}'],
-  ])('%j', (text, expected) => {
+  ])('escapes what a terminal would obey in %j', (text, expected) => {
     expect(printable(text)).toBe(expected)
   })
 })

@@ -76,7 +76,7 @@ describe('errors', () => {
     ['GET', '/broken', undefined, 500, { status: 500, code: 'defect', message: 'Defect' }],
     ['GET', '/slow', undefined, 504, { status: 504, code: 'late', message: 'Late' }],
     ['GET', '/things/%zz', undefined, 400, { status: 400, code: 'malformed', message: 'Malformed request' }],
-  ] as const)('%s %s answers %#: the envelope', async (...row) => {
+  ] as const)('answers %s %s in the envelope (%#)', async (...row) => {
     const [method, url, payload, status, body] = row
     const headers = payload === undefined ? {} : { 'content-type': 'application/json' }
     const answer = await app.inject({ method, url, headers, ...(payload === undefined ? {} : { payload }) })
@@ -419,7 +419,7 @@ describe('telemetry', () => {
 })
 
 describe('GET /ready', () => {
-  it('503 while starting, 200 when ready, 503 while draining', async () => {
+  it('503, 200: is ready only between its start and its drain', async () => {
     const ask = async () => {
       const answer = await app.inject({ url: '/ready' })
       return [answer.statusCode, answer.json(), answer.headers['retry-after']]

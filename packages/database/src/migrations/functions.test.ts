@@ -211,7 +211,7 @@ describe('migrateAtStart', () => {
       { release: '0.9.0', replacesOwnRelease: true },
       10,
     ],
-  ])('%s %s', async (_which, _does, changes, expected) => {
+  ])('at the start, %s %s', async (_which, _does, changes, expected) => {
     await migrateUp(releaseOf({}))
     const result = await migrateAtStart(releaseOf({ texts: { ...texts, double: double(3) }, ...changes }))
     expect(result).toEqual({

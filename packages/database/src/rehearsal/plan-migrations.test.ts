@@ -124,7 +124,7 @@ describe('blockedBy', () => {
     ['ShareRowExclusiveLock', 'writes'],
     ['ExclusiveLock', 'writes'],
     ['AccessExclusiveLock', 'reads and writes'],
-  ])('%s: %s', (mode, blocked) => {
+  ])('%s blocks %s', (mode, blocked) => {
     expect(blockedBy({ mode })).toBe(blocked)
   })
 })

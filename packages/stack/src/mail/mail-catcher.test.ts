@@ -83,7 +83,7 @@ describe('GET /messages/:id', () => {
   })
 
   it.each(['/messages/0', '/messages/999999', '/messages/x', '/messages/1/pdf', '/nothing'])(
-    '404: %s',
+    '404: refuses %s',
     async (path) => {
       expect((await call(path)).status).toBe(404)
     },
