@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailLoginsDisabled } from '../errors.ts'
+import { emailSignInsDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { readContext } from '../plugins/request-context.ts'
@@ -34,7 +34,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
       const { body } = request
       const { emailEnabled, pkce: pkceRule } = deps.config.signup
       if (!body.email) throw magicLinkWithoutEmail()
-      if (!emailEnabled) throw emailLoginsDisabled()
+      if (!emailEnabled) throw emailSignInsDisabled()
       const [identifier, data] = [requireIdentifier(body), requireMetadata(body.data)]
       const pkce = parsePkce(body, pkceRule)
       const context = await readContext(deps, request, reply)

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailLoginsDisabled, phoneCodesDisabled } from '../errors.ts'
+import { emailSignInsDisabled, phoneCodesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requireChannel } from '../messages/require-channel.ts'
@@ -56,10 +56,10 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 
 type Wanted = Omit<OneTimeCodeWish, 'identifier'>
 
-/** @throws emailLoginsDisabled, validationFailed, and what `requestMagicLink` throws */
+/** @throws emailSignInsDisabled, validationFailed, and what `requestMagicLink` throws */
 async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const { emailEnabled, pkce } = deps.config.signup
-  if (!emailEnabled) throw emailLoginsDisabled()
+  if (!emailEnabled) throw emailSignInsDisabled()
   await requestMagicLink(deps, { ...wanted, identifier: requireIdentifier(body), pkce: parsePkce(body, pkce) })
 }
 

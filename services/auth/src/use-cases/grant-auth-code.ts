@@ -2,7 +2,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { badCodeVerifier, flowStateExpired, flowStateNotFound, loginUserBanned } from '../errors.ts'
+import { badCodeVerifier, flowStateExpired, flowStateNotFound, signInUserBanned } from '../errors.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
 import { refuseUnverified } from '../external-accounts/unverified-email.ts'
@@ -96,7 +96,7 @@ async function openSession(
 ): Promise<{ readonly session: IssuedSession } | Extract<ExternalOutcome, { verdict: 'unverified' }>> {
   const user = await lockUserById(trx, flow.userId)
   if (!user || user.deletedAt !== null) throw flowStateNotFound()
-  if (isBanned(user, deps.now())) throw loginUserBanned()
+  if (isBanned(user, deps.now())) throw signInUserBanned()
   if (!(await deleteFlow(trx, flow))) throw flowStateNotFound()
   const linked = flow.link && (await linkExternalIdentity(trx, deps, { ...flow.link, ip }))
   if (linked?.verdict === 'unverified') return linked

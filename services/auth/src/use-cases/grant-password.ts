@@ -1,12 +1,12 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
-  emailLoginsDisabled,
   emailNotConfirmed,
+  emailSignInsDisabled,
   invalidCredentials,
-  loginUserBanned,
-  phoneLoginsDisabled,
   phoneNotConfirmed,
+  phoneSignInsDisabled,
+  signInUserBanned,
 } from '../errors.ts'
 import { normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
@@ -55,7 +55,7 @@ type PasswordSessionDeps = Pick<
 
 const REFUSALS = {
   'password-changed': invalidCredentials,
-  'user-banned': loginUserBanned,
+  'user-banned': signInUserBanned,
   'email-not-confirmed': emailNotConfirmed,
   'phone-not-confirmed': phoneNotConfirmed,
 }
@@ -119,10 +119,10 @@ function requireIdentifier({ config }: Pick<AuthDeps, 'config'>, { email, phone 
     throw twoAddressesAtSignIn()
   }
   if (email) {
-    if (!config.signup.emailEnabled) throw emailLoginsDisabled()
+    if (!config.signup.emailEnabled) throw emailSignInsDisabled()
     return { kind: 'email', value: normaliseEmail(email) }
   }
   if (!phone) throw addressMissingAtSignIn()
-  if (!config.signup.phoneEnabled) throw phoneLoginsDisabled()
+  if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
   return { kind: 'phone', value: requirePhone(phone) }
 }

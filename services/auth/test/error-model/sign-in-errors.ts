@@ -45,12 +45,12 @@ export const signInErrors: ErrorCases = {
   emailSignupsDisabled: [under(NO_METHODS, post('/signup', person))],
   phoneSignupsDisabled: [under(NO_METHODS, post('/signup', caller))],
   anonymousDisabled: [under({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false' }, post('/signup', {}))],
-  emailLoginsDisabled: [
+  emailSignInsDisabled: [
     under(NO_METHODS, login(person), { oauth: 'unauthorized_client' }),
     under(NO_METHODS, post('/otp', { email: person.email })),
     under(NO_METHODS, post('/magiclink', { email: person.email })),
   ],
-  phoneLoginsDisabled: [under(NO_METHODS, login(caller), { oauth: 'unauthorized_client' })],
+  phoneSignInsDisabled: [under(NO_METHODS, login(caller), { oauth: 'unauthorized_client' })],
   weakPassword: [
     refused(post('/signup', { ...person, password: 'short' }), {
       text: 'Password should be at least 6 characters.',
@@ -77,7 +77,7 @@ export const signInErrors: ErrorCases = {
     refused(post('/token?grant_type=client_credentials', {}), { oauth: 'unsupported_grant_type' }),
   ],
   web3Disabled: [refused(post('/token?grant_type=web3', {}), { oauth: 'unauthorized_client' })],
-  loginUserBanned: [loginOf({ banned_until: new Date('2100-01-01') })],
+  signInUserBanned: [loginOf({ banned_until: new Date('2100-01-01') })],
   emailNotConfirmed: [loginOf({ email_confirmed_at: null })],
   phoneNotConfirmed: [
     {
