@@ -1,5 +1,5 @@
-// An app is made, creates a merchant, and pages through its merchants.
-// Start the stack first (npm start), then: npx node examples/create-merchant.ts
+// Makes an app, creates merchants with its key, and pages through them. Start the stack first (npm start), then: npx node
+// examples/create-merchant.ts
 import { z } from 'zod'
 
 const payments = process.env.PAYMENTS_URL ?? 'http://localhost:8082'
@@ -36,7 +36,7 @@ for (const descriptor of ['CORNER SHOP', 'CORNER CAFE']) {
   console.log(`merchant ${z.object({ merchant: Merchant }).parse(created).merchant.id}: ${descriptor}`)
 }
 
-// A page shorter than its limit is the last; `before` is the last id of the page.
+// A page shorter than its limit is the last page. `before` is the last id of the page.
 let before = ''
 for (;;) {
   const page = await call('GET', `/identities/${app.id}/merchants?limit=1&before=${before}`, app.key)

@@ -1,5 +1,5 @@
-// A product is created, read back, and found in the list; the users are listed.
-// Start the stack first (npm start), then: npx node examples/list-stock.ts
+// Creates a product, reads it back and finds it in the list; lists the users. Start the stack first (npm start), then: npx
+// node examples/list-stock.ts
 import { z } from 'zod'
 
 const inventory = process.env.INVENTORY_URL ?? 'http://localhost:8080'
@@ -17,7 +17,7 @@ const sku = `CHAIR-${Date.now()}`
 const created = await fetch(`${inventory}/products`, {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
-  // `attributes` is text that holds JSON; numbers in it are kept exactly as written.
+  // `attributes` is text that contains JSON. Numbers in it are kept exactly as written.
   body: JSON.stringify({ sku, attributes: '{"color":"oak","price":49.90}' }),
 })
 const location = created.headers.get('location')

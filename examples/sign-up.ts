@@ -1,5 +1,5 @@
-// A user signs up, confirms the address with the link of the mail, signs in, refreshes the session and signs out.
-// Start the stack first (npm start), then: npx node examples/sign-up.ts
+// Signs a user up, confirms the address with the link of the mail, signs in, refreshes the session and signs out. Start the
+// stack first (npm start), then: npx node examples/sign-up.ts
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 
@@ -17,7 +17,7 @@ async function post(path: string, body: unknown, token?: string): Promise<Respon
   return response
 }
 
-/** Waits up to ten seconds for the mail: it is sent by a job, after the answer. */
+/** Waits up to ten seconds for the mail, because a job sends it after the answer. */
 async function mailTo(address: string): Promise<z.infer<typeof Mail>> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const list = await fetch(`${mails}/messages?to=${encodeURIComponent(address)}`)

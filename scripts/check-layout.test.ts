@@ -8,7 +8,7 @@ it('accepts a tree that keeps every rule', async () => {
   expect(await checkLayout(writeShop())).toEqual([])
 })
 
-it('reports what every rule refuses', async () => {
+it('reports the problems of every rule', async () => {
   const item = "import '../plugins/guard.ts'\nexport const now = Date.now()\n"
   expect(await checkLayout(writeShop({ 'services/shop/src/items/item.ts': item, 'docs/a.md': '[b](b.md)\n' }))).toEqual(
     [

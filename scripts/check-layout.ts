@@ -1,5 +1,5 @@
 // Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout. With `--shrink`,
-// files that keep a rule at last leave its list of exceptions.
+// files that no longer break a rule leave its list of exceptions.
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { arrows } from './layout/arrows.ts'
@@ -65,7 +65,7 @@ export const rules: readonly Rule[] = [
   walks,
 ]
 
-/** Every broken rule in the tree under `root`. Throws when a source cannot be parsed. */
+/** Every broken rule in the tree under `root`. @throws Error when a source cannot be parsed */
 export async function checkLayout(root: string): Promise<readonly Problem[]> {
   const tree = readSourceTree(root)
   const found = await Promise.all(rules.map((rule) => rule(tree)))

@@ -1,4 +1,4 @@
-// Every quality gate: `node scripts/check.ts`, and with `--with-tests` the tests too. Exit status 0 only when all passed.
+// Runs every check: `node scripts/check.ts`, with `--with-tests` the tests too. Exit status 0 only when all passed.
 
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -27,7 +27,7 @@ function staticSteps(): readonly Step[] {
       .map((folder) => ({
         name: `types of ${folder || 'everything else'}`,
         command: tool('tsc'),
-        // As many of these run at once as there are cores; several checkers of one program would check the same types again.
+        // As many compilers run at once as there are cores. Several threads in one compiler would check the same types again.
         args: ['-p', folder || '.', '--singleThreaded'],
       })),
   ]
@@ -48,7 +48,7 @@ async function runAll(steps: readonly Step[]): Promise<readonly StepResult[]> {
   return results
 }
 
-/** Runs the tests with their own output; the counts come from the report beside it. */
+/** Runs the tests with their usual output, and reads the counts from the JSON report. */
 async function runTests(): Promise<{ readonly result: StepResult; readonly summary: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-check-'))
   try {
@@ -73,16 +73,16 @@ interface Step {
 
 interface StepResult {
   readonly name: string
-  /** The program ended by itself with status 0. */
+  /** Whether the program ended by itself with status 0. */
   readonly passed: boolean
   readonly seconds: number
-  /** Standard output and error as they came; empty when they were inherited. */
+  /** Standard output and error in the order of their arrival; empty when the program wrote to those of this process. */
   readonly output: string
 }
 
 /**
  * Runs a program to its end. A program whose output is collected gets a lower priority, because the tests beside it have time
- * limits. Never throws: a program that cannot be started has failed, with the reason as output.
+ * limits. Never throws: a program that cannot be started counts as failed, with the reason as output.
  */
 export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' = 'collect'): Promise<StepResult> {
   const { name, command, args } = step
@@ -111,8 +111,8 @@ export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' =
 const Report = z.object({ numPassedTests: z.int(), numFailedTests: z.int() })
 
 /**
- * Reads vitest's JSON report. A run that failed counts at least one failure, also when no test did: a file that could
- * not be loaded, coverage below its gate, no report at all.
+ * Reads vitest's JSON report. A failed run counts at least one failure, even if no test failed: a file that could not be
+ * loaded, coverage below its gate, or no report.
  */
 export function countTests(report: string, runPassed: boolean): { readonly passed: number; readonly failed: number } {
   const counts = report === '' ? undefined : Report.parse(JSON.parse(report))

@@ -20,7 +20,7 @@ const env: Record<string, string | undefined> = { PATH: process.env.PATH }
 
 interface Program {
   readonly child: ChildProcess
-  /** Standard output and error so far. */
+  /** The standard output and error until now. */
   readonly output: () => string
 }
 
@@ -82,7 +82,7 @@ async function codeOfMail(address: string): Promise<string> {
 }
 
 beforeAll(async () => {
-  // As root, PostgreSQL runs as another user, who must get here.
+  // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o755)
   for (const name of ['AUTH_API', 'PAYMENTS', 'INVENTORY', 'MAIL_SMTP', 'MAIL_WEB', 'TRESTLE_DATABASE', 'SHOP']) {
     env[`${name}_PORT`] = await freePort()
@@ -115,7 +115,7 @@ describe('examples/', () => {
     'sign-up.ts': /\nsession refreshed\nsigned out\n$/,
   }
 
-  it('has a test here for each program', () => {
+  it('has a test in this file for each program', () => {
     expect(globSync('*.ts', { cwd: join(root, 'examples') }).sort()).toEqual(Object.keys(endings))
   })
 

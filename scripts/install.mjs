@@ -1,5 +1,5 @@
-// Installs the workspace with the pinned pnpm unless the lock file is the one that the last install saw.
-// Plain JavaScript for any Node.js from 20 on: the repository's own Node.js arrives with this install, where the registry has it.
+// Installs the workspace with the pinned pnpm, unless the last install used the same lock file. Plain JavaScript for Node.js
+// 20 and newer: the repository's own Node.js comes with this install, where the registry has it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ if (problem) {
 }
 
 if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
-  // An interrupted install leaves modules that fit no lock file.
+  // An interrupted install leaves modules that fit no lock file, so the mark of the last install goes first.
   rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
     cwd: root,

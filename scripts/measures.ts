@@ -1,5 +1,5 @@
-// Prints how large and how tangled the sources are: `node scripts/measures.ts [commit…]`, of the working tree when no commit
-// is named. Tests count apart; they are no files of production.
+// Prints how large and how tangled the sources are: `node scripts/measures.ts [commit…]`. Without a commit it measures the
+// working tree. Tests are counted apart.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -49,7 +49,7 @@ export function measure(tree: SourceTree, ...folders: readonly string[]): Measur
   }
 }
 
-/** The lines of each function that has a block. */
+/** The number of lines of each function with a block. */
 function functionLengths(file: SourceFile): readonly number[] {
   const lengths: number[] = []
   const count = ({ start, end, body }: { start: number; end: number; body: { type: string } | null }) => {
@@ -60,13 +60,13 @@ function functionLengths(file: SourceFile): readonly number[] {
   return lengths
 }
 
-/** The smallest number that so large a share of the numbers does not exceed; 0 of none. */
+/** The smallest number that this share of the numbers does not exceed; 0 if there are none. */
 function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0
 }
 
-/** Groups of files each of which imports all others of its group, through others or not; imports of types count. */
+/** Groups of files that all import each other, directly or through others. Imports of types count. */
 export function cyclesOf(graph: ImportGraph): readonly (readonly string[])[] {
   const reached = new Map([...graph.keys()].map((path) => [path, reachableFrom(path, graph)]))
   const inCycles = [...graph.keys()].filter((path) => reached.get(path)?.has(path))
@@ -89,7 +89,7 @@ function reachableFrom(start: string, graph: ImportGraph): ReadonlySet<string> {
   return reached
 }
 
-/** What is printed of a tree. */
+/** The report about a tree. */
 export function report(tree: SourceTree): string {
   const areas: readonly (readonly [name: string, ...folders: readonly string[]])[] = [
     ...serviceNames(tree).map((service) => [service, `services/${service}`] as const),

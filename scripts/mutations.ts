@@ -1,5 +1,6 @@
-// Breaks rules of money, tokens and stock, one at a time, and runs the test that must notice: `node scripts/mutations.ts`. Exit
-// status 1 when a test passes all the same. Each file is put back; start with a clean checkout, and end with Ctrl-C, not kill -9.
+// Breaks rules of money, tokens and stock, one at a time, and runs the test that must notice: `node scripts/mutations.ts`.
+// Exit status 1 when a test still passes. Each file is restored. Start with a clean checkout; Ctrl-C restores the file too,
+// kill -9 does not.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { join } from 'node:path'
 interface Mutation {
   readonly breaks: string
   readonly file: string
-  /** A text that the file has once. */
+  /** A text that occurs once in the file. */
   readonly text: string
   readonly replacement: string
   /** The test file that must fail. */
@@ -96,7 +97,7 @@ function isCaught(root: string, { file, text, replacement, test }: Mutation): bo
 }
 
 if (import.meta.main) {
-  // Ctrl-C also reaches the test, whose end puts the file back.
+  // Ctrl-C also ends the test, and then the file is restored.
   process.on('SIGINT', () => process.exit(130))
   for (const mutation of mutations) {
     const caught = isCaught(join(import.meta.dirname, '..'), mutation)

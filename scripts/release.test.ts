@@ -108,7 +108,7 @@ describe('sectionOf', () => {
     ['Unreleased', '### Added\n\n- Refunds.'],
     ['0.1.0', '- First.'],
     ['0.1', undefined],
-  ])('%s', (version, section) => {
+  ])('returns the section of %s', (version, section) => {
     expect(sectionOf(changelog, version)).toBe(section)
   })
 })
@@ -139,7 +139,7 @@ describe('isLaterVersion', () => {
     ['0.1.0', '0.1.0', false],
     ['0.1.0', '0.2.0', false],
     ['0.9.9', '1.0.0', false],
-  ])('%s after %s: %s', (next, current, later) => {
+  ])('says whether %s comes after %s: %s', (next, current, later) => {
     expect(isLaterVersion(next, current)).toBe(later)
   })
 
@@ -158,7 +158,7 @@ describe('nextVersion', () => {
     ['0.9.1', '### Removed\n\n- XML.', '0.10.0'],
     ['1.4.2', '### Removed\n\n- XML.', '2.0.0'],
     ['1.4.2', '### Fixed\n\n- BREAKING: the answer is 404.', '2.0.0'],
-  ])('%s and %j: %s', (current, section, next) => {
+  ])('follows %s, with the section %j, by %s', (current, section, next) => {
     expect(nextVersion(current, section)).toBe(next)
   })
 })

@@ -1,21 +1,21 @@
-// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The version follows
-// from the changelog unless it is given (`pnpm release 0.2.0`); `--dry-run` says what would happen, and changes nothing.
-// `node scripts/release.ts --notes 0.2.0` prints the changelog's section. It needs nothing installed but Node.js and git.
+// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The version follows from
+// the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints what would happen, and changes nothing. `node
+// scripts/release.ts --notes 0.2.0` prints the changelog's section. It needs only Node.js and git.
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
-/** What a release is made of. */
+/** The input of a release. */
 export interface ReleaseOptions {
   /** Absolute path of a clean checkout. */
   readonly root: string
-  /** `major.minor.patch`, later than the present one; undefined: what the changelog makes of it. */
+  /** `major.minor.patch`, later than the present version. Undefined: it follows from the changelog. */
   readonly version: string | undefined
   readonly now: Date
 }
 
-/** A release that nothing stands in the way of. */
+/** A release that passed all checks. */
 export interface ReleasePlan {
   readonly root: string
   readonly current: string
@@ -23,13 +23,13 @@ export interface ReleasePlan {
   readonly tag: string
   /** The whole changelog, with its section dated. */
   readonly changelog: string
-  /** What people are told. */
+  /** The text of the release. */
   readonly notes: string
-  /** The manifests that carry the version. */
+  /** Paths of the manifests that carry the version. */
   readonly manifests: readonly string[]
 }
 
-/** Throws, with nothing changed, when the checkout is not ready for a release. */
+/** Plans a release, and changes nothing. @throws Error when the checkout is not ready for a release */
 export function planRelease({ root, version: given, now }: ReleaseOptions): ReleasePlan {
   const git = gitOf(root)
   const current = versionOf(join(root, 'package.json'))
@@ -122,13 +122,13 @@ function numbersOf(version: string): readonly number[] {
   return version.split('.').map(Number)
 }
 
-/** Headings of a changelog's section that say more than that something was mended. */
+/** Headings of a changelog's section that announce more than corrections. */
 const NEW = /^### (Added|Changed|Deprecated)$/m
 const BREAKING = /^### Removed$|^- .*\bBREAKING\b/m
 
 /**
- * The version that comes after `current`, by what has changed. Before 1.0.0 a break is a new minor version.
- * @param section what is unreleased in the changelog
+ * The next version, by what has changed. Before 1.0.0, a breaking change raises the minor version.
+ * @param section the unreleased part of the changelog
  * @see https://semver.org, https://keepachangelog.com
  */
 export function nextVersion(current: string, section: string): string {

@@ -1,20 +1,20 @@
-// Follows every test title by the history of git: `node scripts/test-titles.ts <commit> [--all]` prints the tests that were
-// removed and renamed since that commit, and how many were added; with `--all` the added ones too.
+// Follows every test title through the history of git: `node scripts/test-titles.ts <commit> [--all]` prints the tests that
+// were removed or renamed since that commit, and how many were added; `--all` prints the added tests too.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { visitSyntax } from './layout/syntax.ts'
 
-/** A test of one version of a file. */
+/** A test in one version of a file. */
 export interface TitledTest {
   readonly path: string
-  /** With the titles of the `describe`s around it: `POST /token > 400: refuses …`. */
+  /** The title, after the titles of the `describe`s around it: `POST /token > 400: refuses …`. */
   readonly title: string
-  /** Its source, title left out. */
+  /** The source of the test without its title. */
   readonly body: string
 }
 
-/** What has become of a test. Either side is missing for one that was added, or removed. */
+/** A test before and after. One side is missing for a test that was added or removed. */
 export interface Step {
   readonly before: TitledTest | undefined
   readonly after: TitledTest | undefined
@@ -31,16 +31,18 @@ export interface TitleHistory {
   readonly removed: readonly Removal[]
   readonly renamed: readonly (readonly [before: TitledTest, after: TitledTest])[]
   readonly added: readonly TitledTest[]
-  /** Tests whose title is the same, in the same file or another. */
+  /** Tests with the same title, in the same file or another. */
   readonly kept: number
 }
 
-/** Bodies whose share of common words is smaller belong to different tests. */
+/** Tests with a smaller share of common words are different tests. */
 const SIMILARITY_MIN = 0.6
 const TEST_FILE = /\.test\.ts$/
 const BUFFER_BYTES = 2 ** 30
 
-/** The tests of a file. A title that is no text, such as a variable, is its source; a repeated title gets a number. */
+/**
+ * The tests of a file. A title that is not a text, such as a variable, is shown as its source. A repeated title gets a number.
+ */
 export function testsOf(path: string, text: string): readonly TitledTest[] {
   const calls: { kind: string; title: string; start: number; end: number; bodyStart: number }[] = []
   visitSyntax(
@@ -104,7 +106,7 @@ export function pairTests(before: readonly TitledTest[], after: readonly TitledT
   ]
 }
 
-/** The share of words that two tests have in common, from 0 to 1; half of it for their titles. */
+/** The share of words that two tests have in common, from 0 to 1. Their titles count half. */
 function similarityOf(one: TitledTest, other: TitledTest): number {
   const bodies = shareOfWords(one.body, other.body)
   return Math.max(bodies, (bodies + shareOfWords(one.title, other.title)) / 2)
@@ -126,7 +128,7 @@ function wordsOf(text: string): ReadonlySet<string> {
   return found
 }
 
-/** Follows every test from a commit to HEAD, commit by commit, so that several small changes do not look like a new test. */
+/** Follows every test from a commit to HEAD, commit by commit, so that many small changes do not look like a new test. */
 export function followTitles(root: string, from: string): TitleHistory {
   const git = (...args: readonly string[]) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8', maxBuffer: BUFFER_BYTES }).trim()
@@ -178,7 +180,7 @@ function linesOf(text: string): readonly string[] {
   return text === '' ? [] : text.split('\n')
 }
 
-/** The tests of those of the paths that are test files in a commit. */
+/** The tests in those of the paths that are test files of a commit. */
 function testsIn(root: string, commit: string, paths: readonly string[]): readonly TitledTest[] {
   const files = paths.filter((path) => TEST_FILE.test(path))
   if (files.length === 0) return []

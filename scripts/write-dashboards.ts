@@ -1,4 +1,5 @@
-// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards; `--check` compares instead and fails when they differ.
+// Writes deploy/docker/grafana/dashboards/<uid>.json from scripts/dashboards; `--check` compares instead, and fails on a
+// difference.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'

@@ -10,6 +10,6 @@ it.each([
   [{ a: [] }, { a: {} }, 'a'],
   [{}, undefined, 'its root'],
   [{ a: null }, { a: {} }, 'a'],
-])('%j against %j', (left, right, difference) => {
+])('finds the first difference between %j and %j', (left, right, difference) => {
   expect(firstDifference(left, right)).toBe(difference)
 })

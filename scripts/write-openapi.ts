@@ -1,5 +1,5 @@
-// Writes docs/openapi/<service>.json from the zod schemas of the routes; `--check` compares instead and fails when they
-// differ. Each service exports `buildOpenApi(): Promise<object>` from src/openapi.ts; it needs no database.
+// Writes docs/openapi/<service>.json from the zod schemas of the routes; `--check` compares instead, and fails on a
+// difference. Each service exports `buildOpenApi(): Promise<object>` from src/openapi.ts, which needs no database.
 import { once } from 'node:events'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,10 @@ import { Worker } from 'node:worker_threads'
 const root = join(import.meta.dirname, '..')
 const folder = join(root, 'docs', 'openapi')
 
-/** In a thread of its own: named schemas are registered for a whole thread, and one service's would show in the next. */
+/**
+ * Builds the document in a thread of its own: schemas are registered by name for a whole thread, so a service would get those
+ * of another.
+ */
 async function buildDocument(service: string): Promise<unknown> {
   const path = join(root, 'services', service, 'src', 'openapi.ts')
   const worker = new Worker(new URL('build-openapi.ts', import.meta.url), { workerData: path })
@@ -26,7 +29,7 @@ function readDocument(path: string): unknown {
   }
 }
 
-/** The path of the first place where two JSON values differ, as `paths./users.get`; undefined when they are equal. */
+/** The path of the first difference between two JSON values, such as `paths./users.get`; undefined when they are equal. */
 export function firstDifference(left: unknown, right: unknown, path: readonly string[] = []): string | undefined {
   if (Object.is(left, right)) return undefined
   if (!isObject(left) || !isObject(right) || Array.isArray(left) !== Array.isArray(right)) {
@@ -60,6 +63,6 @@ if (import.meta.main) {
     differing += 1
     console.error(`docs/openapi/${service}.json differs from the routes at ${difference}; run: pnpm openapi`)
   }
-  // The services' modules may hold timers or sockets open.
+  // The services' modules may keep timers or sockets open.
   process.exit(differing > 0 ? 1 : 0)
 }

@@ -1,5 +1,5 @@
-// Writes docs/security.md from scripts/asvs and the tags in the tests; `--check` compares instead. Fails too when a
-// requirement has neither a test nor a reason.
+// Writes docs/security.md from scripts/asvs and the tags in the tests; `--check` compares instead. Also fails for a
+// requirement with neither a test nor a reason.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -27,7 +27,7 @@ else if (!existsSync(path) || readFileSync(path, 'utf8') !== page) {
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length > 0 ? 1 : 0
 
-/** A service runs its own folder and the packages that it depends on. The checks in `scripts` judge all of them. */
+/** A service runs its own folder and the packages that it depends on. The checks in `scripts` cover all services. */
 function usersOfCode(): Users {
   const users = new Map<string, readonly Service[]>([['scripts', SERVICES]])
   for (const service of SERVICES) {
@@ -42,7 +42,7 @@ function usersOfCode(): Users {
   return users
 }
 
-/** The headings of a page, as links name them. */
+/** The headings of a page, as links write them. */
 function headingsOf(file: string): readonly string[] {
   const headings = readFileSync(join(root, file), 'utf8').matchAll(/^#+ (.+)$/gm)
   return [...headings].map(([, title = '']) => title.toLowerCase().replaceAll(' ', '-'))

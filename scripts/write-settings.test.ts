@@ -81,7 +81,7 @@ it('describes the defaults of npm start as the stack has them', () => {
   }
 })
 
-/** Names with a prefix that are no settings: of an example, and of a provider of SMS. */
+/** Names with a prefix that are not settings: names of an example, and names of an SMS provider. */
 const OTHER_NAMES = ['PAYMENTS_URL', 'AUTH_TOKEN']
 
 it('lists every setting that a document names', () => {
@@ -90,7 +90,7 @@ it('lists every setting that a document names', () => {
   const listed = pages
     .filter(isGenerated)
     .flatMap(({ text }) => text.match(/(AUTH|PAYMENTS|INVENTORY)_[A-Z0-9_<>]+/g) ?? [])
-  // A family has a word in its name: AUTH_EXTERNAL_<PROVIDER>_SECRET.
+  // A family has a placeholder in its name: AUTH_EXTERNAL_<PROVIDER>_SECRET.
   const names = new RegExp(`^(${[...listed, ...OTHER_NAMES].join('|').replaceAll(/<[A-Z_]+>/g, '[A-Z0-9_]+')})$`)
   const named = pages
     .filter((page) => !isGenerated(page))

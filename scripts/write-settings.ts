@@ -1,5 +1,5 @@
-// Writes docs/settings/<service>.md and .env.example from the settings that the services read; `--check` compares instead and
-// fails when they differ. Fails too when a setting does not say what it means.
+// Writes docs/settings/<service>.md and .env.example from the settings that the services read; `--check` compares instead, and
+// fails on a difference. Also fails for a setting without a meaning.
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,9 +10,9 @@ import { settingsPage } from './settings/settings-page.ts'
 import { startSettings } from './settings/start-settings.ts'
 
 interface SettingsDocuments {
-  /** Texts by their paths from the root. */
+  /** The text of each document, by its path from the root. */
   readonly documents: Readonly<Record<string, string>>
-  /** What settings do not say of themselves, a line each. */
+  /** What the settings lack, one line each. */
   readonly problems: readonly string[]
 }
 
@@ -51,7 +51,7 @@ export async function settingsDocuments(root: string): Promise<SettingsDocuments
   }
 }
 
-/** An object that a module exports; empty where there is none. */
+/** An object that a module exports; empty if it exports none. */
 async function readExport(path: string, name: string): Promise<Readonly<Record<string, unknown>>> {
   if (!existsSync(path)) return {}
   const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href)

@@ -47,7 +47,7 @@ const ALWAYS = {
 } as const
 
 describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (service) => {
-  it('exist from the start, and are those of the document', async () => {
+  it('exist from the start, and are the metrics of the document', async () => {
     const database = await createEmptyDatabase()
     const port = await freePort()
     const prefix = service.toUpperCase()
@@ -70,7 +70,7 @@ describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (
   }, 60_000)
 })
 
-it('names what a service prints and the document does not', () => {
+it('names a printed metric that the document lacks', () => {
   const rows =
     '### Metrics of shop\n\n| `a_total` | counter | `kind` | a |\n| `b_seconds` | histogram | | b |\n## Other\n'
   const printed = '# HELP a_total x\na_total{kind="1"} 1\na_total{id="1",kind="2"} 1\nb_seconds_bucket{le="1"} 0\nc 1\n'

@@ -44,7 +44,7 @@ const result: ServiceResult = {
 }
 
 describe('reportLines', () => {
-  it('says of each goal whether it is met', () => {
+  it('says whether each goal is met', () => {
     const verdicts = reportLines(result).flatMap((line) => {
       const [, name, verdict] = /^ {2,4}(\S.*?) {2,}.*? {2}([<>]= \S+ .*)$/.exec(line) ?? []
       return name === undefined ? [] : [[name, verdict]]
@@ -62,7 +62,7 @@ describe('reportLines', () => {
 })
 
 describe('countErrors', () => {
-  it('counts those of every server', () => {
+  it('counts the errors of every server', () => {
     expect(countErrors(result)).toBe(7)
   })
 })

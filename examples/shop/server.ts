@@ -23,7 +23,7 @@ interface Call {
   /** The secret key of the shop. */
   readonly key?: string
   readonly body?: object
-  /** Whatever has this key is done once, however often it is asked for. */
+  /** A request with this key is carried out once, however often it is sent. */
   readonly idempotencyKey?: string
 }
 
@@ -41,7 +41,7 @@ async function call(method: string, path: string, { key, body, idempotencyKey }:
   return response.json()
 }
 
-// A shop has its key from the day it was set up; this one is set up anew at each start.
+// A real shop has its key from the day it was set up. This one is set up at each start.
 const { app } = App.parse(await call('POST', '/apps', { body: { name: 'Nordhavn Coffee' } }))
 const { merchant } = Merchant.parse(
   await call('POST', '/merchants', {
@@ -53,7 +53,7 @@ const { merchant } = Merchant.parse(
   }),
 )
 
-/** Orders that were begun, by their ids, and the transactions that they are paid with. */
+/** Begun orders by their ids, with the transactions that pay them. */
 const orders = new Map<string, string | undefined>()
 
 function openOrder(): object {
@@ -64,8 +64,8 @@ function openOrder(): object {
 }
 
 /**
- * Believes no browser: payments says what was paid, and for which order. Coffee is shipped at once, so it is captured; what is
- * paid for the same order once more is given back.
+ * Trusts no browser: payments says what was paid, and for which order. Coffee is shipped at once, so the amount is captured. A
+ * second payment of the same order is voided.
  */
 async function settle(transactionId: string): Promise<string> {
   const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, { key: app.key }))
@@ -81,7 +81,7 @@ async function settle(transactionId: string): Promise<string> {
   return `Thank you. Order ${custom.order.slice(0, 8)} is paid and on its way.`
 }
 
-/** The page shows what payments serves, in frames, and posts to it; nothing else leaves it. */
+/** The page shows payments in frames, and posts to it. It sends nothing anywhere else. */
 const HEADERS = {
   'content-security-policy': [
     "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:",

@@ -1,6 +1,6 @@
 import { chapter, type Standing } from './requirement.ts'
 
-/** Of 9.2.3, and 10.3.1 alike. */
+/** The reason for 9.2.3 and 10.3.1. */
 export const AUDIENCE = {
   deviation: 'those of users; tokens of operators need no audience, as the service keys that exist have none',
 }

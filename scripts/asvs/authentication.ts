@@ -1,7 +1,7 @@
 import { chapter } from './requirement.ts'
 
 const REFERENCE = 'docs/reference/auth.md'
-/** Of payments only the limit of guesses (6.3.1) is its own. */
+/** Only the limit of guesses (6.3.1) is payments' own. */
 const OUTSIDE = {
   payments:
     'it has no accounts, passwords or factors: apps send random keys, and people tokens of a sign-in service (V9)',

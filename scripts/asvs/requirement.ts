@@ -3,22 +3,25 @@ export const SERVICES = ['auth', 'payments', 'inventory'] as const
 /** One of those services. */
 export type Service = (typeof SERVICES)[number]
 
-/** How a service stands to a requirement. A requirement that is met has a tagged test. */
+/** The answer of a service to a requirement. A requirement that is met has a tagged test. */
 export type Standing = 'met' | Documented | Deviation | NotApplicable
 
-/** The requirement asks for words, or is left to the operator: a page from the root of the repository, with a heading. */
+/**
+ * The requirement asks for documentation, or leaves the matter to the operator: a page from the root of the repository, with a
+ * heading.
+ */
 export interface Documented {
   readonly documented: string
-  /** What the page cannot say by itself. */
+  /** What the page does not say. */
   readonly note?: string
 }
 
 /** The service does not meet the requirement by default, and why. */
 export interface Deviation {
   readonly deviation: string
-  /** What the strict profile of auth does about it. */
+  /** What the strict profile of auth changes. */
   readonly strict?: string
-  /** The strict profile leaves a part of it. */
+  /** The strict profile closes only a part of the deviation. */
   readonly isPartial?: true
 }
 
@@ -48,9 +51,12 @@ export interface Chapter {
   readonly requirements: readonly Requirement[]
 }
 
-/** One standing for all services, or one for each service that differs. The others are met, or outside the chapter. */
+/**
+ * One answer for all services, or one for each service that differs. The other services meet the requirement, or are outside
+ * the chapter.
+ */
 export type Standings = Standing | Readonly<Partial<Record<Service, Standing>>>
-/** A requirement as the files of this folder write it. Without standings, every service meets it. */
+/** A requirement as the files of this folder write it. Without an answer, every service meets it. */
 export type Row = readonly [id: string, level: 1 | 2, asks: string, standings?: Standings]
 
 /** Makes a chapter of its rows. `outside` names the services that the whole chapter does not apply to. */

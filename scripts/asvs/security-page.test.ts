@@ -56,16 +56,16 @@ describe('listDocuments', () => {
 describe('writePage', () => {
   const page = writePage(chapters, [test(['1.1', '1.2']), test(['2.1'], ['auth'])])
 
-  it('counts for each service', () => {
+  it('counts the requirements of each service', () => {
     expect(page).toContain('| auth | 2 | 1 | 1 | 0 | 1 | 0 |')
     expect(page).toContain('| inventory | 0 | 1 | 0 | 1 | 2 | 1 |')
   })
 
-  it('says once which chapters do not apply', () => {
+  it('names each chapter that does not apply once', () => {
     expect(page).toContain('- V2 Other, payments, inventory: it has none.\n- V3 None, all services: nobody has.\n')
   })
 
-  it('has a line for each requirement, and says what holds only for some services', () => {
+  it('has a line for each requirement, with the differences between services', () => {
     const link = '[200: \\[a\\] \\| b](../a.test.ts)'
     for (const line of [
       '|  |  | **V1 Some** |  |  |  |  |',

@@ -63,7 +63,7 @@ function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, 
   return requirements.includes(id) && services.includes(service)
 }
 
-/** What the strict profile closes is tested, like what is met. */
+/** What the strict profile closes is tested like a requirement that is met. */
 function needsTest(standing: ServiceStanding): boolean {
   if (typeof standing === 'string') return standing === 'met'
   return 'deviation' in standing && standing.strict !== undefined
@@ -130,7 +130,7 @@ function toRow(requirement: Requirement, tests: readonly TaggedTest[]): readonly
   return [id, level, asks, ...verdicts, [...words, ...links.map(prefix)].join('<br>')]
 }
 
-/** The services by what is said of them, in the order of the services. */
+/** The services grouped by their text, in the order of the services. */
 function groupServices(say: (service: Service) => string | undefined): readonly (readonly [string, Service[]])[] {
   const groups = new Map<string, Service[]>()
   for (const service of SERVICES) {

@@ -12,12 +12,12 @@ export interface TaggedTest {
   readonly services: readonly Service[]
 }
 
-/** For each folder of code, the services that run it. */
+/** The services that run the code of each folder. */
 export type Users = ReadonlyMap<string, readonly Service[]>
 
 const TAG = /^ *\/\/ ASVS ([0-9., ]+)$/gm
 
-/** Every tagged test. @throws Error for a tag that stands above no test, or beside code that no service runs */
+/** Every tagged test. @throws Error for a tag above no test, or beside code that no service runs */
 export function listTaggedTests(tree: SourceTree, users: Users): readonly TaggedTest[] {
   return tree.files
     .filter(({ path, text }) => path.endsWith('.test.ts') && text.search(TAG) >= 0)
@@ -54,7 +54,7 @@ function testsOf(file: SourceFile): readonly { readonly line: number; readonly t
   return found.map((test) => ({ line: lineAt(file.text, test.start), title: titleOf(test, found) }))
 }
 
-/** The title of a table of cases says little by itself (`%s: %j`), so the title of its group stands before it. */
+/** The title of a table of cases says little (`%s: %j`), so the title of its group comes first. */
 function titleOf({ start, end, title }: Titled, all: readonly Titled[]): string {
   if (!title.includes('%')) return title
   const group = all.filter((other) => other.start < start && other.end > end).at(-1)

@@ -1,10 +1,10 @@
 import type { Section } from './dashboard.ts'
 
 const REQUESTS = 'http_server_request_duration_seconds'
-/** Health checks would be most of it where nobody else asks. */
+/** Health checks would be most of the requests on a quiet service. */
 const NO_CHECKS = 'http_route!~"/ready|/health"'
 
-/** What clients see of a service. */
+/** Requests as clients see them. */
 export function requestsOf(job: string): Section {
   const of = (suffix: string, more = '') =>
     `rate(${REQUESTS}_${suffix}{job="${job}",${NO_CHECKS}${more}}[$__rate_interval])`
@@ -46,7 +46,7 @@ export function requestsOf(job: string): Section {
   }
 }
 
-/** What a service is made of: its processes, its database connections. */
+/** The processes of a service and their database connections. */
 export function processesOf(job: string): Section {
   return {
     title: 'Processes',
@@ -72,7 +72,7 @@ export function processesOf(job: string): Section {
   }
 }
 
-/** Of a service whose lists may come from a standby; empty where none is set. */
+/** The standby of a service; empty where none is set. */
 export function standbyOf(job: string): Section {
   return {
     title: 'Standby',
@@ -97,7 +97,7 @@ export function standbyOf(job: string): Section {
   }
 }
 
-/** What a service does behind its answers. */
+/** Background work of a service. */
 export function jobsOf(job: string): Section {
   return {
     title: 'Background work',

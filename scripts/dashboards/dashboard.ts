@@ -1,6 +1,6 @@
-/** Lines of a graph. */
+/** One query of a graph. */
 export interface Query {
-  /** PromQL. `$__rate_interval` is some scrapes long, as Grafana chooses. */
+  /** PromQL. Grafana replaces `$__rate_interval` by a multiple of the scrape interval. */
   readonly expr: string
   /** `{{label}}` stands for a label's value. */
   readonly legend: string
@@ -9,9 +9,9 @@ export interface Query {
 /** A graph over time. */
 export interface Panel {
   readonly title: string
-  /** What it means when it looks unusual. */
+  /** What an unusual graph means. */
   readonly description?: string
-  /** By Grafana's name: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */
+  /** Grafana's name of the unit: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */
   readonly unit: string
   readonly queries: readonly Query[]
 }
@@ -24,7 +24,7 @@ export interface Section {
 
 /** A dashboard, section by section. */
 export interface Dashboard {
-  /** Stable: links lead to it. Also the name of its file. */
+  /** Links lead to it, so it stays the same. Also the name of the file. */
   readonly uid: string
   readonly title: string
   readonly sections: readonly Section[]
@@ -34,7 +34,7 @@ const DATASOURCE = { type: 'prometheus', uid: 'prometheus' }
 const COLUMNS = 3
 const [WIDTH, HEIGHT] = [8, 8]
 
-/** What Grafana loads. */
+/** The JSON that Grafana loads. */
 export function toGrafana({ uid, title, sections }: Dashboard): object {
   let id = 0
   let y = 0

@@ -3,7 +3,7 @@ import type { Dashboard } from './dashboard.ts'
 const COUNT = 'http_server_request_duration_seconds_count'
 const NO_CHECKS = 'http_route!~"/ready|/health"'
 
-/** All services side by side: whether anything is wrong, and where to look next. */
+/** All services side by side: whether something is wrong, and where to look next. */
 export const overview: Dashboard = {
   uid: 'trestle-overview',
   title: 'Trestle',

@@ -1,7 +1,7 @@
 import { jobsOf, processesOf, requestsOf, standbyOf } from './common-sections.ts'
 import type { Dashboard, Section } from './dashboard.ts'
 
-/** From a card to a bank account. */
+/** Money on its way from a card to a bank account. */
 const money: readonly Section[] = [
   {
     title: 'Authorisations',
@@ -93,7 +93,7 @@ const money: readonly Section[] = [
   },
 ]
 
-/** Whom the service tells, and whom it turns away. */
+/** Deliveries to webhooks, and refused callers. */
 const guards: readonly Section[] = [
   {
     title: 'Events and mails',

@@ -55,7 +55,7 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
   const target = specifier.startsWith('.') ? posix.join(posix.dirname(file.path), specifier) : undefined
   const targetFolder = target?.split('/')[3] ?? ''
   if (targetFolder === 'main.ts') return 'nothing imports main.ts'
-  // What `main.ts` is made of: each may build the app.
+  // Files that build the app for `main.ts`. Each of them may import it.
   if (folder === 'commands') return undefined
   if (targetFolder === 'app.ts') return 'nothing below imports app.ts'
   if (folder === 'routes' || folder === 'controllers') {

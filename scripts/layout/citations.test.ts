@@ -14,7 +14,7 @@ async function judge(path: string, text: string): Promise<readonly string[]> {
   return problemsOf(citations, { ...documents, [path]: `${text}\n` })
 }
 
-describe('of a document that is not in the repository', () => {
+describe('a citation of a document that is not in the repository', () => {
   const refused = (path: string, cited: string) =>
     `${path}:1 cites "${cited}", which nobody can open: cite docs/reference as \`reference: Heading\``
 
@@ -63,7 +63,7 @@ describe('of a document that is not in the repository', () => {
   })
 })
 
-describe('of a reference', () => {
+describe('a citation of a reference', () => {
   const lost = 'is no heading of docs/reference'
 
   it.each([
@@ -116,7 +116,7 @@ describe('of a reference', () => {
     ])
   })
 
-  it('looks in that of the framework', async () => {
+  it('resolves a heading in the reference of the framework', async () => {
     const path = 'packages/endpoints/src/body/read.ts'
     expect(await judge(path, '// (reference: Bodies)')).toEqual([])
     expect(await judge(path, '// (reference: Refresh tokens)')).toEqual([
@@ -135,13 +135,13 @@ describe('of a reference', () => {
     },
   )
 
-  it('says that a citation names no reference', async () => {
+  it('is refused when it names no reference', async () => {
     expect(await judge('bench/src/load.ts', '// (reference: Refresh tokens)')).toEqual([
       'bench/src/load.ts:1 cites "Refresh tokens" of no reference: write whose it is',
     ])
   })
 
-  it('is one in a document only with its name', async () => {
+  it('counts in a document only with the name of the reference', async () => {
     expect(await judge('docs/shop.md', 'A reference: Anything. See shop reference: Refresh tokens')).toEqual([])
     expect(await judge('docs/shop.md', 'See shop reference: Refreshing')).toEqual([
       `docs/shop.md:1 cites "Refreshing", which ${lost}/shop.md`,
@@ -168,13 +168,13 @@ describe('a heading of a reference', () => {
   })
 })
 
-describe('of a decision', () => {
+describe('a citation of a decision', () => {
   it.each([
     ['// See decision 8, and decisions 8, 12 and 8.', []],
     ['// See decision 9.', [9]],
     ['// Decisions 8, 9 and 10 say so.', [9, 10]],
     ['// Decisions 8, 9\n// and 10 say so.', [9, 10]],
-  ])('%s', async (text, unknown) => {
+  ])('judges %s', async (text, unknown) => {
     expect(await judge(item, text)).toEqual(
       unknown.map((number) => `${item}:1 cites decision ${number}, which is not in docs/decisions`),
     )

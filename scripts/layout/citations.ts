@@ -3,7 +3,7 @@ import { exceptListed } from './exceptions.ts'
 import { type Problem, type Rule, type SourceFile, type SourceTree, serviceNames } from './source-tree.ts'
 import { commentsOf, lineAt } from './syntax.ts'
 
-/** Ways to cite what is not in the repository. */
+/** Patterns that cite something outside of the repository. */
 const UNOPENABLE = [
   /\bcontracts?\b/gi,
   /\b(?:the|its|this) +spec(?:ification)?\b/gi,
@@ -11,19 +11,19 @@ const UNOPENABLE = [
   /\bspec(?:ification)?,? +\d+/gi,
   /\bdesign(?:,? +\d+|\.md)/gi,
 ]
-/** Searched for only in comments: in SQL and TypeScript it means something else. */
+/** These are searched only in comments, because SQL and TypeScript use them for other things. */
 const UNNAMED_REFERENCE = /\breference,? +\d+/gi
 const REFERENCE = /(\(|\b[a-z]+ +)?\breference: +([^).,;`\n]*)/g
 const DECISIONS = /\bdecisions? +(\d+(?:(?:, +| +and +)\d+)*)/gi
-/** Where a comment goes on in its next line; an empty line ends a paragraph. */
+/** The join of a comment's lines. An empty line ends a paragraph. */
 const LINE_BREAK = /\n[ \t]*(?:--|\/\/|\*(?!\/))[ \t]*(?=\S)/g
 const HEADING = /^#{2,6} (.+)$/gm
-/** What may stand in a heading without ending its citation. */
+/** Characters of a heading that would end its citation. */
 const CITABLE = /^[\w /-]+$/
-/** This rule and its test hold examples of what they refuse. */
+/** This rule and its test contain examples of refused citations. */
 const OWN_FILES = /^scripts\/layout\/citations(\.test)?\.ts$/
 
-/** A file, and its text with every comment in one line. Offsets are the same in both. */
+/** A file, and its text with every comment joined to one line. Offsets are equal in both. */
 interface Joined {
   readonly file: SourceFile
   readonly text: string
@@ -61,7 +61,7 @@ function readReferences(tree: SourceTree): References {
   )
 }
 
-/** Documents need no joining: a paragraph is one line. */
+/** A paragraph of a document is one line already. */
 function joinComments(file: SourceFile): Joined {
   const text = file.text.replaceAll(LINE_BREAK, (found) => ' '.repeat(found.length))
   return { file, text: file.path.endsWith('.md') ? file.text : text }
@@ -80,13 +80,13 @@ function unresolvedReferences(joined: Joined, references: References): readonly 
   return [...matchesInComments(joined, REFERENCE)].flatMap(({ 0: text, 1: lead = '', 2: rest = '', index }) => {
     const heading = headingOf(rest)
     const isNamed = references.has(lead.trim())
-    // Prose says `a reference: whatever` too.
+    // Prose may say `a reference: whatever` too.
     if (!isNamed && (file.path.endsWith('.md') || (lead !== '(' && !/^[A-Z]/.test(heading)))) return []
     const place = { path: file.path, line: lineAt(file.text, index) }
     const name = isNamed ? lead.trim() : ownReference(file)
     if (name === undefined) return [{ ...place, message: `cites "${heading}" of no reference: write whose it is` }]
     const restAt = index + text.length - rest.length
-    // Outside brackets, a citation may end with its line.
+    // A citation without brackets may end at the end of its line.
     const [firstLine = ''] = lead === '(' ? [] : file.text.slice(restAt, restAt + rest.length).split('\n')
     if ([heading, headingOf(firstLine)].some((cited) => references.get(name)?.includes(cited))) return []
     return [{ ...place, message: `cites "${heading}", which is no heading of ${pageOf(name)}` }]
@@ -119,7 +119,7 @@ function unknownDecisions({ file, text }: Joined, decisions: ReadonlySet<number>
   )
 }
 
-/** A heading that stands twice, or holds what ends a citation, leads nowhere. */
+/** Nobody can cite a heading that occurs twice, or that contains what ends a citation. */
 function uncitableHeadings(references: References): readonly Problem[] {
   return [...references].flatMap(([name, headings]) =>
     headings
@@ -139,7 +139,7 @@ function* matchesInComments({ file, text }: Joined, pattern: RegExp): Iterable<R
   }
 }
 
-/** The parser knows the comments of TypeScript, a line those of SQL. A document is a comment as a whole. */
+/** The parser finds the comments of TypeScript, and a pattern those of SQL. A document counts as one comment. */
 function rangesOfComments(file: SourceFile): readonly { readonly start: number; readonly end: number }[] {
   if (file.path.endsWith('.ts')) return commentsOf(file)
   const comment = file.path.endsWith('.sql') ? /--.*/g : /.+/gs
@@ -150,7 +150,7 @@ function pageOf(name: string): string {
   return `docs/reference/${name}.md`
 }
 
-/** 8 for `docs/decisions/0008-routes-mirror-urls.md`. */
+/** The number of a decision: 8 for `docs/decisions/0008-routes-mirror-urls.md`. */
 function numberOf(path: string): number {
   return Number(/(\d+)[^/]*$/.exec(path)?.[1])
 }

@@ -5,16 +5,15 @@ const exempt = [
   /\/src\/(main|deps|config)\.ts$/,
   /\/src\/config\//,
   /^packages\/(stack|testing)\//,
-  // Programs of their own, which nothing imports.
+  // Programs that nothing imports.
   /^packages\/[^/]+\/(examples|scripts)\//,
 ]
 
 const reads = new Set(['process.env', 'Date.now', 'performance.timeOrigin'])
 
 /**
- * Only `main.ts`, `deps.ts` and config read the environment and the clock. Everything else takes them as arguments, so
- * that a test can fix them. `performance.now()` is no such clock: it counts from the start of the process, and measures how long
- * something took or is to take.
+ * Only `main.ts`, `deps.ts` and config read the environment and the clock. Everything else takes them as arguments, so that a
+ * test can fix them. `performance.now()` is allowed: it measures durations, and does not tell the time of day.
  */
 export const clockAndEnvironment: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations')

@@ -3,7 +3,7 @@ import type { Rule } from './source-tree.ts'
 const DECISION = /^docs\/decisions\/\d{4}-[^/]+\.md$/
 const SECTIONS = ['Context', 'Decision', 'Rejected', 'Consequences']
 
-/** A decision says what was rejected and why, or the next reader proposes it again. */
+/** A decision names the rejected options and why, so that the next reader does not propose them again. */
 export const decisions: Rule = (tree) =>
   tree.files
     .filter(({ path }) => DECISION.test(path))

@@ -8,7 +8,7 @@ it.each([
   ['![gone](pictures/gone.png "A picture")', 'links to pictures/gone.png, which is not there'],
   ['[here](here.md) [code](../services/shop/src/app.ts#L1) [folder](../services)', undefined],
   ['[web](https://example.com) [mail](mailto:a@example.com) [below](#heading)', undefined],
-])('%s', async (text, message) => {
+])('judges the text %s', async (text, message) => {
   const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n` })
   expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
 })
@@ -30,7 +30,7 @@ it.each([
   ['a file of the root: `migrations/gone.ts`', 'names migrations/gone.ts, which is not there'],
   ['from `src/`, from the service, from the root: `items/` `src/items/item-view.ts` `migrations/shop.ts`', undefined],
   ['no paths: `/items/` `GET /items/:itemId` `*.ts` `items/…` `shop.items` `application/json`', undefined],
-])('README of a service, %s', async (text, message) => {
+])('judges the README of a service: %s', async (text, message) => {
   const problems = await problemsOf(documentLinks, { 'services/shop/README.md': `# Shop\n\n${text}\n` })
   expect(problems).toEqual(message === undefined ? [] : [`services/shop/README.md:3 ${message}`])
 })

@@ -3,10 +3,10 @@ import { posix } from 'node:path'
 import type { Problem, Rule } from './source-tree.ts'
 
 const SERVICE_README = /^services\/[^/]+\/README\.md$/
-/** A path in backticks: a folder with `/` at its end, or a file of ours. Patterns like `*.ts` are none. */
+/** A path in backticks: a folder with `/` at its end, or a file. A pattern such as `*.ts` is not a path. */
 const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.(?:ts|sql|md|json)))`/g
 
-/** A link of a document, or a path in backticks in the README of a service, leads to a file or folder of the repository. */
+/** Links of documents lead to files of the repository. So do paths in backticks in the README of a service. */
 export const documentLinks: Rule = (tree) =>
   tree.files
     .filter(({ path }) => path.endsWith('.md'))
@@ -27,7 +27,7 @@ function findBrokenLinks(root: string, path: string, content: string): readonly 
     .map((target) => `links to ${target}, which is not there`)
 }
 
-/** The README of a service writes paths from its `src/`, from its own folder, or from the root. */
+/** The README of a service writes paths from its `src/`, its own folder, or the root. */
 function findMissingPaths(root: string, path: string, content: string): readonly string[] {
   if (!SERVICE_README.test(path)) return []
   const service = posix.dirname(path)
@@ -38,7 +38,7 @@ function findMissingPaths(root: string, path: string, content: string): readonly
     .map((named) => `names ${named}, which is not there`)
 }
 
-/** The text with its code blocks left empty: brackets of code are no links. Lines keep their numbers. */
+/** The text without its code blocks, because brackets of code are not links. Lines keep their numbers. */
 function withoutCode(text: string): string {
   return text.replaceAll(/^```.*?^```/gms, (block) => block.replaceAll(/[^\n]/g, ''))
 }

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import type { Problem, SourceTree } from './source-tree.ts'
 
 /**
- * The problems that no list excepts. A rule that is younger than some files has a list of their paths, as JSON in
- * `scripts/layout/exceptions/`; an entry that is no longer an exception is a problem too, so that lists only shrink.
+ * The problems without those that a list excepts. A rule that is younger than some files has a list of their paths, as JSON in
+ * `scripts/layout/exceptions/`. An entry that no longer breaks its rule is a problem too, so lists only shrink.
  */
 export function exceptListed(tree: SourceTree, rule: string, problems: readonly Problem[]): readonly Problem[] {
   const path = `scripts/layout/exceptions/${rule}.json`
@@ -23,7 +23,7 @@ export function exceptListed(tree: SourceTree, rule: string, problems: readonly 
   ]
 }
 
-/** Takes the surplus entries among the problems out of their lists. Returns the problems that are left. */
+/** Removes surplus entries from their lists. Returns the other problems. */
 export function shrinkLists(root: string, problems: readonly Problem[]): readonly Problem[] {
   const surplus = problems.filter((problem) => problem.surplus !== undefined)
   for (const path of new Set(surplus.map(pathOf))) {

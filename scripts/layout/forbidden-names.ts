@@ -3,8 +3,8 @@ import type { Problem, Rule } from './source-tree.ts'
 const forbidden = new Set(['index', 'utils', 'util', 'helpers', 'helper', 'misc', 'shared', 'types'])
 
 /**
- * A folder or file is named after its subject: no `index.ts`, `utils`, `helpers`, `misc`, `shared`, `types.ts`. Below a
- * folder `controllers`, which URLs are mapped to, `index.ts` is the module of the folder's own URL.
+ * A folder or file is named after its subject: no `index.ts`, `utils`, `helpers`, `misc`, `shared`, `types.ts`. Below
+ * `controllers`, where the framework maps URLs to files, `index.ts` is the module of the folder's own URL.
  */
 export const forbiddenNames: Rule = (tree) =>
   tree.files

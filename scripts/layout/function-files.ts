@@ -3,13 +3,13 @@ import { nameLengthMax } from './migration-files.ts'
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { lineAt } from './syntax.ts'
 
-/** `CREATE OR REPLACE FUNCTION {{name}}(`, or what somebody wrote in its place. */
+/** The beginning `CREATE OR REPLACE FUNCTION {{name}}(`, or a wrong form of it. */
 const CREATION = /\bCREATE\s+(OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+([^\s(]+)/gi
-/** Braces around a word are meant as a token; those around a number or a list are an array. */
+/** Braces around a word are meant as a token. Braces around a number or a list are an array. */
 const TOKEN = /\{\{\s*[a-z][^{}\s]*\s*\}{0,2}/gi
 const WELL_FORMED = /^\{\{(?:(?:local:)?[a-z][a-z0-9_]*|include:[a-z0-9_]+\.sql)\}\}$/
 const INCLUDE = /\{\{include:([a-z0-9_]+\.sql)\}\}/g
-/** One statement, whose body is the only text in dollars and its end. */
+/** One statement. Its body is the only text in dollar quotes, and the end of the statement. */
 const ONE_STATEMENT = /^CREATE\b[^;$]*\$\$(?:(?!\$\$).)*\$\$;$/is
 const CREATED_BY_NUMBER = /\bFUNCTION\s+\$\{names\.id\('([a-z0-9_]+)'\)\}/gi
 
@@ -85,7 +85,7 @@ function fragmentProblems(file: SourceFile): readonly Problem[] {
   }))
 }
 
-/** What a file creates, comments left out. */
+/** What a file creates, without its comments. */
 function creationsOf(file: SourceFile): readonly { readonly text: string; readonly line: number }[] {
   const code = withoutComments(file)
   return [...code.matchAll(CREATION)].map((match) => ({
@@ -98,7 +98,7 @@ function withoutComments({ text }: SourceFile): string {
   return text.replaceAll(/--.*/g, '')
 }
 
-/** Included fragments exist, and fragments are included. */
+/** Included fragments exist, and every fragment is included. */
 function includeProblems({ functions, fragments }: Functions): readonly Problem[] {
   const names = new Set(fragments.map(({ path }) => posix.basename(path)))
   const included = new Set<string>()

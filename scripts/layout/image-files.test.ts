@@ -19,7 +19,7 @@ it.each([
   ['packages/database\n', ['packages/database leaves packages/database/src/connect.ts out of the images']],
   ['**/0001-*\n', ['**/0001-* leaves migrations/shop/0001-create-items.ts out of the images']],
   ['**/*.sql\n', ['**/*.sql leaves migrations/shop/functions/buy.sql out of the images']],
-])('images without %j', async (ignored, problems) => {
+])('names what %j leaves out of the images', async (ignored, problems) => {
   expect(await problemsOf(imageFiles, { ...files, '.dockerignore': ignored })).toEqual(
     problems.map((problem) => `.dockerignore ${problem}`),
   )

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, matchesGlob, posix } from 'node:path'
 import type { Problem, Rule } from './source-tree.ts'
 
-/** Sources that images run; the packages left out serve development alone. */
+/** Sources that images run. The other packages are for development only. */
 const RUNS_IN_IMAGES =
   /^(services\/[^/]+\/src|packages\/(?!stack\/|testing\/)[^/]+\/src|migrations)\/.*(?<!\.test)\.(ts|sql)$/
 
-/** `.dockerignore` leaves nothing out that an image runs. */
+/** `.dockerignore` ignores no source that an image runs. */
 export const imageFiles: Rule = ({ root, files }) => {
   const path = '.dockerignore'
   if (!existsSync(join(root, path))) return []

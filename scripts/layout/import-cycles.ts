@@ -2,10 +2,7 @@ import { exceptListed } from './exceptions.ts'
 import { graphOf, shortestWay } from './import-graph.ts'
 import type { Problem, Rule } from './source-tree.ts'
 
-/**
- * No file imports itself through others, not even its types: none of a cycle can be understood, moved or tested without
- * the others.
- */
+/** No file imports itself through others, types included: a reader could understand, move or test none of them alone. */
 export const importCycles: Rule = (tree) => {
   const graph = graphOf(tree)
   const problems = [...graph.keys()].flatMap((path): Problem[] => {

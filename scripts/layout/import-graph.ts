@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { SourceFile, SourceTree } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
-/** For each TypeScript file, by its path, the files of the repository that it imports; types and `import()` count. */
+/** The files that each TypeScript file imports, by path. Types and `import()` count. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>
 
 const graphs = new WeakMap<SourceTree, ImportGraph>()
@@ -23,17 +23,20 @@ function importedFiles(file: SourceFile, paths: ReadonlySet<string>): readonly s
   return [...new Set(targets)].filter((target) => paths.has(target))
 }
 
-/** Where the file of a specifier may stand: a package is a service, a package of our own, or the migrations. */
+/** Where the file of a specifier may be: a package is a service, a package of this repository, or the migrations. */
 export function placesOf(importer: string, specifier: string): readonly string[] {
   if (specifier.startsWith('.')) return [posix.join(posix.dirname(importer), specifier)]
   const [, name = '', file = `/${name}.ts`] = /^@trestle\/([^/]+)(\/.+)?$/.exec(specifier) ?? []
   return name === 'migrations' ? [`migrations${file}`] : [`services/${name}/src${file}`, `packages/${name}/src${file}`]
 }
 
-/** A step from a file to others. */
+/** The files that one file leads to. */
 type Steps = (path: string) => readonly string[]
 
-/** The shortest way from a file to one that ends it, at least one step long, both included; nothing where there is none. */
+/**
+ * The shortest way from a file to one that `isEnd` accepts, at least one step long, both ends included. Undefined if
+ * there is none.
+ */
 export function shortestWay(
   start: string,
   stepsFrom: Steps,

@@ -5,7 +5,7 @@ import { lineAt, visitSyntax } from './syntax.ts'
 export interface Instrument {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** The service that has it, or `all services`. */
+  /** The service that makes the metric, or `all services`. */
   readonly owner: string
   readonly path: string
   readonly line: number
@@ -13,7 +13,7 @@ export interface Instrument {
 
 const CREATE = /^create(?:Observable)?(Counter|UpDownCounter|Gauge|Histogram)$/
 
-/** Every call of `createCounter`, `createObservableGauge` and their kin below packages and services, and those without a name. */
+/** Every call of `createCounter`, `createObservableGauge` and so on below packages and services, also those without a name. */
 export function findInstruments(tree: SourceTree): { found: readonly Instrument[]; problems: readonly Problem[] } {
   const found: Instrument[] = []
   const problems: Problem[] = []
@@ -24,7 +24,7 @@ export function findInstruments(tree: SourceTree): { found: readonly Instrument[
       CallExpression({ callee, arguments: [first], start }) {
         if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
         const kind = CREATE.exec(callee.property.name)?.[1]
-        // `createCounter(...named)` hands on what another call has named.
+        // `createCounter(...named)` passes on the name of another call.
         if (kind === undefined || first?.type === 'SpreadElement') return
         const place = { path: file.path, line: lineAt(file.text, start) }
         if (first?.type !== 'Literal' || typeof first.value !== 'string') {

@@ -1,6 +1,6 @@
 /**
- * Folders of a kind. What is in them is looked for by its kind and its own name: the route of a URL, the use case of a
- * command, the provider of a sign-in. So one file is worth a file, and a folder, however small.
+ * Folders of a kind. A reader looks for their files by kind and name: the route of a URL, the use case of a command, the
+ * provider of a sign-in. So even one short file may be a file, and a folder, of its own.
  */
 const KINDS = ['routes', 'controllers', 'use-cases', 'providers', 'gateways', 'languages', 'config', 'commands', 'jobs']
 

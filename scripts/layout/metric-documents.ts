@@ -2,7 +2,7 @@ import { type DocumentedMetric, METRICS_DOCUMENT, readMetricsDocument } from '..
 import { findInstruments, type Instrument } from './instruments.ts'
 import type { Problem, Rule } from './source-tree.ts'
 
-/** The metrics that the code makes are those of docs/observability.md: by name, type and service. */
+/** The code makes exactly the metrics of docs/observability.md, with the same name, type and service. */
 export const metricDocuments: Rule = (tree) => {
   const { found, problems } = findInstruments(tree)
   const text = tree.files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''

@@ -26,7 +26,7 @@ it.each([
   ['sum by (size) (shop_sold_total) > 0', ['groups by size']],
   ['shop_sold_total_bucket > 0', ['asks for shop_sold_total_bucket, which no service has']],
   ['shop_wait_seconds > 0', ['asks for shop_wait_seconds, which no service has']],
-])('an alert on %s', async (expr, problems) => {
+])('judges an alert on %s', async (expr, problems) => {
   expect(await problemsOf(metricQueries, { ...runbook, ...rules('NoSales', expr) })).toEqual(
     problems.map((problem) => `${path} NoSales ${problem}`),
   )

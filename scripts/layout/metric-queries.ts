@@ -15,14 +15,14 @@ const Dashboard = z.object({
 const Alert = z.object({ alert: z.string(), expr: z.string(), annotations: z.object({ runbook: z.string() }) })
 const Rules = z.object({ groups: z.array(z.object({ rules: z.array(Alert) })) })
 
-/** An expression and where it stands. */
+/** An expression and its place. */
 interface Written {
   readonly path: string
   readonly what: string
   readonly expr: string
 }
 
-/** Dashboards and alerts ask for metrics and labels that are there; every alert has a runbook and a test. */
+/** Dashboards and alerts use existing metrics and labels. Every alert has a runbook and a test. */
 export const metricQueries: Rule = ({ root, files }) => {
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : '')
   const document = files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
@@ -48,7 +48,7 @@ export const metricQueries: Rule = ({ root, files }) => {
   ]
 }
 
-/** What Prometheus adds to every series. */
+/** Labels that Prometheus adds to every series. */
 const ADDED_LABELS = ['job', 'instance']
 
 function problemsOf({ path, what, expr }: Written, metrics: readonly DocumentedMetric[]): readonly Problem[] {

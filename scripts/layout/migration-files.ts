@@ -2,10 +2,10 @@ import { posix } from 'node:path'
 import { type Problem, productionFiles, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Longest own name of a table, index, constraint, function or sequence; the prefix of DB_NAMESPACE comes on top. */
+/** Longest own name of a table, index, constraint, function or sequence. The prefix of DB_NAMESPACE is added to it. */
 export const nameLengthMax = 30
 
-/** Names of supabase/auth, whose tables auth makes column by column: they stay as they are there, however long. */
+/** Names of supabase/auth, whose tables auth has column by column. They stay as they are there, however long. */
 const upstreamNames = new Set([
   'identities_provider_id_provider_unique',
   'mfa_amr_claims_session_id_authentication_method_pkey',
@@ -17,8 +17,8 @@ const upstreamNames = new Set([
 const naming = new Set(['id', 'local'])
 
 /**
- * Numbers have no gaps and do not repeat, each service lists all its files in order, by their own names, and the names that
- * they make are short.
+ * Numbers have no gaps and do not repeat. Each service lists all its files in order, under their own names. The names that
+ * migrations make are short.
  */
 export const migrationFiles: Rule = (tree) => {
   const lists = productionFiles(tree, 'migrations').filter(({ path }) => /^migrations\/[^/]+\.ts$/.test(path))
@@ -57,7 +57,7 @@ function numberProblems(folder: string, names: readonly string[]): readonly Prob
   })
 }
 
-/** What a name stands for is recorded in databases: another file under it would never run. */
+/** Databases record a migration by its name, so another file under that name would never run. */
 function importProblems(list: SourceFile): readonly Problem[] {
   const folder = posix.basename(list.path, '.ts')
   return entriesOf(list)

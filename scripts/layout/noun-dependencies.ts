@@ -3,14 +3,14 @@ import { placesOf } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
-/** A file in a folder of a service's `src`; files beside `deps.ts`, and what builds or serves the app, are above nouns. */
+/**
+ * A file in a folder of a service's `src`. Files beside `deps.ts`, and folders that build or serve the app, are above the
+ * nouns.
+ */
 const NOUN = /^services\/[^/]+\/src\/(?!(?:commands|routes|controllers|plugins|use-cases)\/)[^/]+\//
 const DEPS = /^services\/[^/]+\/src\/deps\.ts$/
 
-/**
- * A noun takes what it uses, and says itself what that has to be. The bag of everything in `deps.ts` is filled above it;
- * even its type would tie every noun to all others.
- */
+/** A noun defines the type of what it needs. It never imports `deps.ts`, whose type alone would tie it to all other nouns. */
 export const nounDependencies: Rule = (tree) => {
   const problems = productionFiles(tree, 'services')
     .filter(({ path }) => NOUN.test(path))

@@ -5,7 +5,7 @@ import { problemsOf } from './test/shop-tree.ts'
 const readme = 'services/shop/README.md'
 const src = 'services/shop/src'
 
-/** A README with the lines in its section, and a section after it. */
+/** A README with these lines in its section, and another section after it. */
 function list(...lines: readonly string[]) {
   return {
     [readme]: `# Shop\n\n## Nouns\n\nIn order.\n\n${lines.join('\n')}\n\n## Commands\n\n- \`sell/\`: no noun.\n`,

@@ -4,13 +4,13 @@ import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
-/** Folders of a service that hold no noun: the layers above the nouns, and the settings below them. */
+/** Folders of a service that are no noun: the layers above the nouns, and the settings below them. */
 const NO_NOUNS = new Set(['plugins', 'clean-up'])
 const LISTED = /^- `([^`/]+)\/`: \S/
 
 /**
- * The README of a service lists its nouns in the order of dependency: a noun imports only nouns that stand earlier. So a
- * reader can learn them from top to bottom, and no two nouns need each other.
+ * The README of a service lists its nouns in the order of dependency: a noun imports only earlier nouns. So a reader can learn
+ * them from top to bottom, and no two nouns need each other.
  */
 export const nounOrder: Rule = (tree) => {
   const problems = serviceNames(tree).flatMap((service) => problemsOfService(tree, service))
@@ -35,7 +35,7 @@ function problemsOfService(tree: SourceTree, service: string): readonly Problem[
   ]
 }
 
-/** The lines of the section: "- `sessions/`: what it is". */
+/** The lines of the section, such as "- `sessions/`: their life and their limits". */
 function readNouns(readme: string): readonly { readonly name: string; readonly line: number }[] | undefined {
   const lines = readme.split('\n')
   const heading = lines.indexOf('## Nouns')
@@ -52,7 +52,7 @@ function nounsOf(tree: SourceTree, service: string): ReadonlySet<string> {
   return new Set(nouns)
 }
 
-/** The noun whose folder a file of the service is in. */
+/** The noun that a file of the service belongs to. */
 function nounOf(path: string, service: string): string | undefined {
   const [top, name, source, folder = '', ...below] = path.split('/')
   if (top !== 'services' || name !== service || source !== 'src' || below.length === 0) return undefined

@@ -3,7 +3,7 @@ import { type ImportedModule, importsOf, lineAt, visitSyntax } from './syntax.ts
 
 const FOLDERS = ['services', 'packages/common', 'packages/database', 'packages/jobs', 'packages/service']
 
-/** Where a connection may be opened without the guarded client, and why. */
+/** Files that may open a connection without the guarded client, and why. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/common/src/outbound/', 'the guarded client itself'],
   ['packages/common/src/server/node-http.ts', 'takes createServer and STATUS_CODES, and opens nothing'],
@@ -18,7 +18,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['services/payments/src/mail/mailer.ts', 'the mail server, whose address only a setting names'],
 ])
 
-/** What these modules of Node.js have beside their clients. */
+/** Exports of these Node.js modules that open no connection. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'createServer',
   'Server',
@@ -29,15 +29,15 @@ const HARMLESS: ReadonlySet<string> = new Set([
   'isIPv6',
 ])
 const NODE_CLIENTS = /^(node:)?(http|https|http2|net|tls|dgram)$/
-/** Libraries that open connections. `pg` is not among them: only packages/database gives it an address, from a setting. */
+/** Libraries that open connections. `pg` is missing on purpose: only packages/database gives it an address, from a setting. */
 const LIBRARIES = /^(undici|axios|got|ky|needle|node-fetch|superagent|ws|nodemailer|ioredis|redis|twilio)(\/|$)/
-/** These of oauth4webapi call the global fetch unless they are given another one. */
+/** Functions of oauth4webapi that call the global fetch unless they are given another one. */
 const OAUTH_REQUEST = /Request$/
 const GLOBALS: ReadonlySet<string> = new Set(['fetch', 'WebSocket', 'EventSource'])
 
 /**
- * A service calls other servers through `packages/common/src/outbound` alone. Only that client checks the address it
- * connects to, follows no redirect, and bounds the answer; any other would let a stranger's URL reach the own network.
+ * Services call other servers only through `packages/common/src/outbound`. That client checks the address it connects to,
+ * follows no redirect, and bounds the answer. With any other client, a stranger's URL could reach the internal network.
  */
 export const outboundCalls: Rule = (tree) =>
   productionFiles(tree, ...FOLDERS)

@@ -19,7 +19,7 @@ it.each([
     listOf(path, 'a {}\n') + listOf('services/payments/src/pages/gone.ts', ''),
     ['services/payments/src/pages/gone.ts'],
   ],
-])('sources of the pictures: %s', async (_name, kept, paths) => {
+])('compares the sources of the pictures: %s', async (_name, kept, paths) => {
   expect(await problemsOf(pagePictures, { ...page, [list]: kept })).toEqual(paths.map((each) => `${each} ${changed}`))
 })
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { listPageSources, PAGE_SOURCES_FILE } from '../../bench/src/payment-page/page-sources.ts'
 import type { Rule } from './source-tree.ts'
 
-/** The pictures of the payment page show the page as it is: its sources are those that they were taken from. */
+/** The pictures of the payment page are up to date: they were taken from its present sources. */
 export const pagePictures: Rule = ({ root }) => {
   const file = join(root, PAGE_SOURCES_FILE)
   const kept = existsSync(file) ? readFileSync(file, 'utf8') : ''

@@ -2,7 +2,9 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Problem, Rule } from './source-tree.ts'
 
-/** Actions of others are pinned to a commit, which nobody can move. The comment beside it names the version for Renovate. */
+/**
+ * Actions of others are pinned to a commit, because a tag can be moved. The comment beside it names the version for Renovate.
+ */
 export const pinnedActions: Rule = ({ root }) =>
   globSync('.github/workflows/*.yml', { cwd: root }).flatMap((path) =>
     readFileSync(join(root, path), 'utf8')

@@ -6,8 +6,8 @@ const programs = /^packages\/endpoints\/src\/(main\.ts$|cli\/)/
 const allowed = /^(\.|zod$|acorn$|multipasta$)/
 
 /**
- * The framework runs where there is no Node.js: but for its program, it imports nothing of Node or Fastify, types
- * excepted, and nothing that those who install it would not have.
+ * The framework runs where there is no Node.js. So everything but its program imports nothing of Node.js or Fastify, types
+ * excepted, and only packages that an installation has.
  */
 export const portableCore: Rule = (tree) =>
   productionFiles(tree, core)

@@ -16,7 +16,7 @@ it.each([
   ],
   ['time() - max without (instance) (a) > bool 8 * 86400', ['a'], ['instance']],
   ['1 - inf', [], []],
-])('namesOf(%j)', (expression, selectors, groupings) => {
+])('reads the names of %j', (expression, selectors, groupings) => {
   const names = namesOf(expression)
   expect(names.selectors.map(({ metric, labels }) => [metric, ...labels].join(' '))).toEqual(selectors)
   expect(names.groupings).toEqual(groupings)

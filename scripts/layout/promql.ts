@@ -7,18 +7,18 @@ export interface Selector {
   readonly labels: readonly string[]
 }
 
-/** What an expression of PromQL names: enough to look it up, not to run it. */
+/** The names in a PromQL expression. They suffice to look the metrics up. */
 export interface ExpressionNames {
   readonly selectors: readonly Selector[]
-  /** Labels of `by (…)`, `on (…)` and their kin, which must be ones of some metric of the expression. */
+  /** Labels of `by (…)`, `on (…)` and so on. Each must be a label of some metric of the expression. */
   readonly groupings: readonly string[]
 }
 
-/** Grafana puts a duration in the place of its variables before Prometheus sees the expression. */
+/** Grafana replaces its variables by a duration before Prometheus sees the expression. */
 const GRAFANA_DURATION = /\$__(?:rate_interval|interval|range)\b/g
 
 /**
- * Reads the names of an expression, by the grammar of Prometheus itself.
+ * Reads the names of an expression with Prometheus' own grammar.
  * @throws Error when the expression is not PromQL
  */
 export function namesOf(expression: string): ExpressionNames {

@@ -5,20 +5,20 @@ import { placesOf, shortestWay } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { type ImportedModule, importsOf } from './syntax.ts'
 
-/** Where the pure files stand: globs by the subject that they decide on. */
+/** The pure files: globs by subject. */
 const LIST = 'scripts/layout/pure-files.json'
 
-/** Modules that reach the disk, the network, the database, other processes, the clock or the terminal. */
+/** Modules with access to the disk, the network, the database, other processes, the clock or the terminal. */
 const OUTSIDE =
   /^(node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|cluster|process|os|readline|timers|perf_hooks)|@fastify|@opentelemetry|fastify|kysely|pg|pino|ioredis|nodemailer|undici)([/-]|$)/
-/** Hashes and comparisons of node:crypto depend only on their arguments. Random values are arguments of pure code. */
+/** Exports of node:crypto that depend only on their arguments. Pure code takes random values as arguments. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
 const Globs = z.record(z.string(), z.array(z.string()))
 
 /**
- * A rule about money, tokens, policies or matching decides by its arguments alone: its file reaches nothing outside the
- * process, neither itself nor through the values that it imports. Naming a type of such a module counts where the file
- * does it itself, since whoever takes a connection asks the database.
+ * A rule about money, tokens, policies or matching decides by its arguments alone. Its file imports nothing that reaches
+ * outside the process, directly or through the values that it imports. A type of such a module counts only in the file itself:
+ * whoever takes a connection as an argument asks the database.
  */
 export const pureFiles: Rule = (tree) => {
   const list = join(tree.root, LIST)
@@ -37,13 +37,13 @@ export const pureFiles: Rule = (tree) => {
   })
 }
 
-/** The globs that `{a,b}` stands for, so that each of them has to name a file. */
+/** Splits a glob with `{a,b}`, so that each alternative has to name a file. */
 function alternatives(glob: string): readonly string[] {
   const [, before = '', names = '', after = ''] = /^(.*)\{(.*)\}(.*)$/.exec(glob) ?? [glob, glob]
   return names.split(',').map((name) => before + name + after)
 }
 
-/** The files from one to the module outside that the last of them imports. */
+/** The files from a pure file to the module that reaches outside. */
 function wayOutside(files: ReadonlyMap<string, SourceFile>, start: string): readonly string[] | undefined {
   const importsFrom = (path: string): readonly ImportedModule[] => {
     const file = files.get(path)

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, matchesGlob } from 'node:path'
 import type { Rule } from './source-tree.ts'
 
-/** README.md explains every file and folder of the root in its first table, but for what git ignores. */
+/** README.md explains every file and folder of the root. Entries that git ignores are left out. */
 export const rootEntries: Rule = ({ root, files }) => {
   const readme = files.find(({ path }) => path === 'README.md')
   if (readme === undefined) return []

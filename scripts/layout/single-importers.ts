@@ -3,18 +3,18 @@ import { graphOf } from './import-graph.ts'
 import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
-/** A file of so many lines earns its place by its size. */
+/** A file of this many lines may stand alone. */
 const LINES_MIN = 60
 
-/** Files that are looked for by their names. A rule of layout is one as well. */
+/** Files that readers look for by name. Rules of layout are among them. */
 const NAMED =
   /^scripts\/layout\/|^migrations\/[^/]+\/|\/(main|deps|errors|config|migrations|work)\.ts$|-job\.ts$|\.model\.ts$/
-/** What only tests, or readers of examples, run. */
+/** Files that only tests run, or readers of examples. */
 const NOT_IN_PRODUCTION = /\/(testing|examples)\//
 
 /**
- * A short file that one other file imports is a step of that file: it becomes a private function there. Tests count
- * neither as importers nor as files.
+ * A short file with one importer is a step of that file, and becomes a private function there. Tests count neither as
+ * importers nor as files.
  */
 export const singleImporters: Rule = (tree) => {
   const files = productionFiles(tree, 'services', 'packages', 'migrations', 'bench', 'scripts').filter(

@@ -8,7 +8,7 @@ const FILE_LINES_MAX = 250
 const TEST_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 60
 
-/** A file and a function can be taken in at once. All lines count, blank ones and comments too. */
+/** Files and functions are short enough to be read at once. All lines count, blank ones and comments too. */
 export const sizes: Rule = (tree) => {
   const problems = tree.files
     .filter(({ path }) => CHECKED.test(path))

@@ -5,12 +5,12 @@ import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
 const FILES_MIN = 3
 const BELOW_SOURCES = /^(services|packages)\/[^/]+\/src\/./
-/** `driver` holds what depends on the internals of `pg`. */
+/** `driver` holds the code that depends on the internals of `pg`. */
 const EXEMPT = /\/driver(\/|$)/
 
 /**
- * A folder is a noun of the product, with several files; a smaller one sends its reader through one more door. Its files
- * live in the folder of the noun that owns their rows. Tests do not count, files of folders below do.
+ * A folder is a noun with several files. The files of a smaller folder live in the folder of the noun that owns their rows,
+ * which saves a reader one step. Files of folders below count, tests do not.
  */
 export const smallFolders: Rule = (tree) => {
   const counts = new Map<string, number>()

@@ -19,20 +19,20 @@ export interface SourceTree {
 /** A broken rule, as `check-layout` prints it. */
 export interface Problem {
   readonly path: string
-  /** Counted from 1; absent when the whole file is meant. */
+  /** Counted from 1; absent if the problem is about the whole file. */
   readonly line?: number
   readonly message: string
-  /** The entry of a list of exceptions that has to go; the list is at `path`. */
+  /** The surplus entry of a list of exceptions; `path` is the list. */
   readonly surplus?: string
 }
 
-/** One rule of the house style. It reads the tree and names what breaks it. */
+/** One rule of the house style. It reads the tree and returns the broken places. */
 export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly Problem[]>
 
 const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
 const readable = /\.(ts|mjs|md|sql)$/
 
-/** Reads sources and documents under `root`; not what is installed, generated or hidden. */
+/** Reads sources and documents under `root`, except what is installed, generated or hidden. */
 export function readSourceTree(root: string): SourceTree {
   const files: SourceFile[] = []
   const enter = (folder: string): void => {

@@ -3,13 +3,13 @@ import type { SourceFile } from './source-tree.ts'
 
 /** An `import`, `export … from` or `import()` of one file. */
 export interface ImportedModule {
-  /** The text between the quotes; empty for an `import()` whose argument is computed. */
+  /** The text between the quotes; empty for an `import()` with a computed argument. */
   readonly specifier: string
-  /** The names of values taken from it; empty for a namespace or a bare import. */
+  /** The names of the imported values; empty for a namespace or a bare import. */
   readonly names: readonly string[]
-  /** Everything of it may be used: a namespace, a default, `export *` or `import()`. */
+  /** Every export may be used: a namespace, a default, `export *` or `import()`. */
   readonly isWhole: boolean
-  /** `import type …`: gone when the program runs. */
+  /** `import type …`, which is removed when the program runs. */
   readonly isType: boolean
   readonly line: number
 }
@@ -24,7 +24,7 @@ interface ParsedFile {
   readonly comments: readonly Comment[]
 }
 
-/** Parsing takes most of the time of the check, and many rules ask for the same files. */
+/** Parsing takes most of the time of the check, and many rules parse the same files. */
 const parsed = new WeakMap<SourceFile, ParsedFile>()
 
 /** Walks the syntax tree of a file. Throws when the file cannot be parsed. */
@@ -47,7 +47,7 @@ function parse(file: SourceFile): ParsedFile {
   return result
 }
 
-/** Every module that a file asks for, type-only imports included: an arrow is an arrow. */
+/** Every module that a file imports, type-only imports included. */
 export function importsOf(file: SourceFile): readonly ImportedModule[] {
   const found: ImportedModule[] = []
   const add = (

@@ -12,7 +12,7 @@ const manifestSchema = z.object({
   peerDependencies: z.record(z.string(), z.string()).default({}),
 })
 
-/** A package without a licence gives nobody the right to pass it on: no service or package of ours may depend on one. */
+/** A package without a licence gives nobody the right to pass it on, so no service or package depends on one. */
 export const unlicensedPackages: Rule = ({ root }) =>
   globSync(['package.json', 'migrations/package.json', '{services,packages}/*/package.json'], { cwd: root }).flatMap(
     (path) => {

@@ -9,7 +9,7 @@ const VALUE = /^The value is `([^`]+)`/
 /** The way of one value from a request to its row. */
 export interface Walk {
   readonly title: string
-  /** The name of the value; undefined where the section does not say it. */
+  /** The name of the value; undefined if the section does not name it. */
   readonly value: string | undefined
   /** Line of the heading, counted from 1. */
   readonly line: number
@@ -60,12 +60,12 @@ export const walks: Rule = (tree) => {
   })
 }
 
-/** A value is `redirectTo` in TypeScript and `redirect_to` in SQL. */
+/** The value has two names: `redirectTo` in TypeScript and `redirect_to` in SQL. */
 function plain(text: string): string {
   return text.replaceAll('_', '').toLowerCase()
 }
 
-/** Whether a file names another: by itself, or by the dependencies that it takes, which `deps.ts` builds. */
+/** Whether a file names another file: directly, or by dependencies that `deps.ts` builds. */
 function leadsTo(from: string, to: string, texts: ReadonlyMap<string, string>): boolean {
   const text = texts.get(from) ?? ''
   const [deps = ''] = /^services\/[^/]+\/src\//.exec(from) ?? []

@@ -48,7 +48,7 @@ describe('describeSettings', () => {
     [duration().prefault('10s'), '10s', false],
     [oneOf('a', 'b').prefault('b').transform(String), 'b', false],
     [text().prefault('a').optional(), 'a', false],
-  ])('setting %#', (setting, written, isRequired) => {
+  ])('returns default and requirement of setting %#', (setting, written, isRequired) => {
     expect(describeSettings({ X: setting }, '')).toMatchObject([{ default: written, isRequired }])
   })
 

@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { metaOf } from '../../packages/common/src/config/setting-description.ts'
 
-/** What the documents say of a setting. */
+/** Everything that the documents say about a setting. */
 export interface DescribedSetting {
   /** With its prefix. */
   readonly name: string
-  /** The name with the place of a word, where the setting exists for each of several: `AUTH_HOOK_<HOOK>_URI`. */
+  /** The name with a placeholder, if the setting exists once for each of several words: `AUTH_HOOK_<HOOK>_URI`. */
   readonly pattern: string | undefined
-  /** These words, and what they stand for. */
+  /** The words, with what each stands for. */
   readonly words: Readonly<Record<string, string>>
   readonly group: string
-  /** What holds for all settings of the group. */
+  /** What is true for all settings of the group. */
   readonly about: string
   readonly meaning: string
   readonly form: string
   readonly allowed: string
-  /** As an operator would write it; empty for none. */
+  /** The default as an operator would write it; empty for none. */
   readonly default: string
   readonly isRequired: boolean
   readonly isSecret: boolean
@@ -26,7 +26,7 @@ type Settings = Readonly<Record<string, unknown>>
 
 /**
  * The settings of a service, in the order in which it reads them.
- * @param prefix of their names: `AUTH_`
+ * @param prefix the prefix of their names: `AUTH_`
  */
 export function describeSettings(settings: Settings, prefix: string): readonly DescribedSetting[] {
   return Object.entries(settings).map(([name, setting]) => {
@@ -48,7 +48,7 @@ export function describeSettings(settings: Settings, prefix: string): readonly D
   })
 }
 
-/** What the documents lack to describe settings: a line for each setting and each thing. */
+/** The missing descriptions of settings, one line each. */
 export function findUndescribed(settings: Settings, prefix: string): readonly string[] {
   return Object.entries(settings).flatMap(([name, setting]) => {
     const { description, group, form } = metaOf(setting)
@@ -63,7 +63,7 @@ export function findUndescribed(settings: Settings, prefix: string): readonly st
   })
 }
 
-/** The text of `prefault`, or an empty text; undefined for a default that was given as a value and is not empty. */
+/** The text of `prefault`, or an empty text. Undefined for a default that was given as a value and is not empty. */
 function writtenDefault(setting: unknown): string | undefined {
   if (setting instanceof z.ZodPrefault) return String(setting.def.defaultValue)
   if (setting instanceof z.ZodDefault) return isNothing(setting.def.defaultValue) ? '' : undefined

@@ -5,7 +5,7 @@ import { family, group } from '../../packages/common/src/config/setting-descript
 import { describeSettings } from './describe-settings.ts'
 import { envExample } from './env-example.ts'
 
-/** The example of settings without the head that every example has, and with short rules. */
+/** The example without the head that every example has, and with short rules. */
 function example(settings: Readonly<Record<string, unknown>>, name = 'shop'): string {
   const lines = envExample([{ name, settings: describeSettings(settings, 'SHOP_') }]).split('\n')
   return lines

@@ -2,13 +2,13 @@ import type { DescribedSetting } from './describe-settings.ts'
 
 /** Settings of a service, or of what starts them. */
 export interface ExamplePart {
-  /** `auth`; empty where the groups need no name before theirs. */
+  /** Such as `auth`; empty for groups whose names need no prefix. */
   readonly name: string
   readonly settings: readonly DescribedSetting[]
 }
 
 const WIDTH = 120
-/** Forms that the head of the file explains, or that go without saying. */
+/** Forms that the head of the file explains, or that need no explanation. */
 const PLAIN = new Set([
   'flag',
   'duration',
@@ -29,7 +29,9 @@ const HEAD = `# Every setting, with its default. Copy this file to .env and chan
 # Lists: separated by commas. An empty value counts as not set. Written by \`pnpm settings\`.
 `
 
-/** The text of `.env.example`: a line of explanation above each setting, or above settings that say the same. */
+/**
+ * The text of `.env.example`: a line of explanation above each setting, or above several settings with the same explanation.
+ */
 export function envExample(parts: readonly ExamplePart[]): string {
   const sections = parts.flatMap(({ name, settings }) =>
     [...Map.groupBy(settings, ({ group }) => group)].map(([title, members]) => section(name, title, members)),
@@ -45,12 +47,12 @@ function section(part: string, title: string, settings: readonly DescribedSettin
     .concat('\n')
 }
 
-/** The scheme of a URL stays as it is. */
+/** The scheme of a URL stays in lower case. */
 function upperFirst(text: string): string {
   return /^[a-z]+:/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Acronyms and names keep their capital. */
+/** Acronyms and names keep their capitals. */
 function lowerFirst(title: string): string {
   return /^[A-Z][a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title
 }
@@ -92,7 +94,7 @@ function explanation({ meaning, form, allowed, aliases }: DescribedSetting): str
   ].join(' ')
 }
 
-/** The text as comment, without the marks of Markdown, in lines of at most WIDTH characters. */
+/** The text as a comment, without the marks of Markdown, in lines of at most WIDTH characters. */
 function comment(text: string): string {
   const lines: string[] = []
   for (const word of text.replaceAll('`', '').split(' ')) {

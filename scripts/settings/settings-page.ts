@@ -1,6 +1,6 @@
 import type { DescribedSetting } from './describe-settings.ts'
 
-/** The page of a service in docs/settings: a table for each group, and one of what a profile narrows. */
+/** The page of a service in docs/settings: a table for each group, and a table of the settings that a profile narrows. */
 export function settingsPage(
   service: string,
   settings: readonly DescribedSetting[],
@@ -43,7 +43,7 @@ function narrowedSection(service: string, settings: readonly DescribedSetting[])
   ]
 }
 
-/** A setting that exists for each of several words has one row. */
+/** A setting that exists for several words has one row. */
 function shownOnce(settings: readonly DescribedSetting[]): readonly DescribedSetting[] {
   return [...Map.groupBy(settings, shownName).values()].flatMap(([first]) => first ?? [])
 }

@@ -2,7 +2,7 @@ import { databaseUrl, duration, oneOf, port, secret, text, url } from '../../pac
 import { group } from '../../packages/common/src/config/setting-description.ts'
 import { LOG_LEVELS } from '../../packages/common/src/telemetry/logger.ts'
 
-/** What `npm start`, `npm test` and Docker Compose read beside the settings of the services. */
+/** The settings of `npm start`, `npm test` and Docker Compose, in addition to those of the services. */
 export const startSettings = {
   ...group('npm start, npm test, and all services', {
     DATABASE_URL: databaseUrl()

@@ -8,7 +8,7 @@ describe('silenceAfter', () => {
     ['none, where nothing came', [80, 95], undefined],
     ['without what came too late', [95, 120, 900], 25],
     ['from the fault, where nothing came before', [107], 7],
-  ])('%s', (_name, times, silence) => {
+  ])('measures the silence: %s', (_name, times, silence) => {
     expect(silenceAfter(times, 100, 500)).toBe(silence)
   })
 })

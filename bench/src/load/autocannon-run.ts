@@ -14,7 +14,7 @@ const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))
 const tokens = [...(load.tokens ?? [])]
 let sequence = Date.now() * 1_000
 
-/** Requests in turn. A chained request is removed, and its successor is added. */
+/** Sends the requests in turn. A chained request is replaced by its successor. */
 function nextToken(): string {
   const token = tokens.shift() ?? ''
   if (load.chain === undefined && token !== '') tokens.push(token)
@@ -42,14 +42,14 @@ function takeToken(body: string): void {
   if (token !== undefined) tokens.push(token)
 }
 
-/** Of the time before the first answers, and before this program is compiled, nothing counts: an eighth. */
+/** The first eighth of the time does not count: the connections are opening, and this program is not yet compiled. */
 const settlingMs = (seconds * 1_000) / 8
 const latenciesMs: number[] = []
 const options: autocannon.Options = {
   url,
   connections: load.connections,
   duration: seconds,
-  // Each connection sends one request a pause on average.
+  // Each connection sends one request per pause on average.
   ...(load.pauseMs !== undefined && { overallRate: Math.round((load.connections * 1_000) / load.pauseMs) }),
   requests: [
     {
@@ -65,7 +65,7 @@ const options: autocannon.Options = {
 const startMs = performance.now()
 const result = await new Promise<autocannon.Result>((resolve, reject) => {
   const run = autocannon(options, (error, ended) => (error ? reject(error) : resolve(ended)))
-  // Its own percentiles are whole milliseconds.
+  // autocannon's own percentiles are whole milliseconds, so they are computed here.
   run.on('response', (_client, _status, _bytes, latencyMs) => {
     if (performance.now() - startMs >= settlingMs) latenciesMs.push(latencyMs)
   })

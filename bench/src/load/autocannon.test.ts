@@ -9,7 +9,7 @@ import { createAutocannon } from './autocannon.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'load-'))
 const seen: { url: string; authorization: string | undefined; token: string }[] = []
-/** Answers a token with its successor: `a1` with `a2`. Twice the same token is an error. */
+/** Answers a token with its successor: `a1` with `a2`. A token that comes twice is an error. */
 const server = createServer(async (request, response) => {
   const body = await text(request)
   const { token = '' }: { token?: string } = body === '' ? {} : JSON.parse(body)

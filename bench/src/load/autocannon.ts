@@ -8,11 +8,13 @@ import type { GeneratorOptions } from './wrk.ts'
 const PROGRAM = join(import.meta.dirname, 'autocannon-run.ts')
 const Result = z.object({ requestsPerSecond: z.number(), p50Ms: z.number(), p99Ms: z.number(), errors: z.number() })
 
-/** Load by `autocannon`, for machines without `wrk`. It takes a core for itself, so rates of writes are lower with it. */
+/**
+ * Sends a load with `autocannon`, for machines without `wrk`. It takes a core for itself, so it shows lower rates of writes.
+ */
 export function createAutocannon({ folder, cores }: GeneratorOptions): LoadGenerator {
   let runs = 0
   return async (url, load, seconds) => {
-    // A file for each: two loads may run at a time.
+    // Each load has a file of its own, since two loads may run at a time.
     const loadFile = join(folder, `load-${++runs}.json`)
     writeFileSync(loadFile, JSON.stringify({ url, load, seconds }))
     const output = await runProgram({ program: process.execPath, args: [PROGRAM, loadFile], cores })

@@ -1,8 +1,8 @@
-/** Requests that are sent over and over on some connections, each of which waits for its answer. */
+/** Requests that some connections send over and over. Each connection waits for its answer. */
 export interface Load {
   readonly method: 'GET' | 'POST'
   /**
-   * Here, in a header or in the body, `{token}` stands for one of `tokens` in turn, `{id}` for a random number from 1 to
+   * Here, in a header and in the body, `{token}` stands for one of `tokens` in turn, `{id}` for a random number from 1 to
    * `idMax`, `{sequence}` for a number that no other request has.
    */
   readonly path: string
@@ -10,29 +10,28 @@ export interface Load {
   readonly body?: string
   readonly tokens?: readonly string[]
   readonly idMax?: number
-  /** A member of the answer whose value is the next token: each token is used once then. */
+  /** The member of the answer that holds the next token. Each token is then used once. */
   readonly chain?: string
   readonly connections: number
   /** Each connection waits a random time up to twice this before each request, in milliseconds. */
   readonly pauseMs?: number
 }
 
-/** What a time of load has shown. */
+/** The result of a load. */
 export interface LoadResult {
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Answers of 400 and above, lost connections, time-outs. */
+  /** Answers of 400 and above, lost connections, timeouts. */
   readonly errors: number
 }
 
-/** Sends a load to a server for some whole seconds. */
+/** Sends a load to a server for a number of whole seconds. */
 export type LoadGenerator = (url: string, load: Load, seconds: number) => Promise<LoadResult>
 
 /**
- * Sends one request of a load, so that a mistake shows itself in words before it becomes a number.
- *
- * @throws Error with the answer when its status is not 2xx.
+ * Sends one request of a load, so that a mistake shows as a message and not as a number.
+ * @throws Error with the answer when its status is not 2xx
  */
 export async function tryLoad(url: string, load: Load): Promise<void> {
   const fill = (text: string) =>

@@ -1,17 +1,17 @@
 import request from '@paylike/request'
 import { z } from 'zod'
 
-/** A card as the customer has typed it. */
+/** A card as the customer typed it. */
 export interface Card {
   readonly number: string
   readonly expiry: { readonly month: number; readonly year: number }
   readonly code: string
 }
 
-/** What is asked for beside the card: key, amount and whatever the shop wants to find again. */
+/** What the order says beside the card: key, amount, and whatever the shop wants to find again. */
 export type Order = Readonly<Record<string, unknown>>
 
-/** A page of the bank. Hidden ones look at the device, the others are for the customer. */
+/** A page of the bank. Hidden pages look at the device, the others are for the customer. */
 export interface BankPage {
   readonly action: string
   readonly fields: Readonly<Record<string, string>>
@@ -24,9 +24,9 @@ export interface BankPage {
 export interface CheckoutOptions {
   /** Address of payments. */
   readonly url: string
-  /** Shows a page of the bank, and answers the hints that it tells: none when there was no word in time. */
+  /** Shows a page of the bank, and returns the hints that the page sends. Empty if the page sends none in time. */
   readonly showPage: (page: BankPage, options: { readonly hidden: boolean }) => Promise<readonly string[]>
-  /** Tells the customer to approve elsewhere, since nothing can be shown. */
+  /** Asks the customer to approve in another place, since no page can be shown. */
   readonly tellToApprove: () => void
 }
 
@@ -48,13 +48,13 @@ type Task = z.output<typeof Task>
 
 const CHALLENGES_MAX = 20
 
-/** Pays in the customer's browser: card data goes to payments alone, and the shop's server hears of a transaction. */
+/** Pays in the customer's browser. Only payments sees the card; the shop's server gets the id of the transaction. */
 export function createCheckout({ url, showPage, tellToApprove }: CheckoutOptions) {
   const send = (path: string, data: object) =>
     request(url + path, { version: 1, data, fetch: fetch.bind(window) }).first()
   const tokenize = async (type: 'pcn' | 'pcsc', value: string) => Token.parse(await send('/vault', { type, value }))
 
-  /** How each kind of challenge is taken: the same order, sent to its path, says what to do. */
+  /** How to take each kind of challenge. The same order, sent to the path of the challenge, says what to do. */
   const ways: Readonly<Record<string, (ask: () => Promise<Task>) => Promise<readonly string[]>>> = {
     fetch: async (ask) => (await ask()).hints,
     'background-iframe': async (ask) => showPage(await ask(), { hidden: true }),
@@ -69,7 +69,7 @@ export function createCheckout({ url, showPage, tellToApprove }: CheckoutOptions
     },
   }
 
-  /** Answers the id of the transaction. @throws Error with the `code` of a refusal */
+  /** Pays the order. Returns the id of the transaction. @throws Error with the `code` of a refusal */
   return async (order: Order, { number, expiry, code }: Card): Promise<string> => {
     const [numberToken, codeToken] = await Promise.all([tokenize('pcn', number), tokenize('pcsc', code)])
     const paid = { ...order, card: { number: numberToken, expiry, code: codeToken } }
@@ -77,7 +77,7 @@ export function createCheckout({ url, showPage, tellToApprove }: CheckoutOptions
     for (let taken = 0; taken < CHALLENGES_MAX; taken++) {
       const answer = Answer.parse(await send('/payments', { ...paid, hints }))
       if ('transactionId' in answer) return answer.transactionId
-      // The best way comes first; of the others some may be beyond this page.
+      // The best way comes first. This page may not support all others.
       const challenge = answer.challenges.find(({ type }) => ways[type] !== undefined)
       const take = challenge && ways[challenge.type]
       if (!take) break

@@ -16,7 +16,7 @@ form.addEventListener('submit', async (event) => {
   button.disabled = false
 })
 
-/** The server says what the order is; the browser pays; the server looks whether it is true. */
+/** The server says what the order is, the browser pays, and the server checks the payment. */
 async function pay(): Promise<string> {
   const { paymentsUrl, order } = Shop.parse(await (await fetch('/orders', { method: 'POST' })).json())
   const checkout = createCheckout({
@@ -36,7 +36,7 @@ async function pay(): Promise<string> {
   return settled.text()
 }
 
-/** Posts the fields into a frame and waits for its message, for the customer to cancel, or for the time to pass. */
+/** Posts the fields into a frame. Waits for its message, for the customer to cancel, or for the time to pass. */
 function showPage({ action, fields, timeout, width, height }: BankPage, { hidden }: { hidden: boolean }) {
   const frame = Object.assign(document.createElement('iframe'), {
     name: `bank-${Date.now()}`,

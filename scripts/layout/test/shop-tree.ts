@@ -29,10 +29,10 @@ export const shop = {
     "import { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
 }
 
-/** Files by their paths from the root; one without text is left out. */
+/** Files by their paths from the root. Undefined leaves a file of the shop out. */
 export type Files = Readonly<Record<string, string | undefined>>
 
-/** Writes the tree of the shop, with some files replaced, added or left out, to a folder that goes when the test ends. */
+/** Writes the tree of the shop with some files replaced, added or left out. The folder is removed when the test ends. */
 export function writeShop(files: Files = {}): string {
   const root = mkdtempSync(join(tmpdir(), 'layout-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
@@ -44,7 +44,7 @@ export function writeShop(files: Files = {}): string {
   return root
 }
 
-/** What a rule says of the shop with those files: `path:line message`. */
+/** The problems that a rule finds in the shop with these files: `path:line message`. */
 export async function problemsOf(rule: Rule, files: Files = {}): Promise<readonly string[]> {
   const problems = await rule(readSourceTree(writeShop(files)))
   return problems.map(({ path, line, message }) => `${path}${line === undefined ? '' : `:${line}`} ${message}`)
