@@ -6,7 +6,7 @@ import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
-import { oauthServerDisabled, samlDisabled, serviceUnavailable } from './errors.ts'
+import { notReady, oauthServerDisabled, samlDisabled } from './errors.ts'
 import { requireAdmin } from './plugins/authenticate.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
@@ -99,7 +99,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(healthRoutes)
   await app.register(readyRoute, {
     readiness: deps.readiness,
-    unavailable: (message) => serviceUnavailable({ message }),
+    unavailable: (reason) => notReady({ reason }),
   })
   await app.register(settingsRoutes)
   await app.register(adminRoutes)

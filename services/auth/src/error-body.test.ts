@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
 import { createSignedUp } from '../test/signed-up.ts'
 import { errorVocabulary, isVersioned, oauthName, toErrorBody } from './error-body.ts'
-import { serviceUnavailable, userBanned, weakPassword } from './errors.ts'
+import { notReady, userBanned, weakPassword } from './errors.ts'
 import { lockUserById } from './users/user-repository.ts'
 
 const { deps, close } = await openTestApp()
@@ -20,13 +20,13 @@ describe('toErrorBody', () => {
     expect(text(toErrorBody(userBanned(), { ...context, apiVersion: '2024-01-01' }))).toBe(
       '{"code":"user_banned","message":"User is banned"}',
     )
-    expect(text(toErrorBody(serviceUnavailable({ message: 'm' }), context))).toBe(
+    expect(text(toErrorBody(notReady({ reason: 'm' }), context))).toBe(
       '{"code":503,"error_code":"service_unavailable","msg":"m","error_id":"r1"}',
     )
     expect(text(toErrorBody(userBanned(), { ...context, isTokenRequest: true }))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned","error":"invalid_grant","error_description":"User is banned"}',
     )
-    const weak = weakPassword({ message: 'm', details: { weak_password: { reasons: ['length'] } } })
+    const weak = weakPassword({ sentences: 'm' }, { details: { weak_password: { reasons: ['length'] } } })
     expect(text(toErrorBody(weak, { ...context, apiVersion: '2025-06-30' }))).toBe(
       '{"code":"weak_password","message":"m","weak_password":{"reasons":["length"]}}',
     )

@@ -1,27 +1,15 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, external-errors.ts for providers and hooks, and factor-errors.ts for second factors. Where a code has several texts,
-// the name says where it is used.
-export * from './external-errors.ts'
-export * from './factor-errors.ts'
+// request, session-errors.ts for tokens, external-errors.ts for providers and hooks, and factor-errors.ts for second factors.
+// Where a code has several texts, the name says where it is used.
 
-export const validationFailed = defineError(400, 'validation_failed', 'Invalid request')
 export const notFound = defineError(404, 'not_found', 'Not found')
 export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
 
-export const noAuthorization = defineError(401, 'no_authorization', 'This endpoint requires a valid Bearer token')
-export const badJwt = defineError(403, 'bad_jwt', 'invalid JWT: unable to parse or verify signature')
-export const badJwtSubject = defineError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
-export const tokenUserNotFound = defineError(403, 'user_not_found', 'User from sub claim in JWT does not exist')
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
 export const userBanned = defineError(403, 'user_banned', 'User is banned')
-export const sessionNotFound = defineError(
-  403,
-  'session_not_found',
-  'Session from session_id claim in JWT does not exist',
-)
 export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
@@ -75,7 +63,23 @@ export const pkceRequired = defineError(
   'validation_failed',
   'Only PKCE flows are taken: send code_challenge and code_challenge_method',
 )
-export const weakPassword = defineError(422, 'weak_password', 'Password is too weak')
+export const linkWithoutPkce = defineError(
+  400,
+  'validation_failed',
+  'This link signs in only where it was asked for with PKCE, enter the code of the mail instead',
+)
+export const weakPassword = defineError(
+  422,
+  'weak_password',
+  ({ sentences }: { readonly sentences: string }) => sentences,
+)
+/** The sentences of `weakPassword`, one for each reason. */
+export const WEAKNESS_SENTENCES = {
+  length: (min: number) => `Password should be at least ${min} characters.`,
+  characters: (sets: readonly string[]) =>
+    `Password should contain at least one character of each: ${sets.join(', ')}.`,
+  pwned: 'Password is known to be weak and easy to guess, please choose a different one.',
+} as const
 
 export const currentPasswordRequired = defineError(
   400,
@@ -122,23 +126,6 @@ export const unsupportedGrantType = defineError(400, 'invalid_credentials', 'uns
 export const signInUserBanned = defineError(400, 'user_banned', 'User is banned')
 export const emailNotConfirmed = defineError(400, 'email_not_confirmed', 'Email not confirmed')
 export const phoneNotConfirmed = defineError(400, 'phone_not_confirmed', 'Phone not confirmed')
-export const refreshUserBanned = defineError(400, 'user_banned', 'Invalid Refresh Token: User Banned')
-export const sessionExpired = defineError(400, 'session_expired', 'Invalid Refresh Token: Session Expired')
-export const refreshTokenNotFound = defineError(
-  400,
-  'refresh_token_not_found',
-  'Invalid Refresh Token: Refresh Token Not Found',
-)
-export const refreshTokenAlreadyUsed = defineError(
-  400,
-  'refresh_token_already_used',
-  'Invalid Refresh Token: Already Used',
-)
-export const tooManyRefreshes = defineError(
-  409,
-  'conflict',
-  'Too many concurrent token refresh requests on the same session or refresh token',
-)
 export const flowStateNotFound = defineError(
   404,
   'flow_state_not_found',
@@ -161,11 +148,24 @@ export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Cus
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
-export const smsSendFailed = defineError(422, 'sms_send_failed', 'Error sending confirmation OTP to provider')
+const tooSoon = ({ seconds }: { readonly seconds: number }) =>
+  `For security purposes, you can only request this after ${seconds} seconds.`
+export const emailTooSoon = defineError(429, 'over_email_send_rate_limit', tooSoon)
+export const smsTooSoon = defineError(429, 'over_sms_send_rate_limit', tooSoon)
+export const smsSendFailed = defineError(
+  422,
+  'sms_send_failed',
+  ({ reason }: { readonly reason: string }) => `Error sending confirmation OTP to provider: ${reason}`,
+)
 export const captchaFailed = defineError(
   400,
   'captcha_failed',
   'captcha protection: request disallowed (no captcha_token found)',
+)
+export const captchaRefused = defineError(
+  400,
+  'captcha_failed',
+  ({ codes }: { readonly codes: readonly string[] }) => `captcha protection: request disallowed (${codes.join(', ')})`,
 )
 
 export const unexpectedFailure = defineError(
@@ -181,6 +181,10 @@ export const serviceUnavailable = defineError(
   'The service is not available for the moment, please retry',
   { 'retry-after': '1' },
 )
+/** Of `GET /ready`: names what is missing. */
+export const notReady = defineError(503, 'service_unavailable', ({ reason }: { readonly reason: string }) => reason, {
+  'retry-after': '1',
+})
 export const serverBusy = defineError(503, 'server_busy', 'Too many requests at once, please retry after a moment', {
   'retry-after': '2',
 })

@@ -1,7 +1,11 @@
-import { defineError } from '@trestle/common/errors/define-error.ts'
+import { defineError, HttpError } from '@trestle/common/errors/define-error.ts'
 
 // The part of the catalogue in errors.ts about other servers: external providers and hooks (reference: Error codes). An error
 // at /callback goes into the redirect.
+
+interface Named {
+  readonly provider: string
+}
 
 export const stateMissing = defineError(400, 'bad_oauth_callback', 'OAuth state parameter missing')
 export const stateInvalid = defineError(400, 'bad_oauth_state', 'OAuth state parameter is invalid')
@@ -9,8 +13,28 @@ export const stateUnknown = defineError(400, 'bad_oauth_state', 'OAuth state not
 export const stateExpired = defineError(400, 'bad_oauth_state', 'OAuth state has expired')
 export const stateUsed = defineError(400, 'flow_state_already_used', 'State has already been used')
 export const providerRefused = defineError(400, 'bad_oauth_callback', 'The provider has refused the sign-in')
-export const providerNotSupported = defineError(400, 'oauth_provider_not_supported', 'Unsupported provider')
-export const providerDisabled = defineError(400, 'provider_disabled', 'Provider is not enabled')
+export const authorizationCodeMissing = defineError(
+  400,
+  'bad_oauth_callback',
+  'OAuth callback without authorization code',
+)
+export const requestTokenWrong = defineError(
+  400,
+  'bad_oauth_callback',
+  'OAuth callback without the request token of this sign-in',
+)
+export const providerUnknown = defineError(400, 'validation_failed', 'Unsupported provider: provider is not enabled')
+export const providerUnnamed = defineError(400, 'validation_failed', 'Unsupported provider: no provider is named')
+export const providerNotSupported = defineError(
+  400,
+  'oauth_provider_not_supported',
+  ({ provider }: Named) => `Unsupported provider: ${provider} is not enabled`,
+)
+export const providerDisabled = defineError(
+  400,
+  'provider_disabled',
+  ({ issuer }: { readonly issuer: string }) => `Provider (issuer "${issuer}") is not enabled`,
+)
 export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
 export const profileWithoutEmail = defineError(
@@ -23,21 +47,70 @@ export const severalOwners = defineError(
   'unexpected_failure',
   'Multiple accounts with the same email address in the same linking domain detected',
 )
-export const externalEmailUnverified = defineError(
-  422,
-  'provider_email_needs_verification',
-  'Verify the email with your provider in order to sign in',
-)
-export const linkedEmailUnverified = defineError(
-  422,
-  'email_not_confirmed',
-  'A confirmation email has been sent to your email',
-)
+const verifyAtProvider = ({ provider }: Named) =>
+  `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`
+const confirmationSent = ({ provider }: Named) =>
+  `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
+export const externalEmailUnverified = defineError(422, 'provider_email_needs_verification', verifyAtProvider)
+export const externalEmailMailed = defineError(422, 'provider_email_needs_verification', confirmationSent)
+export const linkedEmailUnverified = defineError(422, 'email_not_confirmed', confirmationSent)
 export const inviteUnknown = defineError(404, 'user_not_found', 'User not found')
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
+export const invitedEmailElsewhere = defineError(
+  400,
+  'validation_failed',
+  'Invited email does not match emails from external provider',
+)
 export const identityLinked = defineError(422, 'identity_already_exists', 'Identity is already linked')
 export const identityTaken = defineError(422, 'identity_already_exists', 'Identity is already linked to another user')
 
+export const idTokenMissing = defineError(400, 'validation_failed', 'id_token required')
+export const idTokenSourceMissing = defineError(400, 'validation_failed', 'provider or client_id and issuer required')
+export const idTokensUnsupported = defineError(
+  400,
+  'validation_failed',
+  ({ provider }: Named) => `Provider ${provider} cannot be used with the id_token grant`,
+)
+export const idTokenInvalid = defineError(400, 'validation_failed', 'Bad ID token')
+export const idTokenAudienceForeign = defineError(400, 'validation_failed', 'Unacceptable audience in id_token')
+export const idTokenNonceRequired = defineError(
+  400,
+  'validation_failed',
+  'Only id_tokens with a nonce are taken: send the one that it was asked for with',
+)
+export const idTokenNonceUnpaired = defineError(
+  400,
+  'validation_failed',
+  'Passed nonce and nonce in id_token should either both exist or not.',
+)
+export const idTokenNonceWrong = defineError(400, 'validation_failed', 'Nonces mismatch')
+export const idTokenWithoutEmail = defineError(
+  400,
+  'validation_failed',
+  'Error getting user email from external provider',
+)
+
+export const customProviderMemberForeign = defineError(
+  400,
+  'validation_failed',
+  ({ member, type }: { readonly member: string; readonly type: string }) =>
+    `${member} is not for providers of the type ${type}`,
+)
+export const customProviderAddressRefused = defineError(
+  400,
+  'validation_failed',
+  ({ member }: { readonly member: string }) => `${member} is an address that this service may not call`,
+)
+export const customProviderIssuerMissing = defineError(
+  400,
+  'validation_failed',
+  'issuer is required for providers of the type oidc',
+)
+export const discoveryFailed = defineError(
+  400,
+  'validation_failed',
+  'The discovery document of the issuer cannot be read, lacks something, or is of another issuer',
+)
 export const customProviderNotFound = defineError(404, 'custom_provider_not_found', 'Custom OAuth provider not found')
 export const customProviderExists = defineError(409, 'conflict', 'A provider with this identifier already exists')
 export const customProviderChanged = defineError(
@@ -51,9 +124,14 @@ export const tooManyCustomProviders = defineError(
   'Maximum number of custom providers reached',
 )
 
-// The errors of hooks. A hook may replace the message of some.
+// The errors of hooks.
 
-export const hookRejected = defineError(403, 'hook_rejected', 'Rejected by a hook')
+export const HOOK_REJECTED = 'hook_rejected'
+/** A hook chooses the status, from 400 to 499, and the text. Every 429 says when to try again (reference: Response headers). */
+export function hookRejected({ status, message }: { readonly status: number; readonly message: string }): HttpError {
+  const headers: Record<string, string> = status === 429 ? { 'retry-after': '60' } : {}
+  return new HttpError(status, HOOK_REJECTED, { message, headers })
+}
 export const hookTimeout = defineError(422, 'hook_timeout', 'Failed to reach hook within maximum time of 5 seconds')
 export const hookTimeoutAfterRetry = defineError(
   422,
@@ -72,3 +150,15 @@ export const hookAnswerNoJson = defineError(
 )
 export const hookFailed = defineError(500, 'unexpected_failure', 'Error running hook')
 export const factorAttemptRejected = defineError(403, 'mfa_verification_rejected', 'MFA verification attempt rejected')
+/** The same with the text of the hook. */
+export const factorAttemptRejectedWith = defineError(
+  403,
+  'mfa_verification_rejected',
+  ({ message }: { readonly message: string }) => message,
+)
+/** `invalidCredentials` with the text of the hook. */
+export const passwordAttemptRejected = defineError(
+  400,
+  'invalid_credentials',
+  ({ message }: { readonly message: string }) => message,
+)

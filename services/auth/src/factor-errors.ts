@@ -56,7 +56,12 @@ export const challengeMismatch = defineError(
   'mfa_ip_address_mismatch',
   'Challenge and verify IP addresses mismatch.',
 )
-export const challengeExpired = defineError(422, 'mfa_challenge_expired', 'MFA challenge has expired')
+export const challengeExpired = defineError(
+  422,
+  'mfa_challenge_expired',
+  ({ id }: { readonly id: string }) =>
+    `MFA challenge ${id} has expired, verify against another challenge or create a new challenge.`,
+)
 export const totpCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid TOTP code entered')
 export const phoneFactorCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid MFA Phone code entered')
 export const recoveryEnrollDisabled = defineError(
@@ -89,8 +94,26 @@ export const webauthnFactorWrong = defineError(422, 'mfa_verification_failed', '
 export const factorNameTaken = defineError(
   422,
   'mfa_factor_name_conflict',
-  'A factor with that friendly name for this user already exists',
+  ({ name }: { readonly name: string }) => `A factor with the friendly name "${name}" for this user already exists`,
 )
+export const friendlyNameMissing = defineError(400, 'validation_failed', 'friendly_name may not be empty')
+export const friendlyNameTooLong = defineError(
+  400,
+  'validation_failed',
+  ({ max }: { readonly max: number }) => `friendly_name may not be longer than ${max} characters`,
+)
+export const issuerTooLong = defineError(
+  400,
+  'validation_failed',
+  ({ max }: { readonly max: number }) => `issuer may not be longer than ${max} characters`,
+)
+export const factorTypeUnsupported = defineError(
+  400,
+  'validation_failed',
+  'factor_type needs to be totp, phone, or webauthn',
+)
+export const factorPhoneMissing = defineError(400, 'validation_failed', 'Phone number required to enroll Phone factor')
+export const factorCodeMissing = defineError(400, 'validation_failed', 'Code needs to be non-empty')
 
 export const passkeysNeedSecondFactor = defineError(
   403,

@@ -1,3 +1,4 @@
+import { JWT_FAULTS } from '../session-errors.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** One way in which the user of a session has proven who they are. */
@@ -49,25 +50,25 @@ export function signAccessToken(key: SigningKey, claims: object): string {
 export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
   const [header, payload, signature, ...rest] = token.split('.')
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
-    return invalid('token is malformed: token contains an invalid number of segments')
+    return invalid(JWT_FAULTS.segments)
   }
   const { alg, kid, crit } = parsePart(header) ?? {}
   if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
-    return invalid('token is malformed: could not parse its header')
+    return invalid(JWT_FAULTS.header)
   }
   // RFC 7515, section 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood.
-  if (crit !== undefined) return invalid('token is unverifiable: unknown extension')
+  if (crit !== undefined) return invalid(JWT_FAULTS.extension)
   const key = findKey(kid, alg)
   // The key decides the algorithm, never the token. So `none` and mixed-up algorithms end here.
-  if (key === undefined || key.alg !== alg) return invalid('token is unverifiable: unrecognized key or algorithm')
+  if (key === undefined || key.alg !== alg) return invalid(JWT_FAULTS.key)
   const signatureBytes = decodePart(signature)
   if (signatureBytes === undefined || !key.verify(`${header}.${payload}`, signatureBytes)) {
-    return invalid('token signature is invalid: signature is invalid')
+    return invalid(JWT_FAULTS.signature)
   }
   const claims = parsePart(payload)
-  if (claims === undefined) return invalid('token is malformed: could not parse its claims')
+  if (claims === undefined) return invalid(JWT_FAULTS.claims)
   const problem = timeProblem(claims, now.getTime() / 1_000)
-  return problem === undefined ? { verdict: 'valid', claims } : invalid(`token has invalid claims: ${problem}`)
+  return problem === undefined ? { verdict: 'valid', claims } : invalid(problem)
 }
 
 /** Whether verified claims are still within their times. */
@@ -76,8 +77,8 @@ export function isCurrent(claims: VerifiedClaims, now: Date): boolean {
 }
 
 function timeProblem({ exp, nbf }: VerifiedClaims, nowSeconds: number): string | undefined {
-  if (exp !== undefined && !(isTime(exp) && nowSeconds < exp)) return 'token is expired'
-  if (nbf !== undefined && !(isTime(nbf) && nowSeconds >= nbf)) return 'token is not valid yet'
+  if (exp !== undefined && !(isTime(exp) && nowSeconds < exp)) return JWT_FAULTS.expired
+  if (nbf !== undefined && !(isTime(nbf) && nowSeconds >= nbf)) return JWT_FAULTS.early
   return undefined
 }
 

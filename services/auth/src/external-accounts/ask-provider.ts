@@ -2,7 +2,13 @@ import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
 import type { AuthConfig } from '../config.ts'
-import { exchangeFailed, profileFailed, providerRefused } from '../errors.ts'
+import {
+  authorizationCodeMissing,
+  exchangeFailed,
+  profileFailed,
+  providerRefused,
+  requestTokenWrong,
+} from '../external-errors.ts'
 import {
   type AnyConfiguredProvider,
   type ConfiguredProvider,
@@ -104,7 +110,7 @@ async function askOAuth2(
   flow: AskedFlow,
   { code, user: userField }: ProviderAnswer,
 ): Promise<Asked> {
-  if (!code) throw providerRefused({ message: 'OAuth callback without authorization code' })
+  if (!code) throw authorizationCodeMissing()
   const codeVerifier = flow.codeVerifier ? openSecret(deps.encryptionKeys, flow.id, flow.codeVerifier) : undefined
   const grant = await exchangeCode(deps.outbound, configured, { code, codeVerifier, userField }).catch(failExchange)
   const profile = await readProfile(deps, configured, grant).catch(failProfile)
@@ -119,7 +125,7 @@ async function askOAuth1(
 ): Promise<Asked> {
   const asked = requestToken && oauth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
   if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) {
-    throw providerRefused({ message: 'OAuth callback without the request token of this sign-in' })
+    throw requestTokenWrong()
   }
   const granted = await exchangeVerifier(deps, configured, { token: asked, verifier }).catch(failExchange)
   const profile = await readOAuth1Profile(deps, configured, granted).catch(failProfile)

@@ -1,6 +1,7 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { sendEmailChange } from '../address-changes/send-address-change.ts'
-import { externalEmailUnverified, linkedEmailUnverified, overEmailRateLimit } from '../errors.ts'
+import { overEmailRateLimit } from '../errors.ts'
+import { externalEmailMailed, externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type RequestMessageDeps, requestMessage } from '../message-requests/request-message.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
@@ -66,15 +67,12 @@ async function mailChange(
 
 /**
  * Mails a confirmation, unless there is nothing to confirm, and refuses until the email is verified.
- * @throws externalEmailUnverified or linkedEmailUnverified, always
+ * @throws externalEmailUnverified, externalEmailMailed or linkedEmailUnverified, always
  */
 export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, linking, mailTo } = unverified
   await (linking ? mailChange(deps, unverified, linking).catch(ignoreLimit) : mailConfirmation(deps, unverified))
-  const refuse = linking ? linkedEmailUnverified : externalEmailUnverified
-  const advice =
-    mailTo === undefined
-      ? `Verify the email with ${provider} in order to sign in`
-      : `A confirmation email has been sent to your ${provider} email`
-  throw refuse({ message: `Unverified email with ${provider}. ${advice}` })
+  // Linking refuses only an identity that has an email, and mails that email.
+  if (linking) throw linkedEmailUnverified({ provider })
+  throw mailTo === undefined ? externalEmailUnverified({ provider }) : externalEmailMailed({ provider })
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { exchangeFailed } from '../errors.ts'
+import { exchangeFailed } from '../external-errors.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from './configured-provider.ts'
 import { describeFailure } from './describe-failure.ts'
 import { type OAuth1Deps, requestToken } from './oauth1-client.ts'

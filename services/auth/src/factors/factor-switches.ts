@@ -7,7 +7,7 @@ import {
   totpVerifyDisabled,
   webauthnEnrollDisabled,
   webauthnVerifyDisabled,
-} from '../errors.ts'
+} from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
 import type { FactorWithSecrets } from './factor-repository.ts'
 

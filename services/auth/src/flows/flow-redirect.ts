@@ -1,5 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { externalEmailUnverified, signupDisabled, userBanned } from '../errors.ts'
+import { signupDisabled, userBanned } from '../errors.ts'
+import { externalEmailUnverified } from '../external-errors.ts'
 
 /** The members of a session that a fragment carries. */
 export interface RedirectSession {

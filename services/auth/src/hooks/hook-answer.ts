@@ -1,7 +1,6 @@
-import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
-import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../errors.ts'
+import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../external-errors.ts'
 
 /** The longest answer that is read. */
 export const ANSWER_BYTES_MAX = 200 * 1_024
@@ -44,9 +43,7 @@ function parse(body: string, contentType: string): HookAnswer {
 /** The error of a hook that refuses with a client error. Any other status is a failure of the hook itself. */
 function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
   if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
-  // Every 429 says when to try again (reference: Response headers).
-  const headers: Record<string, string> = status === 429 ? { 'retry-after': '60' } : {}
-  return new HttpError(status, hookRejected.code, { message, headers })
+  return hookRejected({ status, message })
 }
 
 /** Checks the form of an answer. @throws hookFailed */

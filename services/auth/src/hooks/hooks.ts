@@ -5,7 +5,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { AddressRefused, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
-import { hookFailed, hookTimeout, hookTimeoutAfterRetry } from '../errors.ts'
+import { hookFailed, hookTimeout, hookTimeoutAfterRetry } from '../external-errors.ts'
 import { ANSWER_BYTES_MAX, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
 
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */

@@ -1,7 +1,7 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { hookRejected } from '../errors.ts'
+import { HOOK_REJECTED } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'
@@ -72,7 +72,7 @@ async function deliver({ hooks }: Deps, name: 'SEND_EMAIL' | 'SEND_SMS', payload
     await hooks.call(name, payload)
   } catch (error) {
     const { code, status, message } = error instanceof HttpError ? error : { code: 'failed', status: 500, message: '' }
-    if (name === 'SEND_SMS' && code === hookRejected.code) {
+    if (name === 'SEND_SMS' && code === HOOK_REJECTED) {
       throw new SmsRefused('the hook', { reason: message, code: String(status) })
     }
     throw new Error(`hook ${code}`)

@@ -1,7 +1,7 @@
 import { channelUnsupported } from '../request-errors.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 
-/** The channel that a body asks for. Only Twilio has `whatsapp`. @throws validationFailed */
+/** The channel that a body asks for. Only Twilio has `whatsapp`. @throws validation_failed */
 export function requireChannel(provider: string | undefined, channel: string | undefined): SmsChannel {
   if (!channel || channel === 'sms') return 'sms'
   if (channel === 'whatsapp' && provider === 'twilio') return channel

@@ -90,7 +90,7 @@ export async function sendHeldSms(deps: SmsWorkDeps, { jobId, job }: HeldSms): P
   isAwaited = false
   clearTimeout(timer)
   if (outcome === 'under-way') return
-  throw smsSendFailed({ message: `${smsSendFailed.message}: ${outcome.reason}`, cause: outcome })
+  throw smsSendFailed({ reason: outcome.reason }, { cause: outcome })
 }
 
 /** Starts to send queued SMS. Logs what the gateway does not take. */

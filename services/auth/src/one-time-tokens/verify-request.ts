@@ -28,7 +28,7 @@ export type VerifyRequest =
 
 /**
  * Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees.
- * @throws validationFailed, badEmailAtVerify
+ * @throws validation_failed, badEmailAtVerify
  */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { type, token, token_hash: tokenHash, email, phone } = body
@@ -45,7 +45,7 @@ export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }
 }
 
-/** Parses a link. Only these checks are answered with JSON. @throws validationFailed */
+/** Parses a link. Only these checks are answered with JSON. @throws validation_failed */
 export function parseLink(fields: VerifyFields): { readonly type: string; readonly token: string } {
   const token = fields.token || fields.token_hash
   if (!fields.type) throw verifyTypeMissing()
@@ -53,7 +53,7 @@ export function parseLink(fields: VerifyFields): { readonly type: string; readon
   return { type: fields.type, token }
 }
 
-/** Requires the type of a mail. @throws validationFailed */
+/** Requires the type of a mail. @throws validation_failed */
 export function requireLinkType(type: string, token: string): { readonly type: VerifyType; readonly token: string } {
   if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }

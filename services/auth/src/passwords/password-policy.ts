@@ -1,5 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { weakPassword } from '../errors.ts'
+import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { passwordMissingAtSignUp, passwordTooLong } from '../request-errors.ts'
 
 /** What a password must have. */
@@ -36,7 +36,7 @@ const PASSWORD_BYTES_MAX = 72
 
 /**
  * Requires that a password meets the policy (reference: Password policy).
- * @throws validationFailed above 72 bytes, weakPassword with the reasons
+ * @throws validation_failed above 72 bytes, weakPassword with the reasons
  */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   const judged = checkPasswordPolicy(policy, password)
@@ -44,14 +44,14 @@ export function requirePassword(policy: PasswordPolicy, password: string): void 
   if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
 }
 
-/** The password of a sign-up. @throws validationFailed when it is missing, and what `requirePassword` throws */
+/** The password of a sign-up. @throws validation_failed when it is missing, and what `requirePassword` throws */
 export function requireSignUpPassword(policy: PasswordPolicy, password: string | undefined): string {
   if (!password) throw passwordMissingAtSignUp()
   requirePassword(policy, password)
   return password
 }
 
-/** An admin may set a password that the policy refuses, but each hash must be able to take all of it. @throws validationFailed */
+/** An admin may set a password that the policy refuses, but each hash must be able to take all of it. @throws validation_failed */
 export function requireShortPassword(password: string): void {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw passwordTooLong()
 }
@@ -87,7 +87,7 @@ interface Weakness {
 
 const GUESSABLE: Weakness = {
   reason: 'pwned',
-  sentence: 'Password is known to be weak and easy to guess, please choose a different one.',
+  sentence: WEAKNESS_SENTENCES.pwned,
 }
 
 function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
@@ -99,7 +99,7 @@ function toWeakPassword(weaknesses: readonly Weakness[]): WeakPassword {
 }
 
 function toWeakPasswordError({ message, reasons }: WeakPassword): HttpError {
-  return weakPassword({ message, details: { weak_password: { reasons } } })
+  return weakPassword({ sentences: message }, { details: { weak_password: { reasons } } })
 }
 
 function isEasyToGuess({ common, forbiddenWords, lengthMin }: PasswordPolicy, password: string): boolean {
@@ -130,12 +130,11 @@ function isMadeOfCommon(common: ReadonlySet<string>, text: string): boolean {
 
 function lengthWeakness({ lengthMin }: PasswordPolicy, password: string): Weakness[] {
   if ([...password].length >= lengthMin) return []
-  return [{ reason: 'length', sentence: `Password should be at least ${lengthMin} characters.` }]
+  return [{ reason: 'length', sentence: WEAKNESS_SENTENCES.length(lengthMin) }]
 }
 
 function characterWeakness({ requiredCharacters }: PasswordPolicy, password: string): Weakness[] {
   const characters = new Set(password)
   if (requiredCharacters.every((set) => [...set].some((character) => characters.has(character)))) return []
-  const sets = requiredCharacters.join(', ')
-  return [{ reason: 'characters', sentence: `Password should contain at least one character of each: ${sets}.` }]
+  return [{ reason: 'characters', sentence: WEAKNESS_SENTENCES.characters(requiredCharacters) }]
 }

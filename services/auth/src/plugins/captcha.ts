@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
-import { captchaFailed, captchaUnreachable } from '../errors.ts'
+import { captchaFailed, captchaRefused, captchaUnreachable } from '../errors.ts'
 import { findBearer } from '../sessions/caller.ts'
 import { admitAdmin } from '../use-cases/admit-admin.ts'
 
@@ -25,7 +25,7 @@ export const captcha = fp<{ readonly deps: CaptchaDeps }>(
 
 /**
  * Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin.
- * @throws captchaFailed, captchaUnreachable
+ * @throws captchaFailed, captchaRefused, captchaUnreachable
  */
 export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
@@ -70,7 +70,7 @@ const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.s
 /**
  * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second attempt.
  * @param address the client's address
- * @throws captchaFailed, captchaUnreachable
+ * @throws captchaFailed, captchaRefused, captchaUnreachable
  */
 export async function verifyCaptcha(
   outbound: Outbound,
@@ -83,8 +83,8 @@ export async function verifyCaptcha(
     await askProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }),
   )
   if (answer.success) return
-  const codes = answer['error-codes']?.join(', ') ?? ''
-  throw captchaFailed({ message: `captcha protection: request disallowed (${codes})` })
+  const codes = answer['error-codes'] ?? []
+  throw captchaRefused({ codes })
 }
 
 async function askProvider(

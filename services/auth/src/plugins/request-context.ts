@@ -20,7 +20,7 @@ export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'si
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here
  * (reference: Redirect parameter). Answer and log name the rule where it is refused.
  * @param formRedirect the field `redirect_to` of a body
- * @throws validationFailed, and what `admitAdmin` throws
+ * @throws validation_failed, and what `admitAdmin` throws
  */
 export async function readContext(
   deps: RequestContextDeps,
@@ -60,7 +60,7 @@ export async function readClient(
  * The audience of a request (reference: Audience): that of the users whom it makes, and among whom it looks users up. Only admins
  * may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner never
  * looks.
- * @throws validationFailed, and what `admitAdmin` throws
+ * @throws validation_failed, and what `admitAdmin` throws
  */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
   const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt

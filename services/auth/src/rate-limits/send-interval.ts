@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import { overEmailRateLimit, overSmsRateLimit } from '../errors.ts'
+import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import { type ThrottleKind, touchThrottle } from './send-throttle.ts'
 import { retryAfterSeconds } from './windows.ts'
@@ -49,7 +49,7 @@ export function throttledAudience({ jwt }: Pick<AuthConfig, 'jwt'>, audience: st
 }
 
 /**
- * Records that a message goes out, in the transaction of its cause. @throws overEmailRateLimit or overSmsRateLimit when the
+ * Records that a message goes out, in the transaction of its cause. @throws emailTooSoon or smsTooSoon when the
  * interval since the last message is not over (reference: Intervals between messages)
  */
 export async function requireInterval(
@@ -61,9 +61,6 @@ export async function requireInterval(
   if (waitMs === undefined) return
   const seconds = retryAfterSeconds(waitMs)
   const isSms = interval.kind === 'sms' || interval.kind === 'mfa_sms'
-  const refuse = isSms ? overSmsRateLimit : overEmailRateLimit
-  throw refuse({
-    message: `For security purposes, you can only request this after ${seconds} seconds.`,
-    headers: { 'retry-after': String(seconds) },
-  })
+  const refuse = isSms ? smsTooSoon : emailTooSoon
+  throw refuse({ seconds }, { headers: { 'retry-after': String(seconds) } })
 }

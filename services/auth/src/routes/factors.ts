@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
-import { validationFailed } from '../errors.ts'
+import { factorPhoneMissing, factorTypeUnsupported, issuerTooLong } from '../factor-errors.ts'
 import { enrolledFactorSchema, toEnrolledFactorView } from '../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { requirePhone } from '../identifier.ts'
@@ -68,11 +68,11 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
 function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
   const { factor_type: type, phone } = body
   if (type !== 'totp' && type !== 'phone' && type !== 'webauthn') {
-    throw validationFailed({ message: 'factor_type needs to be totp, phone, or webauthn' })
+    throw factorTypeUnsupported()
   }
   const friendlyName = requireFriendlyName(body.friendly_name ?? '')
   if (type !== 'phone') return { type, friendlyName, phone: undefined }
-  if (!phone) throw validationFailed({ message: 'Phone number required to enroll Phone factor' })
+  if (!phone) throw factorPhoneMissing()
   return { type, friendlyName, phone: requirePhone(phone) }
 }
 
@@ -80,5 +80,5 @@ function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
 function readIssuer({ config }: Pick<AuthDeps, 'config'>, issuer: string | undefined): string {
   if (!issuer) return new URL(config.signup.redirects.siteUrl).host
   if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer
-  throw validationFailed({ message: `issuer may not be longer than ${ISSUER_LENGTH_MAX} characters` })
+  throw issuerTooLong({ max: ISSUER_LENGTH_MAX })
 }

@@ -56,14 +56,14 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 
 type Wanted = Omit<OneTimeCodeWish, 'identifier'>
 
-/** @throws emailSignInsDisabled, validationFailed, and what `requestMagicLink` throws */
+/** @throws emailSignInsDisabled, validation_failed, and what `requestMagicLink` throws */
 async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const { emailEnabled, pkce } = deps.config.signup
   if (!emailEnabled) throw emailSignInsDisabled()
   await requestMagicLink(deps, { ...wanted, identifier: requireIdentifier(body), pkce: parsePkce(body, pkce) })
 }
 
-/** @throws phoneCodesDisabled, validationFailed, and what `sendPhoneCode` throws */
+/** @throws phoneCodesDisabled, validation_failed, and what `sendPhoneCode` throws */
 async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   if (!deps.config.signup.phoneEnabled) throw phoneCodesDisabled()

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { validationFailed } from '../errors.ts'
+import { friendlyNameMissing } from '../factor-errors.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { requireId } from '../ids.ts'
 import { passkeySchema, toPasskeyView } from '../passkeys/passkey-view.ts'
@@ -43,7 +43,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, clientAddress, params, body }) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
       const name = requireFriendlyName(body.friendly_name ?? '')
-      if (name === '') throw validationFailed({ message: 'friendly_name may not be empty' })
+      if (name === '') throw friendlyNameMissing()
       return toPasskeyView(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address }, name))
     },
   )

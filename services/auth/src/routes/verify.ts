@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
-import { linkFetchedAhead, pkceRequired } from '../errors.ts'
+import { linkFetchedAhead, linkWithoutPkce } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import { redirectQuery } from '../flows/redirect-allow-list.ts'
@@ -44,9 +44,6 @@ const redirectAnswer = z.undefined().describe('A redirect with the session, an a
 
 /** The answer to the first of the two addresses that must confirm a change of email. */
 const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
-
-/** The text for a user whose link is refused before it is used. */
-const LINK_WITHOUT_PKCE = 'This link signs in only where it was asked for with PKCE, enter the code of the mail instead'
 
 /** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -141,7 +138,7 @@ async function followLink(
   const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
   const flow = isPkceToken(token) ? 'pkce' : 'implicit'
   try {
-    if (!mayFollow(deps, fields)) throw pkceRequired({ message: LINK_WITHOUT_PKCE })
+    if (!mayFollow(deps, fields)) throw linkWithoutPkce()
     const link = requireLinkType(type, token)
     const used = await verifyLink(deps, { ...link, password: undefined, via: 'redirect', context })
     if (used.verdict === 'other-address-left') return go(messageRedirect(context.redirectTo, OTHER_ADDRESS_LEFT, flow))

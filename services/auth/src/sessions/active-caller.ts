@@ -1,6 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { sessionNotFound, signInTooOld, tokenUserNotFound, userBanned } from '../errors.ts'
+import { signInTooOld, userBanned } from '../errors.ts'
+import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { AuthDatabase } from '../database.ts'
-import { factorAttemptRejected, invalidCredentials } from '../errors.ts'
+import { invalidCredentials } from '../errors.ts'
+import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { requireHookAnswer } from '../hooks/hook-answer.ts'
@@ -24,7 +25,7 @@ export interface AttemptHookDeps {
 
 /**
  * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
- * @throws invalidCredentials with the hook's message
+ * @throws passwordAttemptRejected with the hook's message, or invalidCredentials
  */
 export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string, isRight: boolean): Promise<void> {
   const { hooks } = deps
@@ -33,12 +34,12 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string
   const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(verdictSchema, answer)
   if (decision === 'continue') return
   if (isSignedOut) await endSessions(deps, userId)
-  throw invalidCredentials(message ? { message } : {})
+  throw message ? passwordAttemptRejected({ message }) : invalidCredentials()
 }
 
 /**
  * Reports the answer of a factor to the hook MFA_VERIFICATION_ATTEMPT. A rejection ends all sessions of the user.
- * @throws factorAttemptRejected with the hook's message
+ * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected
  */
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,
@@ -53,7 +54,7 @@ export async function judgeFactorAttempt(
   const { decision, message } = requireHookAnswer(verdictSchema, answer)
   if (decision === 'continue') return
   await endSessions(deps, userId)
-  throw factorAttemptRejected(message ? { message } : {})
+  throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()
 }
 
 /** Ends all sessions of a user, as a global sign-out does. */

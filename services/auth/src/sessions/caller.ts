@@ -1,6 +1,13 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { KeyRing } from '../access-tokens/key-ring.ts'
-import { badJwt, badJwtSubject, noAuthorization } from '../errors.ts'
+import {
+  badJwt,
+  badJwtIssuer,
+  badJwtSession,
+  badJwtSubject,
+  badJwtWithoutSubject,
+  noAuthorization,
+} from '../session-errors.ts'
 
 /** The user in whose name a request comes, by its access token. The user may have been deleted or banned since. */
 export interface Caller {
@@ -33,7 +40,7 @@ export function readBearer({ signingKeys, now }: BearerDeps, authorization: stri
   if (token === undefined) throw noAuthorization()
   const verification = signingKeys.verify(token, now())
   if (verification.verdict === 'valid') return verification.claims
-  throw badJwt({ message: `invalid JWT: unable to parse or verify signature, ${verification.reason}` })
+  throw badJwt({ reason: verification.reason })
 }
 
 /** Like `readBearer`, for an endpoint that needs no bearer: undefined when there is none, or when it does not verify. */
@@ -61,14 +68,14 @@ export interface TokenRules {
 /**
  * The user that a token speaks for. Tokens of operators may name no user, since admin endpoints need none. Another service
  * that shares the key has its own issuer and its own users. Tokens that operators sign may lack the issuer.
- * @throws badJwt, badJwtSubject
+ * @throws badJwtIssuer, badJwtWithoutSubject, badJwtSubject, badJwtSession
  */
 export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): Caller {
   const { iss, sub, aal, aud } = claims
   if (issuer !== undefined && iss !== undefined && iss !== issuer) {
-    throw badJwt({ message: 'invalid claim: the token is of another issuer' })
+    throw badJwtIssuer()
   }
-  if (typeof sub !== 'string' || sub === '') throw badJwt({ message: 'invalid claim: missing sub claim' })
+  if (typeof sub !== 'string' || sub === '') throw badJwtWithoutSubject()
   const userId = readUserId(claims)
   if (userId === null) throw badJwtSubject()
   return {
@@ -85,11 +92,11 @@ export function readUserId({ sub }: VerifiedClaims): string | null {
   return typeof sub === 'string' && UUID.test(sub) ? sub : null
 }
 
-/** The `session_id` claim; null when it is missing or empty. @throws badJwt when it is not a UUID */
+/** The `session_id` claim; null when it is missing or empty. @throws badJwtSession when it is not a UUID */
 export function readSessionId({ session_id: sessionId }: VerifiedClaims): string | null {
   if (sessionId === undefined || sessionId === '') return null
   if (typeof sessionId === 'string' && UUID.test(sessionId)) return sessionId
-  throw badJwt({ message: 'invalid claim: session_id claim must be a UUID' })
+  throw badJwtSession()
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { sessionNotFound, userBanned } from '../errors.ts'
+import { userBanned } from '../errors.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import { NO_TIME } from '../timestamp.ts'
 
 /** A session that is live, and its user as they are at present. */

@@ -40,7 +40,7 @@ export interface PreparedPassword {
 
 /**
  * Checks a new password of a user, and hashes it (reference: Change of password). The caller holds no lock meanwhile.
- * @throws validationFailed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword,
+ * @throws validation_failed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword,
  *   currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words
  */
 export async function preparePassword(

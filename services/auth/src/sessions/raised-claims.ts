@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { sessionNotFound } from '../errors.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import { findStoredSession } from './session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
 

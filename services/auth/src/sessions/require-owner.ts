@@ -1,13 +1,9 @@
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import {
-  anonymousNotAllowed,
-  identitiesNeedSecondFactor,
-  passkeysNeedSecondFactor,
-  sessionNotFound,
-} from '../errors.ts'
+import { anonymousNotAllowed, identitiesNeedSecondFactor, passkeysNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import type { User } from '../users/user.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
 import type { Session } from './session-repository.ts'

@@ -1,6 +1,7 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { AuthDeps } from '../deps.ts'
-import { adminNeedsSecondFactor, notAdmin } from '../errors.ts'
+import { notAdmin } from '../errors.ts'
+import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { requireFreshSession } from '../sessions/active-caller.ts'
 import { type Admin, toAdmin } from '../sessions/admin.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'

@@ -1,6 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { passkeyNotFound } from '../errors.ts'
+import { passkeyNotFound } from '../factor-errors.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
 import { deletePasskey, listPasskeys, renamePasskey } from '../passkeys/passkey-repository.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'

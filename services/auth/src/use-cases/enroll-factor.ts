@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { enrollNeedsSecondFactor, phoneFactorExists, tooManyFactors } from '../errors.ts'
+import { enrollNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
 import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
 import {
   deleteExpiredFactors,
@@ -15,7 +15,6 @@ import {
   listFactors,
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, requireEnrollEnabled } from '../factors/factor-switches.ts'
-import { friendlyNameTaken } from '../factors/require-friendly-name.ts'
 import { makeTotpSecret } from '../factors/totp.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
@@ -66,7 +65,7 @@ export async function enrollFactor(
       return insert(trx, deps, owner, { wanted, ip })
     })
   } catch (error) {
-    if (violates(error, deps.names, FACTOR_NAME_KEY)) throw friendlyNameTaken(wanted.friendlyName)
+    if (violates(error, deps.names, FACTOR_NAME_KEY)) throw factorNameTaken({ name: wanted.friendlyName })
     if (violates(error, deps.names, FACTOR_PHONE_KEY)) throw phoneFactorExists()
     throw error
   }
@@ -81,7 +80,7 @@ async function makeRoom(
   await deleteExpiredFactors(trx, user.id, new Date(now().getTime() - config.mfa.unverifiedLifetimeMs))
   const verdict = judgeEnrollment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
   if (verdict === 'phone-verified') throw phoneFactorExists()
-  if (verdict === 'name-taken') throw friendlyNameTaken(wanted.friendlyName)
+  if (verdict === 'name-taken') throw factorNameTaken({ name: wanted.friendlyName })
   if (verdict === 'too-many') throw tooManyFactors()
   if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
   if (wanted.phone === undefined) return

@@ -2,20 +2,7 @@ import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import {
-  identityTaken,
-  inviteNotFound,
-  pkceRequired,
-  profileWithoutEmail,
-  providerNotSupported,
-  stateExpired,
-  stateInvalid,
-  stateMissing,
-  stateUnknown,
-  stateUsed,
-  userBanned,
-  validationFailed,
-} from '../errors.ts'
+import { pkceRequired, userBanned } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { adoptProfile } from '../external-accounts/find-owner.ts'
@@ -27,6 +14,18 @@ import {
   signInExternally,
 } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
+import {
+  identityTaken,
+  invitedEmailElsewhere,
+  inviteNotFound,
+  profileWithoutEmail,
+  providerNotSupported,
+  stateExpired,
+  stateInvalid,
+  stateMissing,
+  stateUnknown,
+  stateUsed,
+} from '../external-errors.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
 import {
   type AuthorizationFlow,
@@ -109,7 +108,7 @@ export async function finishAuthorization(
 ): Promise<FinishedAuthorization> {
   const { provider: name } = flow
   const configured = await findProvider(deps, name)
-  if (!configured) throw providerNotSupported({ message: `Unsupported provider: ${name} is not enabled` })
+  if (!configured) throw providerNotSupported({ provider: name })
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
   const outcome = await settleRaces(deps, async (trx) => {
@@ -205,7 +204,7 @@ interface AcceptedInvitation {
 /**
  * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
  * email (reference: Invitations at a provider). Runs in a transaction of `settleRaces`.
- * @throws inviteNotFound, validationFailed, userBanned, identityTaken
+ * @throws inviteNotFound, validation_failed, userBanned, identityTaken
  */
 async function acceptInvitation(
   trx: Transaction<AuthDatabase>,
@@ -214,7 +213,7 @@ async function acceptInvitation(
 ): Promise<ExternalOutcome> {
   const invited = await lockInvited(trx, deps, inviteTokenHash)
   const matching = account.emails.find(({ email }) => email === invited.email)
-  if (!matching) throw validationFailed({ message: 'Invited email does not match emails from external provider' })
+  if (!matching) throw invitedEmailElsewhere()
   const known = await findExternalIdentity(trx, account)
   if (known && known.userId !== invited.id) throw identityTaken()
   const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))

@@ -158,7 +158,7 @@ interface Search extends WantedLink {
 
 /**
  * Finds or makes the user of a link (reference: Generated links).
- * @throws emailExists, emailUnknown, secureChangeOff, validationFailed, weakPassword
+ * @throws emailExists, emailUnknown, secureChangeOff, validation_failed, weakPassword
  */
 async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps, search: Search): Promise<LinkOwner> {
   const { type, email: address } = search

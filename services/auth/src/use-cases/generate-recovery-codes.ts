@@ -9,7 +9,7 @@ import {
   recoveryCodesAlone,
   recoveryCodesExist,
   recoveryEnrollDisabled,
-} from '../errors.ts'
+} from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'

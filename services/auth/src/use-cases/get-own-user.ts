@@ -1,5 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
-import { audienceMismatch, sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
+import { audienceMismatch, userBanned } from '../errors.ts'
+import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'

@@ -1,5 +1,5 @@
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound } from '../errors.ts'
+import { factorNotFound } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { findCaller } from '../sessions/active-caller.ts'

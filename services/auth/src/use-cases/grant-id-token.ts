@@ -1,10 +1,22 @@
 import { PROVIDERS } from '../config/external.ts'
 import type { AuthDeps } from '../deps.ts'
-import { manualLinkingDisabled, providerDisabled, serviceUnavailable, validationFailed } from '../errors.ts'
+import { manualLinkingDisabled, serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import { signInExternally } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
+import {
+  idTokenAudienceForeign,
+  idTokenInvalid,
+  idTokenMissing,
+  idTokenNonceRequired,
+  idTokenNonceUnpaired,
+  idTokenNonceWrong,
+  idTokenSourceMissing,
+  idTokensUnsupported,
+  idTokenWithoutEmail,
+  providerDisabled,
+} from '../external-errors.ts'
 import { builtInProviders, issuerOf } from '../external-providers/built-in-providers.ts'
 import {
   type AnyConfiguredProvider,
@@ -65,7 +77,7 @@ export interface IdTokenGrant {
 export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
-  if (!grant.idToken) throw refuse('id_token required')
+  if (!grant.idToken) throw idTokenMissing()
   const judge = await findIdTokenProvider(deps, grant)
   const account = await readAccount(deps, grant.idToken, { ...judge, ...grant })
   const target = linkTo && (await findTarget(deps, linkTo))
@@ -79,7 +91,7 @@ export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant):
     const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
     return { ...signIn, session: await createSession(trx, deps, user, { ...context, ...proof }) }
   })
-  if (outcome.verdict === 'no-email') throw refuse('Error getting user email from external provider')
+  if (outcome.verdict === 'no-email') throw idTokenWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
   if (outcome.verdict === 'unverified') {
     const { name: provider } = judge.configured
@@ -103,34 +115,29 @@ async function readAccount(
   const verified = await verifyIdToken(deps.keySets, idToken, { rules, audiences, now: deps.now() }).catch(refuseToken)
   const { claims, alg } = verified
   const { idTokenNonceRequired: isRequired } = deps.config.security
-  if (isRequired && !nonce)
-    throw refuse('Only id_tokens with a nonce are taken: send the one that it was asked for with')
+  if (isRequired && !nonce) throw idTokenNonceRequired()
   if (isRequired || (configured.checksNonce && rules.nonce === 'checked')) requireNonce(claims, nonce)
   if (accessToken && claims.at_hash !== undefined && !matchesAccessToken(claims.at_hash, accessToken, alg)) {
-    throw refuse('Bad ID token')
+    throw idTokenInvalid()
   }
   try {
     return toExternalAccount(configured, rules.readProfile(claims), deps.config.security)
   } catch (cause) {
-    throw validationFailed({ message: 'Bad ID token', cause })
+    throw idTokenInvalid({ cause })
   }
 }
 
 function requireNonce({ nonce: claim }: IdTokenClaims, nonce: string | undefined): void {
   if (Boolean(claim) !== Boolean(nonce)) {
-    throw refuse('Passed nonce and nonce in id_token should either both exist or not.')
+    throw idTokenNonceUnpaired()
   }
-  if (nonce && !matchesNonce(claim, nonce)) throw refuse('Nonces mismatch')
+  if (nonce && !matchesNonce(claim, nonce)) throw idTokenNonceWrong()
 }
 
 function refuseToken(cause: unknown): never {
   if (cause instanceof KeysUnavailable) throw serviceUnavailable({ cause })
-  if (cause instanceof ForeignAudience) throw refuse('Unacceptable audience in id_token')
-  throw validationFailed({ message: 'Bad ID token', cause })
-}
-
-function refuse(message: string) {
-  return validationFailed({ message })
+  if (cause instanceof ForeignAudience) throw idTokenAudienceForeign()
+  throw idTokenInvalid({ cause })
 }
 
 /** The origin of an id_token: the provider by name, or its issuer and our client id. */
@@ -152,7 +159,7 @@ interface IdTokenProvider {
  * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be listed by
  * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request must be one of ours. Otherwise a
  * token that was made for any application would be accepted.
- * @throws validationFailed, providerDisabled
+ * @throws validation_failed, providerDisabled
  */
 async function findIdTokenProvider(
   deps: Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys'>,
@@ -161,21 +168,21 @@ async function findIdTokenProvider(
   const { provider, issuer, clientId } = source
   if (provider) {
     const configured = await findProvider(deps, provider)
-    if (!configured) throw disabled(usualIssuer(provider))
+    if (!configured) throw providerDisabled({ issuer: usualIssuer(provider) })
     return judgeOf(configured, configured.clientIds)
   }
-  if (!issuer || !clientId) throw validationFailed({ message: 'provider or client_id and issuer required' })
+  if (!issuer || !clientId) throw idTokenSourceMissing()
   const { external } = deps.config
   const issuing = builtInProviders(external).find((candidate) => issues(candidate, issuer))
   const isPermitted = external.idTokenIssuers.includes(issuer) && issuing?.clientIds.includes(clientId)
-  if (!issuing || !isPermitted) throw disabled(issuer)
+  if (!issuing || !isPermitted) throw providerDisabled({ issuer })
   return judgeOf(issuing, [clientId])
 }
 
 function judgeOf(configured: AnyConfiguredProvider, audiences: readonly string[]): IdTokenProvider {
   const rules = isOAuth1(configured) ? undefined : configured.provider.idTokens
   if (isOAuth1(configured) || !rules) {
-    throw validationFailed({ message: `Provider ${configured.name} cannot be used with the id_token grant` })
+    throw idTokensUnsupported({ provider: configured.name })
   }
   return { configured, rules, audiences }
 }
@@ -187,8 +194,4 @@ function issues(configured: AnyConfiguredProvider, issuer: string): boolean {
 function usualIssuer(provider: string): string {
   const known = PROVIDERS.find((name) => name === provider)
   return known ? issuerOf(known) : provider
-}
-
-function disabled(issuer: string) {
-  return providerDisabled({ message: `Provider (issuer "${issuer}") is not enabled` })
 }

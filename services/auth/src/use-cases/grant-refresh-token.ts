@@ -1,13 +1,16 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { refreshTokenMalformed } from '../request-errors.ts'
 import {
   refreshTokenAlreadyUsed,
   refreshTokenNotFound,
   refreshUserBanned,
   sessionExpired,
+  sessionInactive,
+  sessionLowAal,
+  sessionSuperseded,
   tooManyRefreshes,
-} from '../errors.ts'
-import { refreshTokenMalformed } from '../request-errors.ts'
+} from '../session-errors.ts'
 import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
 import { childOf, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
@@ -23,14 +26,13 @@ export type RefreshTokenGrantDeps = Pick<
   'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'
 >
 
-const EXPIRED = 'Invalid Refresh Token: Session Expired'
 const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
   'token-not-found': refreshTokenNotFound,
   'user-banned': refreshUserBanned,
   'session-expired': sessionExpired,
-  'session-inactive': () => sessionExpired({ message: `${EXPIRED} (Inactivity)` }),
-  'session-low-aal': () => sessionExpired({ message: `${EXPIRED} (Low AAL: User Needs MFA Verification)` }),
-  'session-superseded': () => sessionExpired({ message: `${EXPIRED} (Revoked by Newer Login)` }),
+  'session-inactive': sessionInactive,
+  'session-low-aal': sessionLowAal,
+  'session-superseded': sessionSuperseded,
   stolen: refreshTokenAlreadyUsed,
   busy: tooManyRefreshes,
 }

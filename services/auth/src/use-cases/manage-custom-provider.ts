@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import {
+  customProviderAddressRefused,
   customProviderChanged,
   customProviderExists,
+  customProviderIssuerMissing,
+  customProviderMemberForeign,
   customProviderNotFound,
+  discoveryFailed,
   tooManyCustomProviders,
-  validationFailed,
-} from '../errors.ts'
+} from '../external-errors.ts'
 import {
   type CustomProviderSettings,
   type customProviderChanges,
@@ -24,6 +27,7 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { describeFailure } from '../external-providers/describe-failure.ts'
 import { discoverMetadata } from '../external-providers/discovery.ts'
+import { memberInvalid } from '../request-errors.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
 type ManageCustomProviderDeps = Pick<
@@ -40,7 +44,7 @@ type Wanted = z.output<typeof customProviderChanges>
 
 /**
  * Adds a provider (reference: Custom providers).
- * @throws validationFailed, customProviderExists, tooManyCustomProviders
+ * @throws validation_failed, customProviderExists, tooManyCustomProviders
  */
 export async function createCustomProvider(
   deps: ManageCustomProviderDeps,
@@ -62,7 +66,7 @@ export async function createCustomProvider(
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
  * identifier, and their ids are those of that type of provider.
- * @throws validationFailed, customProviderNotFound, customProviderChanged
+ * @throws validation_failed, customProviderNotFound, customProviderChanged
  */
 export async function changeCustomProvider(
   deps: Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>,
@@ -93,42 +97,35 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
   if (!(await deleteCustomProvider(db, identifier))) throw customProviderNotFound()
 }
 
-/** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validationFailed */
+/** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validation_failed */
 async function complete(
   deps: Pick<AuthDeps, 'outbound'>,
   wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },
 ): Promise<CustomProviderSettings> {
   const { provider_type: type } = wanted
   const foreign = (type === 'oidc' ? FOR_OAUTH2 : FOR_OIDC).find((name) => wanted[name] !== undefined)
-  if (foreign) throw refuse(`${foreign} is not for providers of the type ${type}`)
+  if (foreign) throw customProviderMemberForeign({ member: foreign, type })
   for (const name of ADDRESSES) {
     const url = wanted[name]
     if (url === undefined || deps.outbound.mayCall({ url, origin: 'data' })) continue
-    throw refuse(`${name} is an address that this service may not call`)
+    throw customProviderAddressRefused({ member: name })
   }
   const parsed = customProviderSettings.safeParse(type === 'oidc' ? await withMetadata(deps, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw refuse(`${issue?.path.join('.')}: ${issue?.message}`)
+  throw memberInvalid({ member: issue?.path.join('.') ?? '', problem: issue?.message ?? '' })
 }
 
 async function withMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Promise<object> {
   const { issuer, discovery_url: discoveryUrl } = wanted
-  if (issuer === undefined) throw refuse('issuer is required for providers of the type oidc')
+  if (issuer === undefined) throw customProviderIssuerMissing()
   try {
     return { ...wanted, discovery_document: await discoverMetadata(deps.outbound, { issuer, discoveryUrl }) }
   } catch (error) {
-    throw validationFailed({
-      message: 'The discovery document of the issuer cannot be read, lacks something, or is of another issuer',
-      cause: describeFailure(error),
-    })
+    throw discoveryFailed({ cause: describeFailure(error) })
   }
 }
 
 function withoutAbsent(wanted: Wanted): Wanted {
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
-}
-
-function refuse(message: string) {
-  return validationFailed({ message })
 }

@@ -65,7 +65,7 @@ export async function reauthenticate(
   }
 }
 
-/** @throws validationFailed, addressTooNew, emailNotVerified, phoneNotVerified */
+/** @throws validation_failed, addressTooNew, emailNotVerified, phoneNotVerified */
 async function requireAddress(
   db: Kysely<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'now'>,

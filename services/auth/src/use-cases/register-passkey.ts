@@ -1,6 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { passkeyExists, passkeyRefused, tooManyPasskeys } from '../errors.ts'
+import { passkeyExists, passkeyRefused, tooManyPasskeys } from '../factor-errors.ts'
 import { askForCreation, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Registration } from '../passkeys/credential.ts'
 import type { Passkey } from '../passkeys/passkey.ts'

@@ -1,6 +1,7 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { passkeyRefused, userBanned } from '../errors.ts'
+import { userBanned } from '../errors.ts'
+import { passkeyRefused } from '../factor-errors.ts'
 import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
 import {

@@ -70,7 +70,7 @@ export interface CheckedSignUp {
 
 /**
  * Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees.
- * @throws signupDisabled, validationFailed, weakPassword, emailSignupsDisabled, phoneSignupsDisabled
+ * @throws signupDisabled, validation_failed, weakPassword, emailSignupsDisabled, phoneSignupsDisabled
  */
 export async function checkSignUp(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'outbound'>,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { inviteUnknown, manualLinkingDisabled, validationFailed } from '../errors.ts'
+import { manualLinkingDisabled } from '../errors.ts'
+import { inviteUnknown, providerUnknown, providerUnnamed } from '../external-errors.ts'
 import { beginSignIn } from '../external-providers/begin-sign-in.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
 import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow } from '../flows/flow-repository.ts'
@@ -31,12 +32,12 @@ export interface StartAuthorization {
 
 /**
  * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
- * @returns the URL that the browser goes to @throws validationFailed, inviteUnknown, exchangeFailed
+ * @returns the URL that the browser goes to @throws validation_failed, inviteUnknown, exchangeFailed
  */
 export async function startAuthorization(deps: StartAuthorizationDeps, request: StartAuthorization): Promise<string> {
   const { provider, scopes, query, pkce, linking } = request
   const configured = await findProvider(deps, provider)
-  if (!configured) throw validationFailed({ message: unsupported(provider) })
+  if (!configured) throw provider === '' ? providerUnnamed() : providerUnknown()
   const id = randomUUID()
   const inviteTokenHash = await findInvitation(deps, request.inviteToken)
   const begun = await beginSignIn(deps, configured, { state: id, scopes, query })
@@ -103,8 +104,4 @@ async function findInvitation(
   const found = await findTokenByLink(db, hash, ['confirmation'])
   if (!found || Date.parse(found.expiresAt) <= now().getTime()) throw inviteUnknown()
   return hash
-}
-
-function unsupported(name: string): string {
-  return `Unsupported provider: ${name === '' ? 'no provider is named' : 'provider is not enabled'}`
 }

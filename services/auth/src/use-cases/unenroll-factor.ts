@@ -1,6 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound, unenrollNeedsSecondFactor } from '../errors.ts'
+import { factorNotFound, unenrollNeedsSecondFactor } from '../factor-errors.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'

@@ -9,7 +9,6 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
-  adminNeedsSecondFactor,
   anonymousPassword,
   appMetadataForAdmins,
   currentPasswordInvalid,
@@ -18,6 +17,7 @@ import {
   reauthenticationNotValid,
   secondFactorNeeded,
 } from '../errors.ts'
+import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { notify } from '../messages/notification.ts'

@@ -9,11 +9,10 @@ import {
   enrollNeedsSecondFactor,
   factorNotFound,
   phoneFactorCodeWrong,
-  sessionNotFound,
   tooManyFactors,
   totpCodeWrong,
   webauthnFactorWrong,
-} from '../errors.ts'
+} from '../factor-errors.ts'
 import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
 import {
   consumeChallenge,
@@ -41,6 +40,7 @@ import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -143,9 +143,7 @@ async function findAsked(
   if (verdict === 'mismatch') throw challengeMismatch()
   if (verdict === 'expired') {
     await deleteChallenge(db, challenge.id)
-    throw challengeExpired({
-      message: `MFA challenge ${challenge.id} has expired, verify against another challenge or create a new challenge.`,
-    })
+    throw challengeExpired({ id: challenge.id })
   }
   return { factor, challenge }
 }

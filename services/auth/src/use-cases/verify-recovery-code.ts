@@ -1,12 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import {
-  factorNotFound,
-  recoveryCodesLocked,
-  recoveryCodeWrong,
-  recoveryVerifyDisabled,
-  sessionNotFound,
-} from '../errors.ts'
+import { factorNotFound, recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
@@ -18,6 +12,7 @@ import {
 } from '../factors/recovery-code-repository.ts'
 import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'

@@ -41,7 +41,7 @@ export interface AdminUser {
   readonly banMs: number | undefined
 }
 
-/** Checks and normalises each field. @throws validationFailed */
+/** Checks and normalises each field. @throws validation_failed */
 export function parseAdminUser(fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
@@ -61,7 +61,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
   }
 }
 
-/** @throws validationFailed for a role that is longer than its column */
+/** @throws validation_failed for a role that is longer than its column */
 function requireRole(role: string): string {
   if (role.length <= ROLE_LENGTH_MAX) return role
   throw roleTooLong({ max: ROLE_LENGTH_MAX })

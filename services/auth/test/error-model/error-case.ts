@@ -1,3 +1,4 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { TestApp, TestAppOptions } from '../auth-app.ts'
 import type { MailApp } from '../mail-app.ts'
@@ -19,12 +20,16 @@ export type Send = (service: TestApp, request: Request) => Promise<LightMyReques
 export interface ErrorCase {
   /** Default: the text of the catalogue. */
   readonly text?: string | RegExp
+  /** The error, where neither its status nor its text is that of the catalogue. */
+  readonly expected?: HttpError
   /** Members of the body beside those of every error. */
   readonly details?: Readonly<Record<string, unknown>>
   /** The name of RFC 6749 that failures of POST /token carry. */
   readonly oauth?: string
   /** The name of RFC 6749, where the error is told in the redirect of /callback instead of in a body. */
   readonly redirected?: string
+  /** Where the redirect tells the error in its fragment alone. */
+  readonly inFragment?: boolean
   /** Called twice at once: neither call may rest on what the other leaves behind. */
   raise(world: World, send: Send): Promise<LightMyRequestResponse>
 }

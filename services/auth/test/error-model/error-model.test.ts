@@ -1,6 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import * as ownErrors from '../../src/errors.ts'
-import * as malformed from '../../src/request-errors.ts'
+import * as generalErrors from '../../src/errors.ts'
+import * as ofProviders from '../../src/external-errors.ts'
+import * as ofFactors from '../../src/factor-errors.ts'
+import * as ofRequests from '../../src/request-errors.ts'
+import * as ofSessions from '../../src/session-errors.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
@@ -10,6 +14,7 @@ import type { ErrorCase, Send, World } from './error-case.ts'
 import { externalErrors } from './external-errors.ts'
 import { factorErrors } from './factor-errors.ts'
 import { hookErrors } from './hook-errors.ts'
+import { idTokenErrors } from './id-token-errors.ts'
 import { messageErrors } from './message-errors.ts'
 import { passkeyErrors } from './passkey-errors.ts'
 import { requestErrors } from './request-errors.ts'
@@ -17,6 +22,7 @@ import { sessionErrors } from './session-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
 const tables = [
+  idTokenErrors,
   bodyErrors,
   memberErrors,
   requestErrors,
@@ -30,7 +36,10 @@ const tables = [
   passkeyErrors,
   hookErrors,
 ]
-const errors = Object.entries({ ...ownErrors, ...malformed })
+const catalogue = { ...generalErrors, ...ofRequests, ...ofSessions, ...ofProviders, ...ofFactors }
+const errors = Object.entries(catalogue).flatMap(([name, make]) =>
+  typeof make === 'function' ? [[name, make] as const] : [],
+)
 
 /** By their settings, those first that were not used for longest. */
 const services = new Map<string, Promise<MailApp>>()
@@ -75,36 +84,48 @@ const send =
 const usual = send({})
 const versioned = send({ 'x-supabase-api-version': '2024-01-01' })
 
+it('finds every part of the catalogue named in errors.ts', () => {
+  const src = new URL('../../src/', import.meta.url)
+  const parts = readdirSync(src).filter((name) => name.endsWith('-errors.ts'))
+  const [, head = ''] = readFileSync(new URL('errors.ts', src), 'utf8').split('\n\n')
+  expect([...head.matchAll(/[a-z]+-errors\.ts/g)].map(([name]) => name).sort()).toEqual(parts.sort())
+  expect(parts).toHaveLength(4)
+})
+
 it('has a case for every error of the catalogue, and no other', () => {
   const named = new Set(tables.flatMap((table) => Object.keys(table)))
   expect([...named].sort()).toEqual(errors.map(([name]) => name).sort())
 })
 
-describe.each(errors)('%s', (name, error) => {
-  const { status, code } = error
-  // A text that names values is that of the case.
-  const message = 'message' in error ? error.message : ''
+/** Status, code and text of a case: its own, or those of the catalogue. A text that names values is that of the case. */
+function declaredOf(make: object, { expected, text }: ErrorCase) {
+  const { status, code, message } = { ...make, ...expected, message: expected?.message ?? Reflect.get(make, 'message') }
+  return { status: Number(status), code: String(code), text: text ?? String(message) }
+}
+
+describe.each(errors)('%s', (name, make) => {
   const cases: readonly ErrorCase[] = tables.flatMap((table) => table[name] ?? [])
-  const ways = cases.map(({ text = message, ...rest }) => ({ text, ...rest }))
+  const ways = cases.map((one) => ({ ...one, ...declaredOf(make, one) }))
   const [told, redirected] = [ways.filter((way) => !way.redirected), ways.filter((way) => way.redirected)]
   it.each(redirected)(
-    `in a redirect, ${code}: $text`,
-    async ({ text, redirected: error, raise }) => {
+    'in a redirect, $code: $text',
+    async ({ code, text, redirected: error, inFragment, raise }) => {
       const { statusCode, headers } = await raise(world, usual)
       const { searchParams, hash } = new URL(String(headers.location))
       const words = typeof text === 'string' ? text : expect.stringMatching(text)
       const expected = { error, error_code: code, error_description: words }
-      expect(Object.fromEntries(searchParams)).toEqual(expected)
+      expect(Object.fromEntries(searchParams)).toEqual(inFragment ? {} : expected)
       // Without its flow nobody knows which page would read a fragment.
       const fragment = Object.fromEntries(new URLSearchParams(hash.slice(1)))
-      expect([statusCode, fragment]).toEqual(hash === '' ? [303, {}] : [302, { ...expected, sb: '' }])
+      const told = hash === '' ? {} : { ...expected, sb: '' }
+      expect([statusCode, fragment]).toEqual([hash === '' || inFragment ? 303 : 302, told])
       expect(headers['referrer-policy']).toBe('no-referrer')
     },
     TIMEOUT_MS,
   )
   it.each(told)(
-    `${status} ${code}: $text`,
-    async ({ text, details = {}, oauth, raise }) => {
+    '$status $code: $text',
+    async ({ status, code, text, details = {}, oauth, raise }) => {
       const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])
       const words = typeof text === 'string' ? text : expect.stringMatching(text)
       const oauthNames = oauth === undefined ? {} : { error: oauth, error_description: words }

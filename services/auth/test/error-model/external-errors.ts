@@ -27,6 +27,12 @@ const OAUTH2 = {
   token_url: 'https://idp.example.com/token',
   userinfo_url: 'https://idp.example.com/me',
 }
+const TWITTER = {
+  AUTH_EXTERNAL_TWITTER_ENABLED: 'true',
+  AUTH_EXTERNAL_TWITTER_CLIENT_ID: 'client',
+  AUTH_EXTERNAL_TWITTER_SECRET: 'secret',
+  AUTH_EXTERNAL_TWITTER_REDIRECT_URI: 'http://localhost:8081/callback',
+}
 const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 let stub: Promise<AnybodyStub> | undefined
 let people = 0
@@ -82,17 +88,26 @@ const onLinking = (
 
 const idToken = (payload: object) => post('/token?grant_type=id_token', payload)
 
+const OIDC = {
+  provider_type: 'oidc',
+  identifier: 'custom:openid',
+  name: 'One',
+  client_id: 'client',
+  client_secret: 'secret',
+}
+
+/** A custom provider that an admin may not add. */
+const byCustom = (provider: object, text?: string): ErrorCase => ({
+  ...(text === undefined ? {} : { text }),
+  raise: async (world, send) => send(await world.service(CUSTOM), post('/admin/custom-providers', provider, OPERATOR)),
+})
+
 /** Errors of signing in at a provider. */
 export const externalErrors: ErrorCases = {
-  validationFailed: [
-    refused(get('/authorize?provider=nobody'), { text: 'Unsupported provider: provider is not enabled' }),
-    refused(get('/authorize'), { text: 'Unsupported provider: no provider is named' }),
-    refused(idToken({}), { text: 'id_token required', oauth: 'invalid_request' }),
-    refused(idToken({ id_token: 'x' }), {
-      text: 'provider or client_id and issuer required',
-      oauth: 'invalid_request',
-    }),
-  ],
+  providerUnknown: [refused(get('/authorize?provider=nobody'))],
+  providerUnnamed: [refused(get('/authorize'))],
+  idTokenMissing: [refused(idToken({}), { oauth: 'invalid_request' })],
+  idTokenSourceMissing: [refused(idToken({ id_token: 'x' }), { oauth: 'invalid_request' })],
   stateMissing: [
     { redirected: 'invalid_request', raise: async (world, send) => send(await world.service(), get('/callback')) },
   ],
@@ -125,7 +140,17 @@ export const externalErrors: ErrorCases = {
       redirected: 'access_denied',
     }),
     onReturn((_service, state) => callback(state, { error: 'no name at all' }), { redirected: 'server_error' }),
-    onReturn((_service, state) => callback(state), { text: 'OAuth callback without authorization code' }),
+  ],
+  authorizationCodeMissing: [onReturn((_service, state) => callback(state))],
+  requestTokenWrong: [
+    onReturn(
+      async ({ deps }, state) => {
+        const other = { provider_type: 'twitter' }
+        await deps.db.updateTable('flow_state').set(other).where('id', '=', state).execute()
+        return callback(state, { oauth_token: 'x', oauth_verifier: 'x' })
+      },
+      { settings: TWITTER },
+    ),
   ],
   providerNotSupported: [
     onReturn(
@@ -195,6 +220,19 @@ export const externalErrors: ErrorCases = {
     ),
   ],
   externalEmailUnverified: [
+    onReturn(
+      async (service, state) => {
+        const person = newPerson({ verified: false })
+        await service.app.inject(back(state, person))
+        return back(await begin(service, 'keycloak'), { sub: person.sub })
+      },
+      {
+        text: 'Unverified email with keycloak. Verify the email with keycloak in order to sign in',
+        redirected: 'access_denied',
+      },
+    ),
+  ],
+  externalEmailMailed: [
     onReturn((_service, state) => back(state, newPerson({ verified: false })), {
       text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
       redirected: 'access_denied',
@@ -236,6 +274,18 @@ export const externalErrors: ErrorCases = {
         send(await withProvider(world), get('/authorize?provider=keycloak&invite_token=unknown')),
     },
   ],
+  invitedEmailElsewhere: [
+    {
+      redirected: 'invalid_request',
+      raise: async (world, send) => {
+        const service = await withProvider(world)
+        const email = `${randomUUID()}@example.com`
+        await service.post('/invite', { email }, OPERATOR)
+        const { token } = await service.readMail(email)
+        return send(service, back(await begin(service, 'keycloak', { invite_token: token }), newPerson()))
+      },
+    },
+  ],
   inviteNotFound: [
     onReturn(
       async ({ deps }, state) => {
@@ -246,6 +296,17 @@ export const externalErrors: ErrorCases = {
       { redirected: 'server_error' },
     ),
   ],
+  customProviderMemberForeign: [
+    byCustom({ ...OAUTH2, issuer: 'https://idp.example.com' }, 'issuer is not for providers of the type oauth2'),
+  ],
+  customProviderAddressRefused: [
+    byCustom(
+      { ...OAUTH2, token_url: 'https://127.0.0.1:8443/token' },
+      'token_url is an address that this service may not call',
+    ),
+  ],
+  customProviderIssuerMissing: [byCustom(OIDC)],
+  discoveryFailed: [byCustom({ ...OIDC, issuer: 'https://idp.invalid' })],
   customProviderNotFound: [
     {
       raise: async (world, send) =>

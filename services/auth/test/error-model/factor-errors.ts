@@ -147,6 +147,26 @@ export const factorErrors: ErrorCases = {
       return { challenge_id, code: code() }
     }, /^MFA challenge [0-9a-f-]{36} has expired, verify against another challenge or create a new challenge\.$/),
   ],
+  friendlyNameMissing: [
+    ask(({ headers }) => ({ method: 'PATCH', url: `/passkeys/${randomUUID()}`, payload: {}, headers }), {
+      settings: PASSKEYS,
+    }),
+  ],
+  friendlyNameTooLong: [
+    ask(({ headers }) => enroll(headers, { friendly_name: 'x'.repeat(121) }), {
+      text: 'friendly_name may not be longer than 120 characters',
+    }),
+  ],
+  issuerTooLong: [
+    ask(({ headers }) => enroll(headers, { issuer: 'x'.repeat(121) }), {
+      text: /^issuer may not be longer than \d+ characters$/,
+    }),
+  ],
+  factorTypeUnsupported: [ask(({ headers }) => enroll(headers, { factor_type: 'x' }))],
+  factorPhoneMissing: [ask(({ headers }) => enroll(headers, { factor_type: 'phone' }), { settings: PHONE })],
+  factorCodeMissing: [
+    ask((person) => verify({ factorId: randomUUID(), challenge_id: randomUUID(), code: '' }, person)),
+  ],
   totpCodeWrong: [
     answerWith(async ({ factorId, code }, { headers }, service) => {
       const wrong =

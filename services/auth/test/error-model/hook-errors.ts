@@ -1,7 +1,10 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { afterAll } from 'vitest'
+import { hookRejected } from '../../src/external-errors.ts'
 import { enrollApp } from '../authenticator-app.ts'
 import { type HookStub, startHookStub } from '../hook-stub.ts'
+import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { ask } from './factor-errors.ts'
 
@@ -12,6 +15,7 @@ afterAll(() => stub.close())
 const settings = stub.settings('BEFORE_USER_CREATED')
 const EMAIL = (word: string) => `${word}@hooks.example.com`
 const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
+  limited: { body: { error: { http_code: 429, message: 'Not so fast' } } },
   rejected: { body: { error: { http_code: 403, message: 'Rejected by a hook' } } },
   silent: undefined,
   away: { status: 503, body: '' },
@@ -19,34 +23,58 @@ const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
   text: { headers: { 'content-type': 'text/plain' }, body: 'no' },
   broken: { status: 500, body: '' },
 }
+/** What the hook says of factors. Cases run one after another. */
+let factorText = ''
 stub.answer = ({ name, payload }) => {
-  if (name === 'MFA_VERIFICATION_ATTEMPT') return { body: { decision: 'reject' } }
+  if (name === 'MFA_VERIFICATION_ATTEMPT')
+    return { body: { decision: 'reject', ...(factorText && { message: factorText }) } }
+  if (name === 'PASSWORD_VERIFICATION_ATTEMPT') return { body: { decision: 'reject', message: 'Come back later' } }
   return ANSWERS[String(Reflect.get(Object(payload.user), 'email')).split('@')[0] ?? '']
 }
 
 /** What a signup is told for which the hook answers so. */
-const signUp = (word: string): ErrorCase => ({
+const signUp = (word: string, expected?: HttpError): ErrorCase => ({
+  ...(expected && { expected }),
   raise: async (world, send) =>
     send(await world.service(settings), post('/signup', { email: EMAIL(word), password: 'correct horse' })),
 })
 
 /** Errors of hooks. */
 export const hookErrors: ErrorCases = {
-  hookRejected: [signUp('rejected')],
+  hookRejected: [
+    signUp('rejected', hookRejected({ status: 403, message: 'Rejected by a hook' })),
+    signUp('limited', hookRejected({ status: 429, message: 'Not so fast' })),
+  ],
   hookTimeout: [signUp('silent')],
   hookTimeoutAfterRetry: [signUp('away')],
   hookAnswerTooLong: [signUp('long')],
   hookAnswerNoJson: [signUp('text')],
   hookFailed: [signUp('broken')],
-  factorAttemptRejected: [
-    ask(
-      async ({ headers }, service) => {
-        const app = await enrollApp(service, headers)
-        const challenged = await service.post(`/factors/${app.factorId}/challenge`, {}, headers)
-        const payload = { challenge_id: challenged.json().id, code: app.code() }
-        return post(`/factors/${app.factorId}/verify`, payload, headers)
+  factorAttemptRejected: [answerFactor('')],
+  factorAttemptRejectedWith: [{ ...answerFactor('Call the help desk'), text: 'Call the help desk' }],
+  passwordAttemptRejected: [
+    {
+      text: 'Come back later',
+      oauth: 'invalid_grant',
+      raise: async (world, send) => {
+        const service = await world.service(stub.settings('PASSWORD_VERIFICATION_ATTEMPT'))
+        const { email, password } = await createSignedUp(service.deps)
+        return send(service, post('/token?grant_type=password', { email, password }))
       },
-      { settings: stub.settings('MFA_VERIFICATION_ATTEMPT') },
-    ),
+    },
   ],
+}
+
+/** The answer of an authenticator app that the hook rejects. */
+function answerFactor(text: string): ErrorCase {
+  return ask(
+    async ({ headers }, service) => {
+      factorText = text
+      const app = await enrollApp(service, headers)
+      const challenged = await service.post(`/factors/${app.factorId}/challenge`, {}, headers)
+      const payload = { challenge_id: challenged.json().id, code: app.code() }
+      return post(`/factors/${app.factorId}/verify`, payload, headers)
+    },
+    { settings: stub.settings('MFA_VERIFICATION_ATTEMPT') },
+  )
 }

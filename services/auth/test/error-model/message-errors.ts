@@ -67,6 +67,8 @@ export const messageErrors: ErrorCases = {
   overEmailRateLimit: [
     under(NO_MESSAGES, post('/signup', { email, password: 'correct horse' })),
     under(NO_MESSAGES, post('/recover', { email })),
+  ],
+  emailTooSoon: [
     soon(() => post('/recover', { email: newEmail() })),
     soon(() => post('/magiclink', { email: newEmail() })),
     soon(() => post('/resend', { type: 'signup', email: newEmail() })),
@@ -74,6 +76,8 @@ export const messageErrors: ErrorCases = {
   overSmsRateLimit: [
     under(NO_MESSAGES, post('/signup', { phone, password: 'correct horse' })),
     under(NO_MESSAGES, post('/otp', { phone })),
+  ],
+  smsTooSoon: [
     soon(() => post('/otp', { phone: newPhone() })),
     soon(() => post('/resend', { type: 'sms', phone: newPhone() })),
   ],
@@ -82,6 +86,12 @@ export const messageErrors: ErrorCases = {
     refused(post('/verify', { type: 'sms', phone, token: '123456' })),
   ],
   linkExpired: [refused(post('/verify', { type: 'signup', token_hash: 'x'.repeat(56) }))],
+  linkWithoutPkce: [
+    under({ AUTH_PROFILE: 'strict' }, get('/verify?type=signup&token=x'), {
+      redirected: 'invalid_request',
+      inFragment: true,
+    }),
+  ],
   linkFetchedAhead: [refused(get('/verify?type=signup&token=x', { 'sec-purpose': 'prefetch' }))],
   flowStateNotFound: [
     refused(exchange({ auth_code: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff', code_verifier: 'x'.repeat(43) }), {

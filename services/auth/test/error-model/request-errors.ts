@@ -29,10 +29,11 @@ export const requestErrors: ErrorCases = {
   captchaFailed: [
     { raise: async (world, send) => send(await world.service(CAPTCHA), post('/signup', {})) },
     {
-      text: 'captcha protection: request disallowed (no captcha_token found)',
       oauth: 'invalid_request',
       raise: async (world, send) => send(await world.service(CAPTCHA), post('/token?grant_type=password', {})),
     },
+  ],
+  captchaRefused: [
     {
       text: 'captcha protection: request disallowed (invalid-input-response)',
       raise: async (world, send) => {
@@ -63,11 +64,13 @@ export const requestErrors: ErrorCases = {
       },
     },
   ],
-  serviceUnavailable: [
+  notReady: [
     {
       text: 'the process is starting',
       raise: async (world, send) => send(await world.service(), get('/ready')),
     },
+  ],
+  serviceUnavailable: [
     {
       oauth: 'server_error',
       raise: async (world, send) => {

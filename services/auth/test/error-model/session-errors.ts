@@ -34,12 +34,10 @@ const refresh = (refresh_token: string) => post('/token?grant_type=refresh_token
 
 /** What a refresh is told after something has happened to the session. */
 function refreshAfter(
-  text: string | undefined,
   happen: (service: TestApp, person: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},
 ): ErrorCase {
   return {
-    ...(text === undefined ? {} : { text }),
     oauth: 'invalid_grant',
     raise: async (world, send) => {
       const service = await world.service(settings)
@@ -86,11 +84,10 @@ export const sessionErrors: ErrorCases = {
       text: `${INVALID}token is malformed: token contains an invalid number of segments`,
     }),
     refused(get('/user', bearer({ exp: 0 })), { text: `${INVALID}token has invalid claims: token is expired` }),
-    refused(get('/user', bearer({ role: 'authenticated' })), { text: 'invalid claim: missing sub claim' }),
-    refused(get('/user', bearer({ sub: randomUUID(), session_id: 'x' })), {
-      text: 'invalid claim: session_id claim must be a UUID',
-    }),
   ],
+  badJwtIssuer: [refused(get('/user', bearer({ sub: randomUUID(), iss: 'https://elsewhere.example.com' })))],
+  badJwtWithoutSubject: [refused(get('/user', bearer({ role: 'authenticated' })))],
+  badJwtSession: [refused(get('/user', bearer({ sub: randomUUID(), session_id: 'x' })))],
   badJwtSubject: [refused(get('/user', bearer({ sub: 'x' })))],
   tokenUserNotFound: [
     refused(get('/user', bearer({ sub: randomUUID(), aud: 'authenticated' }))),
@@ -125,27 +122,25 @@ export const sessionErrors: ErrorCases = {
   ],
   refreshTokenNotFound: [
     refused(refresh('x'.repeat(32)), { oauth: 'invalid_grant' }),
-    refreshAfter(undefined, ({ app }, { headers }) => app.inject(post('/logout', {}, headers))),
+    refreshAfter(({ app }, { headers }) => app.inject(post('/logout', {}, headers))),
   ],
-  refreshUserBanned: [refreshAfter(undefined, ban)],
+  refreshUserBanned: [refreshAfter(ban)],
   refreshTokenAlreadyUsed: [
-    refreshAfter(undefined, async ({ app }, { refreshToken }) => {
+    refreshAfter(async ({ app }, { refreshToken }) => {
       const child = (await app.inject(refresh(refreshToken))).json().refresh_token
       await app.inject(refresh(child))
     }),
   ],
-  sessionExpired: [
-    refreshAfter('Invalid Refresh Token: Session Expired', makeOlder, { AUTH_SESSIONS_TIMEBOX: '1h' }),
-    refreshAfter('Invalid Refresh Token: Session Expired (Inactivity)', makeOlder, {
-      AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h',
-    }),
+  sessionExpired: [refreshAfter(makeOlder, { AUTH_SESSIONS_TIMEBOX: '1h' })],
+  sessionInactive: [refreshAfter(makeOlder, { AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })],
+  sessionSuperseded: [
     refreshAfter(
-      'Invalid Refresh Token: Session Expired (Revoked by Newer Login)',
       ({ app }, { email, password }) => app.inject(post('/token?grant_type=password', { email, password })),
       { AUTH_SESSIONS_SINGLE_PER_USER: 'true' },
     ),
+  ],
+  sessionLowAal: [
     refreshAfter(
-      'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)',
       async (service, person) => {
         const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
         await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()

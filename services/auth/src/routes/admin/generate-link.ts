@@ -56,7 +56,7 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** @throws validationFailed */
+/** @throws validation_failed */
 function readWanted(type: LinkType, body: z.output<typeof LinkBody>) {
   return {
     type,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { challengeNotFound, validationFailed } from '../../errors.ts'
+import { challengeNotFound, factorCodeMissing } from '../../factor-errors.ts'
 import { parseId, requireId } from '../../ids.ts'
 import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
@@ -54,6 +54,6 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
 function readAnswer({ code, webauthn }: z.output<typeof VerifyBody>): FactorAnswer {
   if (webauthn?.type === 'create') return { kind: 'registration', response: webauthn.credential_response }
   if (webauthn) return { kind: 'assertion', response: webauthn.credential_response }
-  if (!code) throw validationFailed({ message: 'Code needs to be non-empty' })
+  if (!code) throw factorCodeMissing()
   return { kind: 'code', code }
 }

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { afterAll } from 'vitest'
+import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
+import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
+
+/** A provider of the cases' own, which signs what a case wants. */
+const openId: OpenIdServer = await startOpenIdServer()
+afterAll(() => openId.stop())
+
+/** The settings of a provider that is switched on. */
+const client = (name: string, id: string) => ({
+  [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
+  [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
+  [`AUTH_EXTERNAL_${name}_SECRET`]: 'secret',
+  [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: 'http://localhost:8081/callback',
+})
+const settings = { ...client('GOOGLE', 'web.apps.example'), ...client('GITHUB', 'github-client') }
+const NONCE = 'a nonce of the app'
+const claims = {
+  iss: 'https://accounts.google.com',
+  aud: 'web.apps.example',
+  sub: 'google-1',
+  email: 'google@example.com',
+  email_verified: true,
+}
+
+/** What an app is told that signs in by a token of Google with these claims. */
+const grant = (changes: object, members: object = {}, profile: Readonly<Record<string, string>> = {}): ErrorCase => ({
+  oauth: 'invalid_request',
+  raise: async (world, send) => {
+    const service = await world.broken({ settings: { ...settings, ...profile }, replace: openId.replace })
+    const id_token = await openId.sign({ ...claims, ...changes })
+    return send(service, post('/token?grant_type=id_token', { provider: 'google', id_token, ...members }))
+  },
+})
+
+/** Errors of signing in by an id_token. */
+export const idTokenErrors: ErrorCases = {
+  idTokensUnsupported: [
+    { ...grant({}, { provider: 'github' }), text: 'Provider github cannot be used with the id_token grant' },
+  ],
+  idTokenInvalid: [grant({}, { id_token: 'x' })],
+  idTokenAudienceForeign: [grant({ aud: 'elsewhere' })],
+  idTokenNonceRequired: [grant({}, {}, { AUTH_PROFILE: 'strict', AUTH_TRUSTED_PROXIES: '1' })],
+  idTokenNonceUnpaired: [grant({}, { nonce: NONCE })],
+  idTokenNonceWrong: [grant({ nonce: createHash('sha256').update(NONCE).digest('hex') }, { nonce: 'another' })],
+  idTokenWithoutEmail: [grant({ email: undefined })],
+}
