@@ -20,7 +20,7 @@ export interface CompiledPreparedQuery {
 }
 
 /**
- * Declares a hot query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
+ * Declares a prepared query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
  * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `choose` is for conditions.
  */
 export function prepare<Input extends object, Row, Tables = unknown>(

@@ -94,7 +94,7 @@ describe.each(['compatible', 'strict'])(
       expect(await tokens.execute()).toEqual([])
     })
 
-    it.each(['local', 'others'])('stays with a log-out of scope %s', async (scope) => {
+    it.each(['local', 'others'])('stays with a sign-out of scope %s', async (scope) => {
       await put(person.headers, { phone })
       await logOut(scope)
       const { code } = await service.sms.read(phone)

@@ -13,9 +13,8 @@ export interface FirebaseParameters {
 /**
  * Turns a hash of Firebase into the form `$firebase-scrypt$ln=…,r=…,p=1$<salt>$<key stream>` that is stored.
  *
- * Firebase derives a key from password and salt by scrypt, and keeps the project's signer key encrypted with it. That is an
- * addition of key stream and signer key; taken apart here, a login needs the key stream alone, and the signer key is kept
- * nowhere.
+ * Firebase derives a key from password and salt by scrypt, and encrypts the project's signer key with it, by adding a key
+ * stream. This function subtracts the signer key again. A sign-in needs the key stream alone, so the signer key is not stored.
  * @param text `$fbscrypt$<salt>$<hash>`, or `$fbscrypt$v=1,n=…,r=…,p=1,ss=<salt separator>,sk=<signer key>$<salt>$<hash>`
  * @param usual of hashes that do not carry their own
  * @throws Error with what is wrong

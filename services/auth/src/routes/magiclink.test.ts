@@ -140,7 +140,7 @@ describe('POST /magiclink', () => {
 })
 
 describe('POST /magiclink under settings', () => {
-  it('422: email logins may be off', async () => {
+  it('422: refuses while sign-ins by email are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
       refused(422, 'email_provider_disabled', 'Email logins are disabled'),

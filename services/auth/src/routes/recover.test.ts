@@ -109,7 +109,7 @@ describe('POST /recover', () => {
 })
 
 describe('POST /recover under settings', () => {
-  it('400: email logins may be off', async () => {
+  it('400: refuses while sign-ins by email are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/recover', { email: 'a@example.com' })).json()).toEqual(
       refused(400, 'email_provider_disabled', 'Email logins are disabled'),

@@ -26,7 +26,7 @@ export function otherCommands(load: () => InventoryConfig, process: NodeJS.Proce
     new Command('seed')
       .description('add sample products for development; a second run adds only the missing ones')
       .requiredOption('--products <count>', 'how many products there should be')
-      .option('--stock <quantity>', 'receive this quantity of each that has no stock, in the main warehouse')
+      .option('--stock <quantity>', 'receive this quantity of each that has no stock, at the location MAIN')
       .action((options: SeedOptions) => seed(load(), options, print)),
     ...transferCommands(load, process),
     new Command('version').description('print the version').action(() => print(VERSION)),

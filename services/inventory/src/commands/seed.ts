@@ -64,7 +64,7 @@ async function insertSamples(db: Kysely<InventoryTables>, first: number, last: n
 }
 
 /**
- * Receives stock of each sample product that has no level in the main warehouse. Resolves to the number of these products.
+ * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
  * @throws Error when there is no location MAIN, or it takes no stock
  */
 async function receiveSamples({ db, lanes }: Database<InventoryTables>, quantity: number): Promise<number> {
@@ -99,7 +99,7 @@ async function receiveSamples({ db, lanes }: Database<InventoryTables>, quantity
       (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
     )
     const { verdict } = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
-    if (verdict !== 'done') throw new Error(`the main warehouse takes no stock: ${verdict}`)
+    if (verdict !== 'done') throw new Error(`the location MAIN takes no stock: ${verdict}`)
     stocked += ids.length
     last = ids.at(-1) ?? last
   }
