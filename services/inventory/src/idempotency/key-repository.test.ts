@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import type { InventoryTables } from '../database.ts'
-import { makeOnce } from './key-repository.ts'
+import { runOnce } from './key-repository.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {
@@ -30,12 +30,12 @@ function losing(times: number, code: '40001' | '40P01') {
   return work
 }
 
-describe('makeOnce', () => {
+describe('runOnce', () => {
   it.each(['40001', '40P01'] as const)(
     'runs again after a lost conflict (%s), with and without a key',
     async (code) => {
       for (const own of [caller(), { actor: null, repeat: undefined }]) {
-        const answer = await makeOnce(inventory.db, own, losing(5, code).make)
+        const answer = await runOnce(inventory.db, own, losing(5, code).make)
         expect(answer).toEqual({ verdict: 'done', body: { id: 6 } })
       }
     },
@@ -44,8 +44,8 @@ describe('makeOnce', () => {
   it('gives up after five retries, and leaves no trace of the key', async () => {
     const work = losing(6, '40001')
     const own = caller()
-    await expect(makeOnce(inventory.db, own, work.make)).rejects.toMatchObject({ code: '40001' })
+    await expect(runOnce(inventory.db, own, work.make)).rejects.toMatchObject({ code: '40001' })
     expect(work.tries).toBe(6)
-    expect(await makeOnce(inventory.db, own, losing(0, '40001').make)).toEqual({ verdict: 'done', body: { id: 1 } })
+    expect(await runOnce(inventory.db, own, losing(0, '40001').make)).toEqual({ verdict: 'done', body: { id: 1 } })
   })
 })

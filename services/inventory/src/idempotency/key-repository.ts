@@ -18,14 +18,14 @@ interface Claim<Body extends object> {
  * a write that throws leaves no trace of the key. A write that loses a conflict runs again. Hot writes do this in a SQL function
  * instead.
  */
-export async function makeOnce<Body extends object>(
+export async function runOnce<Body extends object>(
   db: Kysely<InventoryTables>,
   caller: Caller,
   make: (db: Kysely<InventoryTables>) => Promise<Body>,
 ): Promise<Answer<Body, never>> {
   if (!caller.repeat) return { verdict: 'done', body: await againWhenLost(() => make(db)) }
   const row = callerRow(callerColumns(caller))
-  const claimAndMake = async (trx: Kysely<InventoryTables>): Promise<Answer<Body, never>> => {
+  const claimAndRun = async (trx: Kysely<InventoryTables>): Promise<Answer<Body, never>> => {
     const { rows } = await sql<Claim<Body>>`SELECT verdict, body FROM ${sql.table('claim_key')}(${row})`.execute(trx)
     const { verdict, body } = rows[0] ?? { verdict: 'key-running', body: null }
     if (verdict === 'replayed' && body !== null) return { verdict, body }
@@ -36,7 +36,7 @@ export async function makeOnce<Body extends object>(
       SELECT ${sql.table('finish_key')}(${row}, ${CREATED}, NULL, ${JSON.stringify(made)}::json)`.execute(trx)
     return { verdict: 'done', body: made }
   }
-  return againWhenLost(() => db.transaction().execute(claimAndMake))
+  return againWhenLost(() => db.transaction().execute(claimAndRun))
 }
 
 const deleteQuery = prepare(

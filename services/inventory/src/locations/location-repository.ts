@@ -6,7 +6,7 @@ import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { makeOnce } from '../idempotency/key-repository.ts'
+import { runOnce } from '../idempotency/key-repository.ts'
 import type { LocationChange, LocationRefusal, LocationTarget, NewLocation } from './location.ts'
 import type { VersionedLocation } from './location-view.ts'
 
@@ -66,7 +66,7 @@ export function insertLocation(
     const { id } = await trx.insertInto('locations').values(location).returning('id').executeTakeFirstOrThrow()
     return { id: Number(id) }
   }
-  return orViolation(names, makeOnce(db, caller, insert), CODE_TAKEN)
+  return orViolation(names, runOnce(db, caller, insert), CODE_TAKEN)
 }
 
 interface WriteDeps {

@@ -6,7 +6,7 @@ import { type Kysely, sql } from 'kysely'
 import type { InventoryTables } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { makeOnce } from '../idempotency/key-repository.ts'
+import { runOnce } from '../idempotency/key-repository.ts'
 import type { NewProduct, Product, ProductDetails, VersionedProduct } from './product.ts'
 import { stockJson } from './product-list-repository.ts'
 
@@ -110,7 +110,7 @@ export async function insertProductOnce(
 ): Promise<Answer<InsertedProduct, never> | 'duplicate-sku'> {
   const insert = async (trx: Kysely<InventoryTables>) =>
     toInserted(await insertStatement(product, trx).executeTakeFirstOrThrow())
-  return orDuplicate(names, makeOnce(db, caller, insert))
+  return orDuplicate(names, runOnce(db, caller, insert))
 }
 
 function toInserted({ id, version }: { readonly id: bigint; readonly version: number }): InsertedProduct {

@@ -19,7 +19,7 @@ export interface Repeat {
 
 /** The caller of a request. */
 export interface Caller extends Credentials {
-  /** For the log. `admit` sets it once the database has answered. */
+  /** For the log. `requireAccess` sets it once the database has answered. */
   identityId: string | undefined
   /** Undefined when the request has no Idempotency-Key. */
   repeat: Repeat | undefined

@@ -32,7 +32,7 @@ const REFERENCE_LENGTH = 255
 
 const reference = z.string().min(1).max(REFERENCE_LENGTH).refine(isStorable)
 /** A text whose exact value does not matter. Characters that cannot be stored are replaced. */
-const fitted = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
+const storableText = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
 const otherOutcomes = [
   z.object({ verdict: z.literal('declined'), statusCode: z.string() }),
   z.object({ verdict: z.literal('unknown') }),
@@ -50,14 +50,14 @@ const Authorization = z.union([
 const Inquiry = z.union([
   z.object({
     verdict: z.literal('approved'),
-    ref: z.string().min(1).pipe(fitted(REFERENCE_LENGTH)),
-    networkRef: fitted(REFERENCE_LENGTH).nullish(),
+    ref: z.string().min(1).pipe(storableText(REFERENCE_LENGTH)),
+    networkRef: storableText(REFERENCE_LENGTH).nullish(),
   }),
   ...otherOutcomes,
 ])
 const Task = z.union([
   z.object({ verdict: z.enum(['accepted', 'retry']) }),
-  z.object({ verdict: z.literal('rejected'), reason: fitted(REASON_LENGTH) }),
+  z.object({ verdict: z.literal('rejected'), reason: storableText(REASON_LENGTH) }),
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
 const KnownEvent = z.discriminatedUnion('type', [

@@ -47,8 +47,8 @@ export function scenarioOfPayment(
     scheme: card?.scheme,
     code: card?.code,
     status: card?.status,
-    limit: finite(card?.limit),
-    balance: finite(card?.balance),
+    limit: boundOrNull(card?.limit),
+    balance: boundOrNull(card?.balance),
     fingerprint,
     tdsFingerprint: tds?.fingerprint,
     tdsChallenge: tds?.challenge,
@@ -57,7 +57,7 @@ export function scenarioOfPayment(
   return Object.keys(changes).length > 0 ? changes : scenarioOfNumber(number)
 }
 
-function finite<Value>(bound: Value | 'infinite' | undefined): Value | null | undefined {
+function boundOrNull<Value>(bound: Value | 'infinite' | undefined): Value | null | undefined {
   return bound === 'infinite' ? null : bound
 }
 

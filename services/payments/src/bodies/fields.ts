@@ -137,15 +137,15 @@ export function referenceOf(given: unknown): string | undefined {
 
 /** An object of the merchant's own, stored as it is given. */
 export function custom() {
-  return keepable(z.record(z.string(), z.unknown()))
+  return storableJson(z.record(z.string(), z.unknown()))
 }
 
 /** `custom` at the checkout, where it may be any JSON value. */
 export function anyCustom() {
-  return keepable(z.unknown())
+  return storableJson(z.unknown())
 }
 
-function keepable<Schema extends z.ZodType>(schema: Schema) {
+function storableJson<Schema extends z.ZodType>(schema: Schema) {
   return schema
     .refine((value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= CUSTOM_BYTES_MAX, {
       error: `must be at most ${CUSTOM_BYTES_MAX} bytes`,

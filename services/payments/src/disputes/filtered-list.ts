@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Flaw } from '../access/admit.ts'
+import type { Flaw } from '../access/require-access.ts'
 import { id, ListQuery } from '../bodies/fields.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/cursor.ts'
 

@@ -93,9 +93,9 @@ export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: st
   const changed: ChangedRow[] = []
   for (const table of Object.keys(STATES) as RecordedTable[]) {
     changed.push(...(await listDiffering(db, merchantId, table)))
-    if (table !== 'merchants') changed.push(...(await listGone(db, merchantId, table)))
+    if (table !== 'merchants') changed.push(...(await listDeletedRows(db, merchantId, table)))
   }
-  return [...changed, ...(await listRedirected(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
+  return [...changed, ...(await listRedirectedPayouts(db, merchantId)), ...(await listStrayOperations(db, merchantId))]
 }
 
 /**
@@ -151,7 +151,7 @@ function describe(table: RecordedTable, row: Omit<DifferingRow, 'id'>): readonly
   ]
 }
 
-async function listGone(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
+async function listDeletedRows(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
   const { rows } = await sql<{ id: string }>`
     SELECT DISTINCT e.row_id AS id FROM ${sql.table('state_entries')} e
     WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table}
@@ -164,7 +164,7 @@ async function listGone(db: Kysely<PaymentsTables>, merchantId: string, table: R
  * A payout keeps the account of its first record. Otherwise an account that was changed by hand could be recorded with
  * a later change.
  */
-async function listRedirected(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+async function listRedirectedPayouts(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string }>`
     SELECT e.row_id AS id FROM ${sql.table('state_entries')} e
     WHERE e.merchant_id = ${merchantId} AND e.table_name = 'payouts'

@@ -16,21 +16,21 @@ const STRAY_MAX = 100
 /** The rows of a merchant that contradict its terms, the exchange rates, or the answers of acquirers. */
 export async function listStrayTerms(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   return [
-    ...(await listMixed(db, merchantId, 'transactions')),
-    ...(await listMixed(db, merchantId, 'payouts')),
-    ...(await listUnfounded(db, merchantId)),
-    ...(await listMisrated(db, merchantId)),
+    ...(await listRowsOfWrongMode(db, merchantId, 'transactions')),
+    ...(await listRowsOfWrongMode(db, merchantId, 'payouts')),
+    ...(await listContradictoryEntries(db, merchantId)),
+    ...(await listWrongRates(db, merchantId)),
   ]
 }
 
-async function listMixed(db: Db, merchantId: string, table: 'transactions' | 'payouts') {
+async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transactions' | 'payouts') {
   const { rows } = await sql<{ id: string }>`
     SELECT r.id FROM ${sql.table(table)} r JOIN ${sql.table('merchants')} m ON m.id = r.merchant_id
     WHERE r.merchant_id = ${merchantId} AND r.test <> m.test LIMIT ${STRAY_MAX}`.execute(db)
-  return rows.map(({ id }) => strayOf(table, id, 'is test at a live merchant, or live at a test one'))
+  return rows.map(({ id }) => toStrayTerms(table, id, 'is test at a live merchant, or live at a test one'))
 }
 
-function strayOf(table: StrayTerms['table'], id: string, message: string): StrayTerms {
+function toStrayTerms(table: StrayTerms['table'], id: string, message: string): StrayTerms {
   return { table, id, findings: [[18, message]] }
 }
 
@@ -77,7 +77,7 @@ function exponent(alias: string): RawBuilder<unknown> {
   return sql`${sql.table('currency_exponent')}(${sql.raw(`${alias}.currency`)})`
 }
 
-async function listUnfounded(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+async function listContradictoryEntries(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const { rows } = await sql<{ id: string; message: string }>`
     SELECT * FROM (
       SELECT e.id, CASE
@@ -95,14 +95,14 @@ async function listUnfounded(db: Db, merchantId: string): Promise<readonly Stray
       JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
       WHERE e.merchant_id = ${merchantId}
     ) judged WHERE message IS NOT NULL LIMIT ${STRAY_MAX}`.execute(db)
-  return rows.map(({ id, message }) => strayOf('trail_entries', id, message))
+  return rows.map(({ id, message }) => toStrayTerms('trail_entries', id, message))
 }
 
 /**
  * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a rate on each
  * day. A rate that an import has replaced counts too: the audit row of the import names it.
  */
-async function listMisrated(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
+async function listWrongRates(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const found = (currency: RawBuilder<unknown>) => sql`
     SELECT k.rate, k.date FROM known k WHERE k.currency = ${currency} AND k.rate > 0
     UNION ALL SELECT 1, NULL WHERE ${currency} = 'EUR'`
@@ -132,5 +132,7 @@ async function listMisrated(db: Db, merchantId: string): Promise<readonly StrayT
         ))
         AND abs(u.rate - bought.rate * (10000 - nearest.margin) / (sold.rate * 10000)) <= 1e-10
     ) LIMIT ${STRAY_MAX}`.execute(db)
-  return rows.map(({ id }) => strayOf('trail_entries', id, 'its rate is none of its day with a margin of 0 or more'))
+  return rows.map(({ id }) =>
+    toStrayTerms('trail_entries', id, 'its rate is none of its day with a margin of 0 or more'),
+  )
 }

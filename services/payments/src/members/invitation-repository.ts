@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import type { AccessResult, Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
+import type { AccessResult, Verdict } from '../access/require-access.ts'
 import type { Invitation } from './invitation.ts'
 
 const findQuery = prepare(

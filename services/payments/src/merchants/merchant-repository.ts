@@ -2,8 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/admit.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/require-access.ts'
 import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
@@ -131,7 +131,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
       END AS verdict, c.identity_id, ${columns}
     ${fromCaller}
     LEFT JOIN LATERAL (
-      SELECT * FROM (${ofMember('app', order, p)} UNION ALL ${ofMember('user', order, p)}) listed
+      SELECT * FROM (${membershipPage('app', order, p)} UNION ALL ${membershipPage('user', order, p)}) listed
       ORDER BY listed.id ${order} LIMIT ${p.limit}
     ) m ON true
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
@@ -140,7 +140,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
 }
 
 /** One page for apps and one for users: PostgreSQL would read all rows to sort them together. */
-function ofMember(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListInput): ReturnType<typeof sql> {
+function membershipPage(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListInput): ReturnType<typeof sql> {
   const memberId = sql`s.${sql.id(`${noun}_id`)}`
   return sql`(
         SELECT listed.* FROM ${sql.table(`merchant_${noun}s`)} s

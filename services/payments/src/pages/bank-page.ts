@@ -61,7 +61,7 @@ export function latePage(returnUrl: string | null): string {
     'Too late',
     html`
 <h1>It is too late to approve this payment</h1>
-${returnUrl === null ? html`<p>Go back to the shop and begin again.</p>` : back(returnUrl)}`,
+${returnUrl === null ? html`<p>Go back to the shop and begin again.</p>` : linkBack(returnUrl)}`,
   )
 }
 
@@ -70,7 +70,7 @@ ${returnUrl === null ? html`<p>Go back to the shop and begin again.</p>` : back(
  * host, so it does not redirect by itself.
  */
 export function returnPage(returnUrl: string): string {
-  return page('Done', html`<h1>Done</h1>${back(returnUrl)}`)
+  return page('Done', html`<h1>Done</h1>${linkBack(returnUrl)}`)
 }
 
 /** The page was opened without a state that it knows. */
@@ -83,7 +83,7 @@ export function lostPage(): string {
   )
 }
 
-function back(returnUrl: string): Html {
+function linkBack(returnUrl: string): Html {
   return html`
 <p>The shop is at ${new URL(returnUrl).host}. This service is for tests, and does not know who runs it.</p>
 <p><a href="${returnUrl}">Return to the shop</a></p>`

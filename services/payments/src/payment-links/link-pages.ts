@@ -6,7 +6,7 @@ import { type PaymentLink, redirectAfter } from './link.ts'
 import { type AmountFlaw, TYPED_LENGTH_MAX } from './link-amount.ts'
 import type { PageLocale } from './locale.ts'
 import type { Receipt } from './receipt.ts'
-import { type Say, speak, type TextName } from './texts.ts'
+import { type TextName, type Translate, translatorOf } from './texts.ts'
 
 /** Writes a page of payment links in a language. */
 export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'style'>): string {
@@ -17,7 +17,7 @@ export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' |
 export function summary(
   { payee, money, text }: Pick<PaymentLink, 'payee' | 'money' | 'text'>,
   { tag }: PageLocale,
-  say: Say,
+  say: Translate,
 ): Html {
   return html`
 <div class="summary">
@@ -28,13 +28,13 @@ ${text === undefined ? undefined : html`<p dir="auto">${text}</p>`}
 </div>`
 }
 
-function testNotice(test: boolean, say: Say): Html | undefined {
+function testNotice(test: boolean, say: Translate): Html | undefined {
   return test ? html`<p class="notice">${say('test')}</p>` : undefined
 }
 
 /** The page after a payment whose link names no page to return to. */
 export function receiptPage(receipt: Receipt, locale: PageLocale): string {
-  const say = speak(locale.language)
+  const say = translatorOf(locale.language)
   const { merchant, money, reference, last4, transactionId, paid, test } = receipt
   const date = new Intl.DateTimeFormat(locale.tag, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' })
   const facts: readonly (readonly [TextName, string | Html])[] = [
@@ -67,7 +67,7 @@ export function returnPage(
   { transactionId, test }: Pick<Receipt, 'transactionId' | 'test'>,
   locale: PageLocale,
 ): string {
-  const say = speak(locale.language)
+  const say = translatorOf(locale.language)
   const address = redirectAfter(redirect, transactionId)
   const leave = {
     script: '/assets/leave.js',
@@ -87,7 +87,7 @@ ${DONE_MARK}
 
 /** The link leads to no payment. */
 export function problemPage(problem: TextName, locale: PageLocale): string {
-  const say = speak(locale.language)
+  const say = translatorOf(locale.language)
   return renderLinkPage(locale, {
     title: say('problemTitle'),
     main: html`
@@ -99,7 +99,7 @@ export function problemPage(problem: TextName, locale: PageLocale): string {
 
 /** Something other than the link failed, and money may have been paid. `again` leads back to the link. */
 export function troublePage(advice: TextName, again: string | undefined, locale: PageLocale): string {
-  const say = speak(locale.language)
+  const say = translatorOf(locale.language)
   return renderLinkPage(locale, {
     title: say('troubleTitle'),
     main: html`
@@ -116,7 +116,7 @@ export function amountPage(
   { link, typed, flaw }: { readonly link: PaymentLink; readonly typed: string; readonly flaw: AmountFlaw | undefined },
   locale: PageLocale,
 ): string {
-  const say = speak(locale.language)
+  const say = translatorOf(locale.language)
   const { currency, payee } = link
   return renderLinkPage(locale, {
     title: `${say('amountTitle')} ${payee.name}`,

@@ -6,7 +6,7 @@ import { orderOfLink } from './link-order.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
 import type { PageLocale } from './locale.ts'
 import { type Refusal, refusalTable } from './refusal.ts'
-import { type Say, speak, type TextName } from './texts.ts'
+import { type TextName, type Translate, translatorOf } from './texts.ts'
 
 /** The content of the page. */
 export interface PaymentPage {
@@ -41,7 +41,7 @@ const SCRIPT_TEXTS = [
  */
 export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const { link, pageId, api, refusal } = page
-  const say = speak(locale.language)
+  const say = translatorOf(locale.language)
   const amount = formatLocalMoney(link.money, locale.tag)
   const flaws = refusal?.field ? { [refusal.field]: refusal.text } : page.flaws
   const hasFlaws = Object.keys(flaws).length > 0
@@ -75,7 +75,7 @@ ${approvalDialog(say)}`,
 const LOCK = html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 7V5a4 4 0 0 1 8 0v2h1v7H3V7zm2 0h4V5a2 2 0 0 0-4 0z"/></svg>`
 
 interface Fields {
-  readonly say: Say
+  readonly say: Translate
   readonly flaws: Partial<Readonly<Record<CardField, TextName>>>
   readonly expiry: string
 }
@@ -102,7 +102,7 @@ function fieldsOf({ say, flaws, expiry }: Fields): readonly Html[] {
 }
 
 /** Where the customer's bank asks for approval. The script opens it. */
-function approvalDialog(say: Say): Html {
+function approvalDialog(say: Translate): Html {
   return html`
 <dialog id="approval" aria-labelledby="approval-title">
 <h2 id="approval-title">${say('approveTitle')}</h2>

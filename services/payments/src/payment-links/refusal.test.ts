@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { statusCodeOf } from '../transactions/processing-error.ts'
 import table from '../transactions/processing-errors.json' with { type: 'json' }
 import { refusalOf, refusalTable } from './refusal.ts'
-import { speak } from './texts.ts'
+import { translatorOf } from './texts.ts'
 
 it.each([
   ['PAYMENT_CARD_NUMBER_INVALID', { text: 'refusedNumber', field: 'number' }],
@@ -28,8 +28,8 @@ it('tells the customer nothing about a fault of the merchant', () => {
 })
 
 it('gives the script of the page the same texts', () => {
-  const told = refusalTable(speak('da'))
-  expect(told['']).toEqual({ text: speak('da')('refusedOther') })
-  expect(told.PAYMENT_CARD_EXPIRED).toEqual({ text: speak('da')('refusedExpiry'), field: 'expiry' })
+  const told = refusalTable(translatorOf('da'))
+  expect(told['']).toEqual({ text: translatorOf('da')('refusedOther') })
+  expect(told.PAYMENT_CARD_EXPIRED).toEqual({ text: translatorOf('da')('refusedExpiry'), field: 'expiry' })
   expect(told.REQUEST_INVALID).toBeUndefined()
 })

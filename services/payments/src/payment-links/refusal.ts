@@ -1,7 +1,7 @@
 import { isRefusal, processingError, processingErrorOf } from '../transactions/processing-error.ts'
 import statusCodes from '../transactions/status-codes.json' with { type: 'json' }
 import type { CardField } from './card-form.ts'
-import type { Say, TextName } from './texts.ts'
+import type { TextName, Translate } from './texts.ts'
 
 /** The text about a refusal, and the field that it concerns, if any. */
 export interface Refusal {
@@ -41,7 +41,7 @@ export function refusalOf(statusCode: string): Refusal {
 
 /** The texts of the script by status code. The empty code stands for all others. */
 export function refusalTable(
-  say: Say,
+  say: Translate,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {
   const codes = [...statusCodes.codes.map(({ code }) => code), ...BY_CODE.keys()]
   const texts = codes.map((code) => [code, refusalOf(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Language, speak, texts } from './texts.ts'
+import { type Language, texts, translatorOf } from './texts.ts'
 
 const placesOf = (text: string) => text.match(/\{\w+\}/g)?.sort() ?? []
 /** Words that the language writes as English does. */
@@ -29,6 +29,6 @@ describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('
 })
 
 it('puts each value in its place', () => {
-  expect(speak('da')('pay', { amount: '10,00 kr.' })).toBe('Betal 10,00 kr.')
-  expect(speak('en')('pay')).toBe('Pay {amount}')
+  expect(translatorOf('da')('pay', { amount: '10,00 kr.' })).toBe('Betal 10,00 kr.')
+  expect(translatorOf('en')('pay')).toBe('Pay {amount}')
 })

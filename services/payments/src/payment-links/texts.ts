@@ -20,9 +20,9 @@ export type Language = keyof typeof texts
 export type TextName = keyof typeof en
 
 /** Writes a text with values in place of its `{names}`. */
-export type Say = (name: TextName, values?: Readonly<Record<string, string>>) => string
+export type Translate = (name: TextName, values?: Readonly<Record<string, string>>) => string
 
 /** The function that writes texts of a language. */
-export function speak(language: Language): Say {
+export function translatorOf(language: Language): Translate {
   return (name, values = {}) => texts[language][name].replaceAll(/\{(\w+)\}/g, (all, key: string) => values[key] ?? all)
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Flaw } from '../access/admit.ts'
+import type { Flaw } from '../access/require-access.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import type { Order } from '../checkout/payment-body.ts'
 import { bodyInvalid, orderInvalid, versionMissing, versionUnsupported } from '../errors.ts'

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { CardView, viewCard } from '../cards/card.ts'
 import { readCard } from '../cards/card-repository.ts'
@@ -20,7 +20,7 @@ export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { cardId } }) => {
-      const { card } = admit(caller, await readCard(app.deps.lanes, { ...caller, id: cardId }), flaw)
+      const { card } = requireAccess(caller, await readCard(app.deps.lanes, { ...caller, id: cardId }), flaw)
       if (!card) throw notFound()
       return { card: viewCard(card) }
     },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
@@ -21,7 +21,7 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, query }) => {
       const result = await listDisputes(app.deps.lanes, { ...caller, ...filteredPage(query, flaw) })
-      return admit(caller, result, flaw).disputes.map(viewDispute)
+      return requireAccess(caller, result, flaw).disputes.map(viewDispute)
     },
   )
   app.get(
@@ -34,7 +34,7 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { disputeId } }) => {
-      const { dispute } = admit(caller, await readDispute(app.deps.lanes, { ...caller, id: disputeId }), flaw)
+      const { dispute } = requireAccess(caller, await readDispute(app.deps.lanes, { ...caller, id: disputeId }), flaw)
       if (!dispute) throw notFound()
       return { dispute: viewDispute(dispute) }
     },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
@@ -21,7 +21,7 @@ export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, query }) => {
       const result = await listFrauds(app.deps.lanes, { ...caller, ...filteredPage(query, flaw) })
-      return admit(caller, result, flaw).frauds.map(viewFraud)
+      return requireAccess(caller, result, flaw).frauds.map(viewFraud)
     },
   )
   app.get(
@@ -34,7 +34,7 @@ export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { fraudId } }) => {
-      const { fraud } = admit(caller, await readFraud(app.deps.lanes, { ...caller, id: fraudId }), flaw)
+      const { fraud } = requireAccess(caller, await readFraud(app.deps.lanes, { ...caller, id: fraudId }), flaw)
       if (!fraud) throw notFound()
       return { fraud: viewFraud(fraud) }
     },

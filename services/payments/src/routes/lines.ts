@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
@@ -19,7 +19,7 @@ export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { lineId } }) => {
-      const { line } = admit(caller, await readLine(app.deps.lanes, { ...caller, id: lineId }), flaw)
+      const { line } = requireAccess(caller, await readLine(app.deps.lanes, { ...caller, id: lineId }), flaw)
       if (!line) throw notFound()
       return viewLine(line)
     },

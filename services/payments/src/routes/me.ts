@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { readIdentity } from '../apps/app-repository.ts'
 import { IdentityView, viewIdentity } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
@@ -17,7 +17,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw }) => {
-      const { identity } = admit(caller, await readIdentity(app.deps.lanes, caller), flaw)
+      const { identity } = requireAccess(caller, await readIdentity(app.deps.lanes, caller), flaw)
       if (!identity) throw unauthorized()
       return { identity: viewIdentity(identity) }
     },

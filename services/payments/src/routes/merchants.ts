@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { descriptor, email, name, pathId, text, website } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
@@ -82,7 +82,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId } }) => {
       const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
-      const { merchant } = admit(caller, result, flaw)
+      const { merchant } = requireAccess(caller, result, flaw)
       if (!merchant) throw notFound()
       return { merchant: viewMerchant(merchant) }
     },

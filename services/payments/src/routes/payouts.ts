@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
@@ -19,7 +19,7 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { payoutId } }) => {
-      const { payout } = admit(caller, await readPayout(app.deps.lanes, { ...caller, id: payoutId }), flaw)
+      const { payout } = requireAccess(caller, await readPayout(app.deps.lanes, { ...caller, id: payoutId }), flaw)
       if (!payout) throw notFound()
       return { payout: viewPayout(payout) }
     },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../access/admit.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
@@ -23,7 +23,7 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, flaw, params } = request
       const inTurn: InTurn = (entries, read) => request.inListTurn(entries, read)
       const result = await readTransaction(app.deps.lanes, { ...caller, id: params.transactionId }, inTurn)
-      const { transaction } = admit(caller, result, flaw)
+      const { transaction } = requireAccess(caller, result, flaw)
       if (!transaction) throw notFound()
       return { transaction: viewTransaction(transaction) }
     },

@@ -2,8 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
-import type { AccessResult, Verdict } from '../access/admit.ts'
 import type { Credentials } from '../access/caller.ts'
+import type { AccessResult, Verdict } from '../access/require-access.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
@@ -21,7 +21,7 @@ export async function addApp(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, appId }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
-  const { app, verdict } = admit(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
+  const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
   if (!app) throw unknownApp()
   return { app, replayed: verdict === 'replayed' }
 }

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
@@ -25,7 +25,7 @@ export async function advanceClock(
   { caller, flaw, merchantId, seconds }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
-  const { verdict, now, isTooFar } = admit(caller, advanced, flaw)
+  const { verdict, now, isTooFar } = requireAccess(caller, advanced, flaw)
   if (isTooFar) throw clockTooFar()
   if (!now) throw new Error(`advance_clock answered ${verdict} without an instant`)
   await expireAuthorizations(lanes, { merchantId, days, batches: EXPIRY_BATCHES })

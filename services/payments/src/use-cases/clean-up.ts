@@ -124,13 +124,13 @@ async function deleteBatchOfApps(db: Kysely<PaymentsTables>, days: number) {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ id: string }>`
       SELECT a.id FROM ${sql.table('apps')} a
-      WHERE a.created < now() - make_interval(days => ${days}::int) AND ${isFree()} AND NOT EXISTS (
+      WHERE a.created < now() - make_interval(days => ${days}::int) AND ${belongsToNoMerchant()} AND NOT EXISTS (
         SELECT FROM ${sql.table('app_keys')} k
         WHERE k.app_id = a.id AND greatest(k.created, k.last_used) >= now() - make_interval(days => ${days}::int)
       ) LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
     // Looked at again under the lock: a membership that was made before it is committed now.
     const ids = await sql<{ id: string }>`
-      SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${isFree()}`
+      SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${belongsToNoMerchant()}`
       .execute(trx)
       .then((free) => free.rows.map(({ id }) => id))
     await sql`DELETE FROM ${sql.table('app_keys')} WHERE app_id = ANY (${ids}::text[])`.execute(trx)
@@ -139,6 +139,6 @@ async function deleteBatchOfApps(db: Kysely<PaymentsTables>, days: number) {
   })
 }
 
-function isFree() {
+function belongsToNoMerchant() {
   return sql`NOT EXISTS (SELECT FROM ${sql.table('merchant_apps')} m WHERE m.app_id = a.id)`
 }

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
@@ -22,7 +22,7 @@ export async function closeDispute(
   { caller, flaw, disputeId, outcome }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
-  const { verdict, dispute, refusal } = admit(caller, closed, flaw)
+  const { verdict, dispute, refusal } = requireAccess(caller, closed, flaw)
   if (refusal === 'conflict') throw disputeClosed()
   if (refusal === 'trail-full') throw trailFull()
   if (!dispute) throw new Error(`close_dispute answered ${verdict} without a dispute`)

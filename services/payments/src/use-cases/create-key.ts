@@ -1,5 +1,5 @@
-import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, keyMacOf, requireAccess } from '../access/require-access.ts'
 import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
@@ -37,7 +37,7 @@ export async function createKey(
   const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
   const result = await callCreateKey(lanes, { keyMac: mac, ...values })
-  const { made, isSpent, verdict } = admit(caller, result, flaw)
+  const { made, isSpent, verdict } = requireAccess(caller, result, flaw)
   if (isSpent) throw idempotencyKeySpent()
   if (!made) throw new Error('create_key answered done without a key')
   return { ...made, key, replayed: verdict === 'replayed' }

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
@@ -20,7 +20,11 @@ export async function createMerchant(
   { caller, flaw, merchant: given }: CreateMerchantInput,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = given && { ...given, claim: DEFAULT_CLAIM, pricing }
-  const { merchant, verdict } = admit(caller, await callCreateMerchant(lanes, { caller, merchant: values }), flaw)
+  const { merchant, verdict } = requireAccess(
+    caller,
+    await callCreateMerchant(lanes, { caller, merchant: values }),
+    flaw,
+  )
   if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
   return { merchant, replayed: verdict === 'replayed' }
 }

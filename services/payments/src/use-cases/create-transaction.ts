@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
@@ -41,7 +41,7 @@ export async function createTransaction(
   input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
   const begun = await beginOnceFree(deps, input)
-  const { verdict, attempt, end, refusal } = admit(input.caller, begun, input.flaw)
+  const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.flaw)
   if (refusal === 'unknown-source') throw unknownSource(input.sourceField)
   if (refusal === 'no-rate') throw currencyWithoutRate()
   if (refusal === 'stale-rate') throw rateUnavailable()

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { EventType } from '../webhooks/event.ts'
@@ -28,7 +28,7 @@ export async function createWebhook(
   const flaw = given ?? (isInternal ? { stage: 'validation', error: webhookInside() } : undefined)
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
-  const { webhook, refusal, verdict } = admit(caller, await callCreateWebhook(lanes, input), flaw)
+  const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), flaw)
   if (refusal) throw REFUSALS[refusal]()
   if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)

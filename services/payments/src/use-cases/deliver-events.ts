@@ -45,7 +45,7 @@ async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: num
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
   if (!delivery) return countAs('dropped')
-  const failure = await sendUnlessResting(deps, job.webhookId, delivery)
+  const failure = await sendUnlessSilent(deps, job.webhookId, delivery)
   if (failure === undefined) return countAs('done')
   deliveries.add(1, { outcome: 'failed' })
   deps.logger.info(
@@ -65,11 +65,7 @@ async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: num
 }
 
 /** Sends the event, unless its webhook rests. Answers what went wrong; undefined when the webhook has taken the event. */
-async function sendUnlessResting(
-  deps: AttemptDeps,
-  webhookId: string,
-  delivery: Delivery,
-): Promise<string | undefined> {
+async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<string | undefined> {
   const { silentWebhooks, now } = deps
   if (isResting(silentWebhooks, webhookId, now())) return RESTING
   const failure = await send(deps, delivery)

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { drawToken, hashToken } from '../members/invitation.ts'
@@ -27,7 +27,7 @@ export async function inviteUser(
   const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
   const invitation = email === null ? null : { email, tokenHash: hashToken(token), task, data }
   const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
-  const { isMember, mailed, verdict } = admit(caller, result, flaw)
+  const { isMember, mailed, verdict } = requireAccess(caller, result, flaw)
   if (mailed) deps.outbox.wake()
   return { isMember, replayed: verdict === 'replayed' }
 }

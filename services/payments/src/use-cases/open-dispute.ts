@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
@@ -23,7 +23,7 @@ export async function openDispute(
   { caller, flaw, transactionId, dispute: given }: OpenDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
-  const { verdict, dispute, limit } = admit(caller, opened, flaw)
+  const { verdict, dispute, limit } = requireAccess(caller, opened, flaw)
   if (limit) throw amountBeyondLimit('dispute', formatMoney(limit.currency, limit.amount))
   if (!dispute) throw new Error(`open_dispute answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
@@ -25,7 +25,7 @@ export async function payOut(
     ? { minimum: null, delayDays: null }
     : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
-  const { verdict, payout, skipped } = admit(caller, paid, flaw)
+  const { verdict, payout, skipped } = requireAccess(caller, paid, flaw)
   if (verdict === 'done') countPayouts(meter)(skipped)
   if (skipped) throw payoutSkipped(skipped)
   if (!payout) throw new Error(`payout answered ${verdict} without a payout`)

@@ -49,7 +49,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   const refusal = cardProblemOf(opened)
   const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
   if ('step' in next) return offerStep(deps, opened, next.step)
-  const decision = 'status' in next ? decide(opened, next.status) : next
+  const decision = 'status' in next ? judgeAuthentication(opened, next.status) : next
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
   const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.address, authorize))
   if (!end) return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
@@ -57,7 +57,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
 }
 
 /** The simulator refuses a card before 3-D Secure refuses the payment. */
-function decide({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
+function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
   const verdict = tdsVerdict(status, payee.tdsMode)
   if ('tds' in verdict) return verdict
   return { refusal: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? verdict.refusal }

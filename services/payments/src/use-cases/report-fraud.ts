@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
@@ -18,7 +18,7 @@ export async function reportFraud(
   { caller, flaw, transactionId, fraud: given }: ReportFraudInput,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })
-  const { verdict, fraud } = admit(caller, added, flaw)
+  const { verdict, fraud } = requireAccess(caller, added, flaw)
   if (!fraud) throw new Error(`add_fraud answered ${verdict} without a fraud alert`)
   return { fraud, replayed: verdict === 'replayed' }
 }

@@ -1,5 +1,5 @@
-import { admit, type Flaw, keyMacOf } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, keyMacOf, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { lastKey } from '../errors.ts'
@@ -12,7 +12,7 @@ export async function revokeKey(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, keyId }: { readonly caller: Caller; readonly flaw: Flaw | undefined; readonly keyId: string },
 ): Promise<void> {
-  const { isLast } = admit(
+  const { isLast } = requireAccess(
     caller,
     await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId: flaw ? null : keyId }),
     flaw,

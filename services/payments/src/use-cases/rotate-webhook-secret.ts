@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateSecret } from '../webhooks/webhook-repository.ts'
@@ -20,7 +20,7 @@ export async function rotateWebhookSecret(
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const sealed = flaw ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
-  const { webhook, verdict } = admit(caller, result, flaw)
+  const { webhook, verdict } = requireAccess(caller, result, flaw)
   if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: verdict === 'replayed' }

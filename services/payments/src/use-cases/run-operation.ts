@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { amountBeyondLimit, otherCurrency, rateUnavailable, trailFull } from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
@@ -26,11 +26,11 @@ export async function runOperation(
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
   const { keyMac, userEmail, repeat } = caller
   if (values === null) {
-    admit(caller, await judgeOperation(lanes, { keyMac, userEmail, transactionId, kind }), flaw)
-    throw new Error('a body without values was admitted')
+    requireAccess(caller, await judgeOperation(lanes, { keyMac, userEmail, transactionId, kind }), flaw)
+    throw new Error('a body without values passed')
   }
   const result = await operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...values })
-  const { verdict, transaction, refusal } = admit(caller, result, flaw)
+  const { verdict, transaction, refusal } = requireAccess(caller, result, flaw)
   if (refusal) throw toError(refusal, kind)
   if (!transaction) throw new Error(`run_operations answered ${verdict} without a transaction`)
   return { transaction, replayed: verdict === 'replayed' }

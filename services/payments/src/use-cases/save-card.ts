@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { paymentRefused, unknownSource } from '../errors.ts'
@@ -22,7 +22,7 @@ export async function saveCard(
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = card ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-  const { verdict, cardId, errorCode, hasSource } = admit(caller, saved, flaw)
+  const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, flaw)
   if (!hasSource) throw unknownSource('transactionId')
   const replayed = verdict === 'replayed'
   if (errorCode !== null) throw paymentRefused(errorCode, { replayed })

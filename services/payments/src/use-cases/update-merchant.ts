@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import { isStorable } from '../bodies/fields.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { immutable, invalidFields } from '../errors.ts'
@@ -24,7 +24,7 @@ export async function updateMerchant(
   { caller, flaw, merchantId, changes, fixed }: UpdateMerchantInput,
 ): Promise<void> {
   const result = await callUpdateMerchant(lanes, { caller, merchantId, changes, fixed })
-  admit(caller, result, withImmutable(flaw, Object.keys(fixed), result.differing))
+  requireAccess(caller, result, withImmutable(flaw, Object.keys(fixed), result.differing))
 }
 
 /** Adds errors for changed immutable members to the flaw of a body, in the order of the body. */

@@ -1,5 +1,5 @@
-import { admit, type Flaw } from '../access/admit.ts'
 import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
 import type { Line } from '../ledger/line.ts'
@@ -30,7 +30,7 @@ export async function writeStatement(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, period, inTurn }: StatementInput,
 ): Promise<AsyncIterable<string>> {
-  const { merchant } = admit(caller, await readMerchant(lanes, { ...caller, merchantId }), flaw)
+  const { merchant } = requireAccess(caller, await readMerchant(lanes, { ...caller, merchantId }), flaw)
   if (!merchant || !period) throw notFound()
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
@@ -66,5 +66,5 @@ async function* writeRows(
 async function readPage({ lanes, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
   const read = () => listLines(lanes, { ...caller, merchantId, test: undefined, ...bounds })
   const result = await inTurn(bounds.limit, read)
-  return admit(caller, result, undefined).lines
+  return requireAccess(caller, result, undefined).lines
 }

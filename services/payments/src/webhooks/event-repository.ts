@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { sql } from 'kysely'
-import type { AccessResult } from '../access/admit.ts'
+import type { AccessResult } from '../access/require-access.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Piece } from '../pagination/pieces.ts'

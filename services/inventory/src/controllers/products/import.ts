@@ -143,7 +143,7 @@ async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number
   const reader = body.getReader()
   try {
     for (;;) {
-      const { done, value } = await untilSilence(reader.read(), silenceMs)
+      const { done, value } = await readWithTimeout(reader.read(), silenceMs)
       if (done) return
       yield value
     }
@@ -152,7 +152,7 @@ async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number
   }
 }
 
-function untilSilence<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
+function readWithTimeout<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(requestTimeout()), silenceMs)
     reading.then(

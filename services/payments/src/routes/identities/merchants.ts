@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
@@ -25,7 +25,7 @@ export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
       const test = flaw ? undefined : query.filter?.test
       const input = { ...caller, identityId, test, ...bounds }
-      const { merchants } = admit(caller, await listMerchants(app.deps.lanes, input, order), flaw)
+      const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), flaw)
       return merchants.map(viewMerchant)
     },
   )

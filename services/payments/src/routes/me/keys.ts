@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit, keyMacOf } from '../../access/admit.ts'
+import { keyMacOf, requireAccess } from '../../access/require-access.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
@@ -27,7 +27,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, query }) => {
       const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
       const result = await listKeys(app.deps.lanes, { keyMac: keyMacOf(caller), ...bounds }, order)
-      return admit(caller, result, flaw).keys.map(viewAppKey)
+      return requireAccess(caller, result, flaw).keys.map(viewAppKey)
     },
   )
   app.post(

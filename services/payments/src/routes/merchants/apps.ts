@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import { id, ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { lastApp } from '../../errors.ts'
@@ -31,7 +31,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
       const test = flaw ? undefined : query.filter?.test
       const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return admit(caller, result, flaw).apps.map(viewAppMember)
+      return requireAccess(caller, result, flaw).apps.map(viewAppMember)
     },
   )
   app.post(
@@ -65,7 +65,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
       const input = { caller, merchantId, memberId: flaw ? null : appId }
-      const { isLast } = admit(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
+      const { isLast } = requireAccess(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
       if (isLast) throw lastApp()
       return reply.code(204).send()
     },

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
@@ -25,7 +25,7 @@ export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId }, query }, reply) => {
       const test = flaw ? undefined : query.filter?.test
       const read = async (page: PageBounds) =>
-        admit(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), flaw)
+        requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), flaw)
       return answerInPieces(reply, { page: pageBounds(flaw ? NO_PAGE : query), read, view: viewEvent })
     },
   )

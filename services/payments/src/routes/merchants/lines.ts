@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listLines } from '../../ledger/line-repository.ts'
@@ -23,7 +23,7 @@ export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {
       const bounds = pageBounds(flaw ? NO_PAGE : query)
       const test = flaw ? undefined : query.filter?.test
       const result = await listLines(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
-      return admit(caller, result, flaw).lines.map(viewLine)
+      return requireAccess(caller, result, flaw).lines.map(viewLine)
     },
   )
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import {
   amount,
   currency,
@@ -85,7 +85,7 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
       const { test, successful, recurring, currency } = (flaw ? undefined : query.filter) ?? {}
       const input = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
-        admit(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), flaw)
+        requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), flaw)
       return answerInPieces(reply, { page: pageBounds(flaw ? NO_PAGE : query), read, view: viewTransaction })
     },
   )

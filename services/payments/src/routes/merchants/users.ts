@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import { email, ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { callRevokeMember, listUserMembers } from '../../members/member-repository.ts'
@@ -33,7 +33,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
       const test = flaw ? undefined : query.filter?.test
       const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return admit(caller, result, flaw).users.map(viewUserMember)
+      return requireAccess(caller, result, flaw).users.map(viewUserMember)
     },
   )
   app.post(
@@ -69,7 +69,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId, userId } }, reply) => {
       const input = { caller, merchantId, memberId: flaw ? null : userId }
-      admit(caller, await callRevokeMember(app.deps.lanes, 'user', input), flaw)
+      requireAccess(caller, await callRevokeMember(app.deps.lanes, 'user', input), flaw)
       return reply.code(204).send()
     },
   )

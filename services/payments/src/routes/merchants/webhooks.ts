@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { admit } from '../../access/admit.ts'
+import { requireAccess } from '../../access/require-access.ts'
 import { ListQuery, pathId, text } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
@@ -40,7 +40,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
       const page = pageBounds(flaw ? NO_PAGE : query)
       const test = flaw ? undefined : query.filter?.test
       const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
-      return admit(caller, result, flaw).webhooks.map(viewWebhook)
+      return requireAccess(caller, result, flaw).webhooks.map(viewWebhook)
     },
   )
   app.post(
@@ -74,7 +74,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId, webhookId } }, reply) => {
       const input = { caller, merchantId, webhookId: flaw ? null : webhookId }
-      admit(caller, await callDeleteWebhook(app.deps.lanes, input), flaw)
+      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, input), flaw)
       return reply.code(204).send()
     },
   )

@@ -46,7 +46,11 @@ export interface Flaw {
  * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
  * @throws 401, 404, 403, or the error of the flaw at its place between them; then 400 or 409 for the Idempotency-Key
  */
-export function admit<Result extends AccessResult>(caller: Caller, result: Result, flaw: Flaw | undefined): Result {
+export function requireAccess<Result extends AccessResult>(
+  caller: Caller,
+  result: Result,
+  flaw: Flaw | undefined,
+): Result {
   caller.identityId = result.identityId ?? undefined
   if (result.verdict === 'unauthorized') throw unauthorized()
   if (flaw?.stage === 'parse') throw flaw.error
