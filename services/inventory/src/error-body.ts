@@ -23,7 +23,7 @@ export const ErrorView = z
   })
   .meta({ id: 'Error' })
 
-/** The body of one error. */
+/** The body of an error: `{ statusCode, error: { type, description } }`, whose member `error` also has the details. */
 export function errorBody({ status, code, message, details }: HttpError): z.output<typeof ErrorView> {
   return { statusCode: status, error: { type: code, description: message, ...details } }
 }

@@ -54,7 +54,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   deps.outbox.start()
 }
 
-/** Stops it within so many milliseconds. */
+/** Stops the background work within so many milliseconds. */
 export async function stopWork({ jobs, outbox }: Pick<WorkDeps, 'jobs' | 'outbox'>, withinMs: number): Promise<void> {
   await outbox.stop()
   await jobs.close(withinMs)

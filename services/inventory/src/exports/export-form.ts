@@ -25,7 +25,7 @@ export interface CsvOptions {
   readonly spreadsheetSafe: boolean
 }
 
-/** CSV with a header. */
+/** CSV with a header: id, sku, a column for each path of `flatten`, and the other attributes. */
 export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
   const toCell = spreadsheetSafe ? withoutFormula : (text: string) => text
   const columns = flatten.map((path) => `attributes.${path.map(writeKey).join('.')}`)

@@ -12,7 +12,7 @@ export function productTag(id: number, version: number, shown?: string): string 
   return `"p${id}-${version}-${createHash('sha256').update(shown).digest('base64url').slice(0, DIGEST_LENGTH)}"`
 }
 
-/** The entity tag of a location. */
+/** The entity tag of a location, from its id and version: a strong validator. */
 export function locationTag(id: number, version: number): string {
   return `"l${id}-${version}"`
 }

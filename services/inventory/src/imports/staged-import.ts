@@ -27,7 +27,7 @@ export interface StagedCounts {
 }
 
 const PAGE = 500
-/** An insert that meets products that other requests have just created is tried again. */
+/** How often storing a file starts again because other requests have created some of its products meanwhile. */
 const TRIES = 5
 
 /** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */

@@ -52,7 +52,7 @@ function refuseTrace(endpoints: Application<InventoryDeps>, { path }: EndpointRe
   return allow.length > 0 ? errorVocabulary.methodNotAllowed?.(allow) : errorVocabulary.notFound()
 }
 
-/** Turns whatever was thrown into the error that the client sees. */
+/** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */
 function toCallError(thrown: unknown, request: EndpointRequest): CallError {
   const fastifyRequest = fastifyRequestOf(request)
   const cause = thrown instanceof CallError ? fromCallError(thrown) : thrown

@@ -179,7 +179,7 @@ export interface ProductPlace {
   readonly position: Position
 }
 
-/** The same products as `listProducts` reads, by their ids alone. */
+/** The ids of the products that `listProducts` would read, so that a long page can read the products later. */
 export async function listPlaces(
   db: Kysely<InventoryTables>,
   selection: ProductSelection,

@@ -44,7 +44,7 @@ export type ProductListKeywords = z.output<typeof ProductListKeywords>
 /** Filters and order, as texts. */
 type FilterInput = Readonly<Record<string, unknown>>
 
-/** @throws validationError for parameters that are not filters, and for too many or too long filters */
+/** Reads filters and order. @throws validationError for parameters that are not filters, and for too many or too long filters */
 export function readSelection({
   sort,
   ...parameters

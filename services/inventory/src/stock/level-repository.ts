@@ -89,7 +89,7 @@ export async function findProductStock(lanes: Lanes, productId: number): Promise
   return levels > SHORT_LEVELS ? 'long' : { productId, ...stock }
 }
 
-/** The same for any number of levels. */
+/** The stock of a product with any number of levels. It does not use the read lane. */
 export async function findLongProductStock(
   db: Kysely<InventoryTables>,
   productId: number,

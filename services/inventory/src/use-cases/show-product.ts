@@ -9,7 +9,7 @@ export interface ShownProduct {
   readonly version: number
 }
 
-/** @throws productNotFound */
+/** A live product with the members that `include` names. @throws productNotFound */
 export async function showProduct(
   { lanes }: Pick<InventoryDeps, 'lanes'>,
   id: number,

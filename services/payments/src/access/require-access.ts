@@ -21,7 +21,7 @@ export function splitVerdict<const Refusal extends string>(
   return refusal === undefined ? [verdict as Verdict, undefined] : ['done', refusal]
 }
 
-/** Every statement that serves a request returns this result. */
+/** What every statement that serves a request returns beside its own columns. */
 export interface AccessResult {
   readonly verdict: Verdict
   /** Null for an unknown key. */

@@ -122,7 +122,7 @@ const usedQuery = prepare(
     UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (${p.macs}::bytea[])`,
 )
 
-/** Notes that a key let a request in. The database hears of it later: no request waits for that write. */
+/** Notes that a key let a request in. A later write stores it, so that no request waits. */
 export function noteKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
   if (usedKeys.size < USED_KEYS_MAX) usedKeys.set(keyMac.toString('latin1'), keyMac)
 }

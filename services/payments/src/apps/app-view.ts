@@ -12,12 +12,12 @@ export const IdentityView = z.object({
   created: z.iso.datetime(),
 })
 
-/** Fills the view of an app that was just made. */
+/** The JSON of an app that was just made, with its key. */
 export function viewCreatedApp({ id, name, key }: CreatedApp): z.infer<typeof CreatedAppView> {
   return { id, ...(name === undefined ? {} : { name }), key }
 }
 
-/** Fills the view of the caller. */
+/** The JSON of the caller. An app has no email address. */
 export function viewIdentity({ id, name, email, created }: Identity): z.infer<typeof IdentityView> {
   return {
     id,
@@ -46,7 +46,7 @@ export const AppKeyView = z.object({
   created: z.iso.datetime(),
 })
 
-/** Fills the view of a key. */
+/** The JSON of a key, without the key and its MAC. */
 export function viewAppKey({ id, hint, scopes, expires, lastUsed, created }: AppKey): z.infer<typeof AppKeyView> {
   return {
     id,

@@ -27,7 +27,7 @@ export const CardView = z.object({
   deleted: z.iso.datetime().nullable(),
 })
 
-/** Fills the view. Absent notes and deletion are null, as the official client expects. */
+/** The JSON of a kept card. Absent notes and deletion are null, as the official client expects. */
 export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {
   const { id, merchantId, bin, last4, scheme, notes } = card
   return {

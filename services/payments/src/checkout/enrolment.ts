@@ -2,7 +2,7 @@ import type { Scenario } from '../cards/scenario.ts'
 
 /** The steps of a payment, in order (reference: Challenges). */
 export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'] as const
-/** A step of 3-D Secure. */
+/** A step of a payment, before the acquirer is asked. */
 export type Step = (typeof STEPS)[number]
 
 /** How the customer's bank has authenticated the customer. */

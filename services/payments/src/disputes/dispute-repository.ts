@@ -67,7 +67,7 @@ export interface OpenedDispute extends AccessResult {
   readonly limit: { readonly currency: string; readonly amount: bigint } | undefined
 }
 
-/** Opens a dispute about captured money. */
+/** Opens a dispute about captured money in one call, and reserves its amount. A repeat gets the same dispute. */
 export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<OpenedDispute> {
   const row = await lanes.write.one(openQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
@@ -107,7 +107,7 @@ export interface ClosedDispute extends AccessResult {
   readonly refusal: 'conflict' | 'trail-full' | undefined
 }
 
-/** Closes a dispute as won or lost. */
+/** Closes a dispute as won or lost in one call. The same outcome again changes nothing. */
 export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise<ClosedDispute> {
   const row = await lanes.write.one(closeQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['conflict', 'trail-full'])

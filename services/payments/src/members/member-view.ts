@@ -18,7 +18,7 @@ export const UserMemberView = z.object({
   pending: z.boolean(),
 })
 
-/** Makes the JSON of an app. */
+/** The JSON of an app. `keyHint` is left out where the caller may not see it. */
 export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infer<typeof AppMemberView> {
   return {
     id,
@@ -28,7 +28,7 @@ export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infe
   }
 }
 
-/** Makes the JSON of a user. */
+/** The JSON of a user, whose name is hidden until the invitation is accepted. */
 export function viewUserMember({ id, email, name, pending, created }: UserMember): z.infer<typeof UserMemberView> {
   return { id, email, ...(name === null ? {} : { name }), created: created.toISOString(), pending }
 }

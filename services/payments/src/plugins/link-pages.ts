@@ -31,7 +31,7 @@ const PROBLEMS: Readonly<Record<LinkProblem, { readonly status: 400 | 404; reado
 }
 const PAGE_ID_BYTES = 16
 
-/** Whatever goes wrong in its context is told by a page, in the language of whoever reads it. */
+/** Answers every error of its context with a page, in the language of the visitor. */
 export const linkPages = fp(
   async (app: FastifyInstance) => {
     app.setErrorHandler((thrown, request, reply) => {
@@ -49,7 +49,7 @@ export const linkPages = fp(
   { name: 'link-pages' },
 )
 
-/** The parameters in an address: of repeated ones `get` takes the first, and nothing in them is refused. */
+/** The parameters of an address. `get` returns the first of repeated parameters. No parameter is refused here. */
 export function linkQueryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
   const at = url.indexOf('?')
   return new URLSearchParams(at < 0 ? '' : url.slice(at))

@@ -33,7 +33,7 @@ export async function answerInPieces<Row extends { readonly id: string }, View e
 
 interface ReadPiece<View> {
   readonly views: View[]
-  /** What is left of the page. */
+  /** The rows of the page that are still to be read. */
   readonly rest: PageBounds | undefined
 }
 
@@ -50,7 +50,7 @@ async function readPiece<Row extends { readonly id: string }, View extends objec
   return { views: rows.map(view), rest: isEnd ? undefined : { ...page, limit: rest, [bound]: last.id } }
 }
 
-/** A piece as it is sent, which is all that is kept of it while the client takes its time. */
+/** The bytes of a piece. Its rows are not kept, because a slow client may take minutes. */
 interface PieceBytes {
   readonly bytes: Buffer
   readonly rest: PageBounds | undefined

@@ -8,12 +8,13 @@ import { serverBusy } from '../errors.ts'
 const ROWS = { places: 2_000, each: 1_000 } as const
 const PATIENCE_MS = 10_000
 
-/** What a row with a trail counts for: more than most have, and less than the longest. */
+/** How many entries a turn counts for a row with a trail: more than most trails have, and fewer than the longest. */
 export const TRAIL_ENTRIES = 20
 
 /**
  * Lets clients take turns with their lists, from the query until the answer, or its first piece, is written. A client that asks
- * for many long lists at once waits behind its own, and nobody else does. 503 when the turn does not come in time.
+ * for many long lists at once waits for its own lists, and keeps no other client waiting.
+ * @throws 503 when the turn does not come in time
  */
 export const listTurns = fp(
   async (app) => {
@@ -27,7 +28,7 @@ export const listTurns = fp(
       if (size === undefined || request.flaw !== undefined) return
       const turn = await gate.enter({ client: addressKey(request.ip), size })
       request.listTurn = turn
-      // The client may have left while it waited: nothing is sent then.
+      // A client that left while it waited gets no answer, so no later hook ends its turn.
       if (isOver(reply)) turn[Symbol.dispose]()
     })
     app.addHook('onSend', (request, _reply, payload, done) => {
@@ -57,11 +58,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The turn of a list that is read. */
     listTurn: Disposable | undefined
-    /** Reads a part of an answer that is written as it is read, in its turn; `size` in rows. */
+    /** Reads one piece of a long answer when it is the client's turn. `size`: the rows of the piece. */
     inListTurn<T>(size: number, read: () => Promise<T>): Promise<T>
   }
   interface FastifyContextConfig {
-    /** How many entries hang on a row of this list: as a turn counts them, which is more than most have. */
+    /** How many entries a turn counts for a row of this list, beside the row. */
     readonly entriesOfRow?: number
   }
 }

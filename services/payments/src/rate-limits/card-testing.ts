@@ -7,7 +7,7 @@ import type { RateLimits } from './limits.ts'
 import type { RateLimit } from './rate-limit.ts'
 
 /**
- * Has a live payment from an address decided, and counts it when it is refused. So whoever tries stolen cards must wait after
+ * Decides a live payment from an address, and counts a refusal. So whoever tries stolen cards must wait after
  * many refusals (reference: Rate limits).
  * @throws 429 when too many cards from the address were refused
  */

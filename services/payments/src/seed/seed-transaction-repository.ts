@@ -3,7 +3,7 @@ import type { PaymentsTables } from '../database.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** The instant in an id. */
+/** The instant in an id: its first eight digits are seconds since 1970. */
 export const createdOf = (id: string) => sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
 
 /** A card as it is stored, with the scenario of the simulator. */

@@ -16,7 +16,7 @@ export function scrub(text: string): string {
 }
 
 interface Rule {
-  /** A cheap test, because most lines contain nothing of the kind. */
+  /** A cheap test that runs before the pattern, because most lines contain nothing to mask. */
   readonly worthLooking: (text: string) => boolean
   readonly pattern: RegExp
   readonly mask: (match: string, ...rest: readonly (string | number)[]) => string
@@ -59,7 +59,7 @@ function maskCards(match: string): string {
   const pieces = match.match(/%(?:25){0,4}[0-9a-f]{2}|\\u[0-9a-f]{4}|./gis) ?? []
   const places = pieces.flatMap((piece, at) => (digitOf(piece) === undefined ? [] : [at]))
   const digits = places.map((at) => digitOf(pieces[at] ?? '')).join('')
-  // A card begins and ends where a group of digits does.
+  // Only a place where a group of digits begins or ends can be the edge of a card number. Other places are not tried.
   const isEdge = (place: number) => (places[place - 1] ?? -2) + 1 !== places[place]
   const hasCheckDigit = checkDigitsIn(digits)
   const isCard = (from: number, to: number) =>

@@ -50,7 +50,7 @@ export function transactionColumns({ transaction, amounts, instrument }: Transac
   return sql.raw([...plain, `to_char(${instrument}.expiry, 'YYYY-MM-DD"T23:59:59.999Z"') AS expiry`].join(', '))
 }
 
-/** A row as a transaction. */
+/** Makes a transaction of a row. Amounts become numbers, which are exact below 2^53. */
 export function toTransaction(row: TransactionColumns): Transaction {
   const { bin, last4, expiry, scheme } = row
   // Written one by one: spreading groups of members would cost more than everything else here.

@@ -60,7 +60,7 @@ export const TransactionView = z.object({
   trail: z.array(TrailEntryView),
 })
 
-/** Fills the view. JSON leaves out undefined members. */
+/** The JSON of a transaction. JSON leaves out undefined members. */
 export function viewTransaction(transaction: Transaction): z.infer<typeof TransactionView> {
   const { id, merchantId, test, currency, descriptor, card, errorCode, recurring } = transaction
   return {

@@ -59,7 +59,7 @@ export async function cleanUp(
   return counts
 }
 
-/** The hourly job: cleans up, and logs the numbers. */
+/** The hourly job. Logs how many rows of each table were deleted. */
 export async function runCleanUp({ db, logger, unusedAppDays }: CleanUpDeps): Promise<Outcome> {
   logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
   return 'done'

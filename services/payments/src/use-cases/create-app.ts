@@ -4,7 +4,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { registrationClosed, registrationInvited } from '../errors.ts'
 import { hashToken } from '../members/invitation.ts'
 
-/** What making an app uses. */
+/** What `createApp` uses of the dependencies. */
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
 
 /** A new app with its key. */

@@ -30,7 +30,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { conflict, orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 
-/** What a payment uses. */
+/** What `pay` uses of the dependencies. */
 export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
 
 /** What a client is to do next, or the transaction that its order became. */

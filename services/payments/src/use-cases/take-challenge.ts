@@ -25,7 +25,7 @@ import {
 import type { PaymentsDeps } from '../deps.ts'
 import { challengeUnavailable } from '../errors.ts'
 
-/** What taking a challenge uses. */
+/** What `takeChallenge` uses of the dependencies. */
 export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
 
 /** The challenge that a client chose from those that were offered. */

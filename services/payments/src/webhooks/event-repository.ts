@@ -34,7 +34,7 @@ export async function listEvents(
   return { ...rest, rows: rows.map(toEvent) }
 }
 
-/** Makes an event of a row. */
+/** Makes an event of a row, with its object as it was at that time. */
 export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
 }

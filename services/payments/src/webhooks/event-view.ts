@@ -11,7 +11,7 @@ export const EventView = z.object({
   data: z.record(z.string(), z.unknown()).describe('The object as it was then, under its noun'),
 })
 
-/** Makes the JSON of an event. */
+/** The JSON of an event. Deliveries contain the same. */
 export function viewEvent({ id, type, version, created, merchantId, data }: MerchantEvent): z.infer<typeof EventView> {
   return { id, type, version, created: created.toISOString(), merchantId, data: { ...data } }
 }

@@ -22,7 +22,7 @@ export const WebhookSecretView = z.object({
 
 type ShownWebhook = Omit<Webhook, 'merchantId' | 'secrets'>
 
-/** Makes the JSON of a webhook. */
+/** The JSON of a webhook, without its secret. */
 export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook): z.infer<typeof WebhookView> {
   return {
     id,
@@ -33,7 +33,7 @@ export function viewWebhook({ id, url, events, disabled, created }: ShownWebhook
   }
 }
 
-/** Makes the JSON of a webhook with its secret. */
+/** The JSON of a webhook with its new secret. No other answer contains the secret. */
 export function viewWebhookSecret(
   { id, url, events, created }: Webhook,
   secret: string,
