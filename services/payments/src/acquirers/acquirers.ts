@@ -2,14 +2,7 @@ import type { Histogram, Meter } from '@opentelemetry/api'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
 /** The acquirers of this installation. Test merchants have the simulator. An operator chooses the acquirer of a live merchant. */
-export interface Acquirers {
-  /** The acquirers that a live merchant may have. */
-  readonly names: readonly string[]
-  /** Undefined for a name that is no longer configured. Null is the simulator. */
-  find(name: string | null): Acquirer | undefined
-  /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */
-  authorize(name: string | null, request: AuthorizationRequest): Promise<AuthorizationOutcome>
-}
+export type Acquirers = ReturnType<typeof createAcquirers>
 
 /** What acquirers are made of. `others`: the acquirers of the settings by their name. The simulator has no name. */
 export interface AcquirersOptions {
@@ -24,18 +17,21 @@ export interface AcquirersOptions {
 const BUDGET_MS = 10_000
 
 /** Makes the way to all acquirers. Counts each authorization by its outcome, and measures each call. */
-export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions): Acquirers {
+export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions) {
   const authorizations = meter.createCounter('payments_authorizations_total', {
     description: 'Authorizations by outcome',
   })
   const seconds = meter.createHistogram('payments_acquirer_seconds', { description: 'Calls of acquirers', unit: 's' })
   const own = measuredAcquirer('simulator', simulator, seconds)
   const byName = new Map([...others].map(([name, other]) => [name, measuredAcquirer(name, other, seconds)]))
-  const find = (name: string | null) => (name === null ? own : byName.get(name))
+  const find = (name: string | null): Acquirer | undefined => (name === null ? own : byName.get(name))
   return {
-    names: [...others.keys()],
+    /** The acquirers that a live merchant may have. */
+    names: [...others.keys()] as readonly string[],
+    /** Undefined for a name that is no longer configured. Null is the simulator. */
     find,
-    authorize: async (name, request) => {
+    /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */
+    authorize: async (name: string | null, request: AuthorizationRequest): Promise<AuthorizationOutcome> => {
       const patience = new AbortController()
       const late = wait(BUDGET_MS, patience.signal).then((): AuthorizationOutcome => ({ verdict: 'unknown' }))
       late.catch(() => {})

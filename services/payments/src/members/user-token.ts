@@ -74,11 +74,7 @@ function verifiedEmail(claims: JWTPayload): string | undefined {
 }
 
 /** Checks the tokens of users who call with one of the sign-in service instead of an app's key. */
-export interface UserTokens {
-  readonly verify: VerifyUserToken
-  /** Makes the user of an email address, unless there is one. A user need not have been invited before. */
-  register(email: string): Promise<void>
-}
+export type UserTokens = ReturnType<typeof createUserTokens>
 
 const REMEMBERED = 10_000
 
@@ -92,12 +88,13 @@ export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTok
   return createUserTokens(lanes, createUserTokenVerifier(options))
 }
 
-/** Remembers the users that exist: they are never deleted. */
-export function createUserTokens(lanes: Lanes, verify: VerifyUserToken): UserTokens {
+/** Makes what checks tokens of users. It remembers the users that exist, because they are never deleted. */
+export function createUserTokens(lanes: Lanes, verify: VerifyUserToken) {
   const seen = new LRUCache<string, true>({ max: REMEMBERED })
   return {
     verify,
-    register: async (email) => {
+    /** Makes the user of an email address, unless there is one. A user need not have been invited before. */
+    register: async (email: string): Promise<void> => {
       if (seen.has(email)) return
       await lanes.write.one(registerQuery, { email })
       seen.set(email, true)

@@ -22,19 +22,11 @@ export interface SealedPan {
 /** Why a card number is opened; a label of the metric. */
 export type OpenPurpose = 'authorization' | 'rotation'
 
-/** Stored card numbers are opened only here. */
-export interface PanVault {
-  /** The id of the key that seals. */
-  readonly keyId: number
-  seal(pan: string, place: PanPlace): SealedPan
-  /** @throws UnsealError when it was altered, belongs to another row, or its key is gone */
-  open(sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string
-  /** The digests that a number may be stored under: one for each key. */
-  macs(pan: string): readonly Buffer[]
-}
+/** Seals and opens card numbers. Stored card numbers are opened only here. */
+export type PanVault = ReturnType<typeof createPanVault>
 
 /** The first key seals. Every opening of a number is counted (reference: Security). */
-export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
+export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter) {
   const opens = startAtZero(
     meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),
     [{ purpose: 'authorization' }, { purpose: 'rotation' }],
@@ -47,17 +39,20 @@ export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], me
   const macKey = deriveKey(first, 'pan/mac')
   const macKeys = vaultKeys.map((key) => deriveKey(key, 'pan/mac'))
   return {
+    /** The id of the key that seals. */
     keyId: first.id,
-    seal: (pan, place) => ({
+    seal: (pan: string, place: PanPlace): SealedPan => ({
       sealed: seal(sealing, pan, textOf(place)),
       keyId: first.id,
       mac: digest(macKey, pan),
     }),
-    open: (sealed, place, purpose) => {
+    /** @throws UnsealError when the number was altered, belongs to another row, or its key is gone */
+    open: (sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string => {
       opens.add(1, { purpose })
       return unseal(sealing, sealed, textOf(place))
     },
-    macs: (pan) => macKeys.map((key) => digest(key, pan)),
+    /** The digests that a number may be stored under: one for each key. */
+    macs: (pan: string): readonly Buffer[] => macKeys.map((key) => digest(key, pan)),
   }
 }
 

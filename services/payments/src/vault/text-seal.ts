@@ -2,29 +2,26 @@ import { type SealingKeys, seal, UnsealError, unseal } from './seal.ts'
 import { deriveKey, type KeyPurpose, type VaultKey } from './vault-keys.ts'
 
 /** Gives values to clients as texts. A client cannot read or forge such a text, and it opens for one place only. */
-export interface TextSeal {
-  /** Base64. */
-  seal(value: object, place: string): string
-  /** The value; undefined for a text that this service did not seal for the place. */
-  open(text: string, place: string): unknown
-}
+export type TextSeal = ReturnType<typeof createTextSeal>
 
 /** Texts are padded to a multiple of this length, so that the length of a sealed text reveals little. */
 const BLOCK = 128
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 /** A seal for one purpose, with keys derived from those of the vault. */
-function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose): TextSeal {
+function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose) {
   const keys: SealingKeys = {
     sealing: vaultKeys[0].id,
     keys: new Map(vaultKeys.map((key) => [key.id, deriveKey(key, purpose)])),
   }
   return {
-    seal: (value, place) => {
+    /** The sealed value, in base64. */
+    seal: (value: object, place: string): string => {
       const text = JSON.stringify(value)
       return seal(keys, text.padEnd(Math.ceil(text.length / BLOCK) * BLOCK), place).toString('base64')
     },
-    open: (text, place) => {
+    /** The value; undefined for a text that this service did not seal for the place. */
+    open: (text: string, place: string): unknown => {
       if (!BASE64.test(text)) return undefined
       try {
         return JSON.parse(unseal(keys, Buffer.from(text, 'base64'), place))
@@ -36,21 +33,16 @@ function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: 
   }
 }
 
-/** What the checkout gives to clients and reads again later. Each kind has its own key. */
-export interface CheckoutSeals {
-  /** Card numbers and security codes. */
-  readonly tokens: TextSeal
-  /** Hints. */
-  readonly hints: TextSeal
-  /** States of the pages in frames. */
-  readonly frames: TextSeal
-}
+/** The seals of what the checkout gives to clients and reads again later. */
+export type CheckoutSeals = ReturnType<typeof createCheckoutSeals>
 
 /** Makes the three seals of the checkout. Each has a key of its own, so a text of one never opens as another. */
-export function createCheckoutSeals(vaultKeys: readonly [VaultKey, ...VaultKey[]]): CheckoutSeals {
+export function createCheckoutSeals(vaultKeys: readonly [VaultKey, ...VaultKey[]]) {
   return {
+    /** Card numbers and security codes. */
     tokens: createTextSeal(vaultKeys, 'token/seal'),
     hints: createTextSeal(vaultKeys, 'hint/seal'),
+    /** States of the pages in frames. */
     frames: createTextSeal(vaultKeys, 'frame/seal'),
   }
 }

@@ -2,13 +2,7 @@ import { type SealingKeys, seal, UnsealError, unseal } from '../vault/seal.ts'
 import { deriveKey, type VaultKey } from '../vault/vault-keys.ts'
 
 /** Seals secrets of webhooks, each for its merchant. */
-export interface WebhookSecrets {
-  seal(secret: string, merchantId: string): Buffer
-  /** @throws UnsealError when the text was altered, belongs to another merchant, or its key is gone */
-  open(sealed: Buffer, merchantId: string): string
-  /** Whether the newest key has sealed it. */
-  isCurrent(sealed: Buffer, merchantId: string): boolean
-}
+export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>
 
 /** The keys that seal and open secrets of webhooks. */
 export interface WebhookSecretKeys {
@@ -23,7 +17,7 @@ const SECRET_BYTES = 32
 const PEPPER_ID = 0
 
 /** Makes what seals and opens secrets of webhooks. A secret is bound to its merchant: sealed for one, it opens for no other. */
-export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {
+export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys) {
   const [{ id: sealing }] = vaultKeys
   const keys = new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'webhook/secret')]))
   const former: SealingKeys = {
@@ -33,9 +27,11 @@ export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): 
   const open = (sealed: Buffer, merchantId: string): string =>
     tryToOpen({ sealing, keys }, sealed, merchantId) ?? unseal(former, sealed, merchantId)
   return {
-    seal: (secret, merchantId) => seal({ sealing, keys }, secret, merchantId),
+    seal: (secret: string, merchantId: string): Buffer => seal({ sealing, keys }, secret, merchantId),
+    /** @throws UnsealError when the text was altered, belongs to another merchant, or its key is gone */
     open,
-    isCurrent: (sealed, merchantId) =>
+    /** Whether the first key has sealed it. */
+    isCurrent: (sealed: Buffer, merchantId: string): boolean =>
       sealed[0] === sealing && tryToOpen({ sealing, keys }, sealed, merchantId) !== undefined,
   }
 }
