@@ -16,7 +16,7 @@ import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { findLogin, type Login } from '../users/user-repository.ts'
+import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
 
 export interface PasswordGrant extends SessionOrigin {
   readonly email: string | undefined
@@ -66,26 +66,26 @@ const REFUSALS = {
  * (reference: Password grant).
  */
 export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGrant): Promise<PasswordSessionView> {
-  const identifier = requireIdentifier(deps, grant)
+  const identifier = readSignInIdentifier(deps, grant)
   const password = grant.password ?? ''
   const attempt = { identifier: identifier.value, address: grant.address }
-  const login = await findLogin(deps.lanes, { ...identifier, audience: grant.audience })
-  const verifiedHash = login?.passwordHash ?? null
+  const user = await findPasswordUser(deps.lanes, { ...identifier, audience: grant.audience })
+  const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
   // Asked after the verification, so that of many guesses at once the later ones meet the failures of the first.
   const blocked = await isBlocked(deps, attempt)
-  const mayBeTold = deps.config.signup.tellsUnconfirmed || login?.isConfirmed === true
+  const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
   const isRight = matches && !blocked && mayBeTold
   if (!isRight) await recordFailure(deps, attempt)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
-  if (login) await judgePasswordAttempt(deps, login.id, isRight)
-  if (!isRight || login === undefined || verifiedHash === null) throw invalidCredentials()
+  if (user) await judgePasswordAttempt(deps, user.id, isRight)
+  if (!isRight || user === undefined || verifiedHash === null) throw invalidCredentials()
   const newHash = isOutdated ? await deps.passwords.hash(password) : null
-  return openSession(deps, grant, { login, verifiedHash, newHash, provider: identifier.kind })
+  return openSession(deps, grant, { user, verifiedHash, newHash, provider: identifier.kind })
 }
 
-interface VerifiedLogin {
-  readonly login: Login
+interface VerifiedPassword {
+  readonly user: PasswordUser
   readonly verifiedHash: string
   readonly newHash: string | null
   readonly provider: 'email' | 'phone'
@@ -94,11 +94,11 @@ interface VerifiedLogin {
 async function openSession(
   deps: PasswordSessionDeps,
   { userAgent, ip, password = '' }: PasswordGrant,
-  { login, verifiedHash, newHash, provider }: VerifiedLogin,
+  { user, verifiedHash, newHash, provider }: VerifiedPassword,
 ): Promise<PasswordSessionView> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const result = await deps.signInByPassword({
-    userId: login.id,
+    userId: user.id,
     verifiedHash,
     newHash,
     provider,
@@ -107,14 +107,14 @@ async function openSession(
     ip,
   })
   if (result.verdict !== 'done') throw REFUSALS[result.verdict]()
-  auditToLog(deps, { action: 'login', actorId: login.id, ip })
+  auditToLog(deps, { action: 'login', actorId: user.id, ip })
   const view = await signNewSession(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
   if (policy.verdict !== 'weak') return view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
-function requireIdentifier({ config }: Pick<AuthDeps, 'config'>, { email, phone }: PasswordGrant): UserIdentifier {
+function readSignInIdentifier({ config }: Pick<AuthDeps, 'config'>, { email, phone }: PasswordGrant): UserIdentifier {
   if (email && phone) {
     throw twoAddressesAtSignIn()
   }

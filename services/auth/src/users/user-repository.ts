@@ -84,7 +84,7 @@ function isIdentifiedBy({ kind, value }: UserIdentifier): RawBuilder<boolean> {
 }
 
 /** A user who may sign in by password, and what the password is verified with. */
-export interface Login {
+export interface PasswordUser {
   readonly id: string
   /** Null for a user without a password. */
   readonly passwordHash: string | null
@@ -92,35 +92,39 @@ export interface Login {
   readonly isConfirmed: boolean
 }
 
-interface LoginQuery extends UserIdentifier {
+interface PasswordUserQuery extends UserIdentifier {
   readonly audience: string
 }
 
-const findLoginByEmail = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_email', (p, db) =>
-  db
-    .selectFrom('users')
-    .select(['id', 'encrypted_password as passwordHash'])
-    .select((e) => e('email_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
-    .where(sql<boolean>`lower(email) = ${p.value} AND NOT is_sso_user`)
-    .where('aud', '=', p.audience)
-    .where('staged_at', 'is', null)
-    .where('deleted_at', 'is', null),
+const findPasswordUserByEmail = prepare<PasswordUserQuery, PasswordUser, AuthDatabase>(
+  'find_password_user_by_email',
+  (p, db) =>
+    db
+      .selectFrom('users')
+      .select(['id', 'encrypted_password as passwordHash'])
+      .select((e) => e('email_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
+      .where(sql<boolean>`lower(email) = ${p.value} AND NOT is_sso_user`)
+      .where('aud', '=', p.audience)
+      .where('staged_at', 'is', null)
+      .where('deleted_at', 'is', null),
 )
 
-const findLoginByPhone = prepare<LoginQuery, Login, AuthDatabase>('find_login_by_phone', (p, db) =>
-  db
-    .selectFrom('users')
-    .select(['id', 'encrypted_password as passwordHash'])
-    .select((e) => e('phone_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
-    .where('phone', '=', p.value)
-    .where('aud', '=', p.audience)
-    .where('staged_at', 'is', null)
-    .where('deleted_at', 'is', null),
+const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthDatabase>(
+  'find_password_user_by_phone',
+  (p, db) =>
+    db
+      .selectFrom('users')
+      .select(['id', 'encrypted_password as passwordHash'])
+      .select((e) => e('phone_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
+      .where('phone', '=', p.value)
+      .where('aud', '=', p.audience)
+      .where('staged_at', 'is', null)
+      .where('deleted_at', 'is', null),
 )
 
 /** Finds the user who may sign in by an identifier: neither staged nor deleted. */
-export async function findLogin(lanes: Lanes, query: LoginQuery): Promise<Login | undefined> {
-  return lanes.read.first(query.kind === 'email' ? findLoginByEmail : findLoginByPhone, query)
+export async function findPasswordUser(lanes: Lanes, query: PasswordUserQuery): Promise<PasswordUser | undefined> {
+  return lanes.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }
 
 /** The user whom an admin's request names. */
