@@ -50,25 +50,25 @@ export function signAccessToken(key: SigningKey, claims: object): string {
 export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
   const [header, payload, signature, ...rest] = token.split('.')
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
-    return invalid(JWT_FAULTS.segments)
+    return toInvalid(JWT_FAULTS.segments)
   }
   const { alg, kid, crit } = parsePart(header) ?? {}
   if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
-    return invalid(JWT_FAULTS.header)
+    return toInvalid(JWT_FAULTS.header)
   }
   // RFC 7515, section 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood.
-  if (crit !== undefined) return invalid(JWT_FAULTS.extension)
+  if (crit !== undefined) return toInvalid(JWT_FAULTS.extension)
   const key = findKey(kid, alg)
   // The key decides the algorithm, never the token. So `none` and mixed-up algorithms end here.
-  if (key === undefined || key.alg !== alg) return invalid(JWT_FAULTS.key)
+  if (key === undefined || key.alg !== alg) return toInvalid(JWT_FAULTS.key)
   const signatureBytes = decodePart(signature)
   if (signatureBytes === undefined || !key.verify(`${header}.${payload}`, signatureBytes)) {
-    return invalid(JWT_FAULTS.signature)
+    return toInvalid(JWT_FAULTS.signature)
   }
   const claims = parsePart(payload)
-  if (claims === undefined) return invalid(JWT_FAULTS.claims)
+  if (claims === undefined) return toInvalid(JWT_FAULTS.claims)
   const problem = timeProblem(claims, now.getTime() / 1_000)
-  return problem === undefined ? { verdict: 'valid', claims } : invalid(problem)
+  return problem === undefined ? { verdict: 'valid', claims } : toInvalid(problem)
 }
 
 /** Whether verified claims are still within their times. */
@@ -87,7 +87,7 @@ function isTime(value: unknown): value is number {
   return Number.isFinite(value)
 }
 
-function invalid(reason: string): Verification {
+function toInvalid(reason: string): Verification {
   return { verdict: 'invalid', reason }
 }
 

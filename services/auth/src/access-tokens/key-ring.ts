@@ -88,7 +88,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     verify,
     publicJwks: () => keys.publicJwks,
     load: async () => {
-      await seed(options)
+      await insertSeedKeys(options)
       await read()
       for (const jwk of jwt.seedKeys) expectSameKey(jwk, keys)
       const { alg } = keys.signer
@@ -102,7 +102,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 }
 
 /** Adds the keys of JWT_KEYS that the table lacks. The signing key of the setting signs at once only where no key does. */
-async function seed({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
+async function insertSeedKeys({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
   if (jwt.seedKeys.length === 0) return
   await lockSigningKeys(db, async (trx) => {
     const isSigned = (await findActiveKid(trx)) !== undefined

@@ -89,7 +89,7 @@ export function importSigningKey(jwk: PrivateJwk): SigningKey {
     alg,
     header: headerPart(alg, jwk.kid),
     publicJwk: { ...publicKey.export({ format: 'jwk' }), kid: jwk.kid, alg, use: 'sig', key_ops: ['verify'] },
-    ...signatures(alg, privateKey, publicKey),
+    ...createSigner(alg, privateKey, publicKey),
   }
   // node:crypto does not check that the parts of a JWK belong together.
   if (!key.verify('', Buffer.from(key.sign(''), 'base64url'))) throw new Error(`key ${jwk.kid} does not fit together`)
@@ -100,10 +100,10 @@ const newKeyPair = promisify(generateKeyPair)
 
 /** Makes a new private key for an algorithm. */
 export async function generateSigningKey(alg: SigningAlgorithm, kid: string): Promise<PrivateJwk> {
-  return { ...(await newMembers(alg)), kid, alg }
+  return { ...(await generateMembers(alg)), kid, alg }
 }
 
-async function newMembers(alg: SigningAlgorithm): Promise<JsonWebKey> {
+async function generateMembers(alg: SigningAlgorithm): Promise<JsonWebKey> {
   switch (alg) {
     case 'HS256':
       return { kty: 'oct', k: randomBytes(SECRET_BYTES_MIN).toString('base64url') }
@@ -119,7 +119,7 @@ async function newMembers(alg: SigningAlgorithm): Promise<JsonWebKey> {
   }
 }
 
-function signatures(
+function createSigner(
   alg: AsymmetricAlgorithm,
   privateKey: KeyObject,
   publicKey: KeyObject,

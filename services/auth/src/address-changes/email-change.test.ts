@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type EmailChangeToken, judgeEmailChange, needsBoth } from './email-change.ts'
+import { type EmailChangeToken, judgeEmailChange, needsBothAddresses } from './email-change.ts'
 
 const user = (email: string | null, emailChangeConfirmStatus = 0) => ({ email, emailChangeConfirmStatus })
 
@@ -29,7 +29,7 @@ describe('judgeEmailChange', () => {
         fc.array(step, { maxLength: 12 }),
         (secure, email, steps) => {
           const mailed = (): EmailChangeToken[] =>
-            needsBoth({ email }, secure) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
+            needsBothAddresses({ email }, secure) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
           let unused = new Set(mailed())
           let used = new Set<EmailChangeToken>()
           let status = 0

@@ -20,11 +20,11 @@ export function judgeEmailChange(
   secure: boolean,
 ): EmailChangeVerdict {
   if (user.emailChangeConfirmStatus > 0) return 'apply'
-  if (needsBoth(user, secure)) return 'confirm-one'
+  if (needsBothAddresses(user, secure)) return 'confirm-one'
   return used === 'email_change_new' ? 'apply' : 'refuse'
 }
 
 /** Whether the current address must agree to a change too. */
-export function needsBoth({ email }: Pick<User, 'email'>, secure: boolean): boolean {
+export function needsBothAddresses({ email }: Pick<User, 'email'>, secure: boolean): boolean {
   return secure && email !== null
 }

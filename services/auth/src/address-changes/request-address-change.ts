@@ -7,12 +7,12 @@ import type { UserIdentifier } from '../identifier.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
-import { type Allowance, type RateLimits, takeAll } from '../rate-limits/rate-limits.ts'
+import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { User } from '../users/user.ts'
 import { type ApplyDeps, applyEmailChange, applyPhoneChange } from './apply-address-change.ts'
-import { needsBoth } from './email-change.ts'
+import { needsBothAddresses } from './email-change.ts'
 import { type EmailChangeDeps, type PhoneChangeDeps, sendEmailChange, sendPhoneChange } from './send-address-change.ts'
 
 interface TakeDeps extends SmsAllowanceDeps {
@@ -33,7 +33,7 @@ export interface OwnAddresses {
 }
 
 /** The address of a kind that a user wants and does not have; undefined when there is none. */
-export function newAddress(user: User, wanted: OwnAddresses, kind: UserIdentifier['kind']): string | undefined {
+export function findNewAddress(user: User, wanted: OwnAddresses, kind: UserIdentifier['kind']): string | undefined {
   return wanted[kind] === user[kind] ? undefined : wanted[kind]
 }
 
@@ -42,21 +42,21 @@ export function newAddress(user: User, wanted: OwnAddresses, kind: UserIdentifie
  * @param client the key of the client's limits
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
-export async function takeOwnMessages(
+export async function takeMessageAllowances(
   deps: TakeDeps,
   user: User,
   wanted: OwnAddresses,
   client: string | undefined,
 ): Promise<Allowance> {
   const { mail, sms } = deps.config
-  const phone = newAddress(user, wanted, 'phone')
+  const phone = findNewAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
-  if (newAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
-    const mails = needsBoth(user, mail.secureEmailChange) ? 2 : 1
+  if (findNewAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
+    const mails = needsBothAddresses(user, mail.secureEmailChange) ? 2 : 1
     takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
   }
   if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone, client))
-  return takeAll(takes)
+  return takeAllowances(takes)
 }
 
 interface OwnChange {
@@ -72,8 +72,8 @@ export async function changeOwnAddresses(
   { changes, context }: OwnChange,
 ): Promise<void> {
   const { ip } = context
-  const newEmail = newAddress(user, changes, 'email')
-  const newPhone = newAddress(user, changes, 'phone')
+  const newEmail = findNewAddress(user, changes, 'email')
+  const newPhone = findNewAddress(user, changes, 'phone')
   let current = user
   if (newEmail !== undefined && isAppliedAtOnce(deps, user)) {
     current = await applyEmailChange(trx, deps, user, { newEmail, ip })

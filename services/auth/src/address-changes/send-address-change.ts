@@ -14,7 +14,7 @@ import { touchInterval } from '../rate-limits/send-interval.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { lockUserByIdentifier } from '../users/user-repository.ts'
-import { needsBoth } from './email-change.ts'
+import { needsBothAddresses } from './email-change.ts'
 
 /** What a pending change of phone works with. */
 export interface PhoneChangeDeps extends SmsCodeDeps {
@@ -69,7 +69,7 @@ export async function sendEmailChange(
   const named = messageId === undefined ? {} : { messageId }
   const toNew = { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' } as const
   await issueMailToken(trx, deps, onlyIfFree ? { ...toNew, onlyIfFree: true } : toNew)
-  if (user.email === null || !needsBoth(user, deps.config.mail.secureEmailChange)) return
+  if (user.email === null || !needsBothAddresses(user, deps.config.mail.secureEmailChange)) return
   await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
 }
 
@@ -112,7 +112,7 @@ export async function resendEmailChange(
   request: MessageRequest,
 ): Promise<boolean> {
   const user = await lockRecipient(trx, request)
-  if (!user || user.emailChange === null || !(await isYoung(trx, deps.now(), user, 'email'))) return false
+  if (!user || user.emailChange === null || !(await isWithinInterval(trx, deps.now(), user, 'email'))) return false
   const { pkce, messageId } = request
   const message = { newEmail: user.emailChange, pkce, context: request, messageId, isAgain: true } as const
   await sendEmailChange(trx, deps, user, message)
@@ -129,7 +129,7 @@ export async function resendPhoneChange(
   { channel = 'sms', messageId, ...request }: MessageRequest,
 ): Promise<boolean> {
   const user = await lockRecipient(trx, request)
-  if (!user || user.phoneChange === null || !(await isYoung(trx, deps.now(), user, 'phone'))) return false
+  if (!user || user.phoneChange === null || !(await isWithinInterval(trx, deps.now(), user, 'phone'))) return false
   const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.aud })
   if (waitMs !== undefined) return false
   return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId, isAgain: true })
@@ -144,7 +144,7 @@ async function lockRecipient(
   return user?.aud === audience ? user : undefined
 }
 
-async function isYoung(
+async function isWithinInterval(
   trx: Transaction<AuthDatabase>,
   now: Date,
   { id }: User,

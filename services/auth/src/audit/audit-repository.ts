@@ -18,14 +18,14 @@ export async function listAuditEntries(
   { filter, limit, offset }: AuditList,
 ): Promise<AuditEntry[]> {
   const { rows } = await sql<AuditEntry>`
-    SELECT id, payload, created_at AS "createdAt", ip_address AS "ipAddress" ${matching(filter)}
+    SELECT id, payload, created_at AS "createdAt", ip_address AS "ipAddress" ${fromMatchingEntries(filter)}
     ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`.execute(db)
   return rows
 }
 
 /** Counts entries: exactly while there are few. */
 export function countAuditEntries(db: Kysely<AuthDatabase>, filter: AuditFilter | undefined): Promise<number> {
-  return filter === undefined ? countAll(db, matching(filter)) : countFound(db, matching(filter))
+  return filter === undefined ? countAll(db, fromMatchingEntries(filter)) : countFound(db, fromMatchingEntries(filter))
 }
 
 const SEARCHED: Readonly<Record<AuditFilter['scope'], RawBuilder<string>>> = {
@@ -34,7 +34,7 @@ const SEARCHED: Readonly<Record<AuditFilter['scope'], RawBuilder<string>>> = {
   type: sql`log_type`,
 }
 
-function matching(filter: AuditFilter | undefined): RawBuilder<unknown> {
+function fromMatchingEntries(filter: AuditFilter | undefined): RawBuilder<unknown> {
   const from = sql`FROM ${sql.table('audit_log_entries')}`
   return filter === undefined
     ? from

@@ -55,7 +55,7 @@ const flowSettings = {
 } as const
 
 const providerSettings = {
-  ...family(PROVIDERS.map(upper), {
+  ...family(PROVIDERS.map(toUpperCase), {
     'EXTERNAL_<PROVIDER>_ENABLED': flag().prefault('false').describe('Let users sign in at this provider.'),
     'EXTERNAL_<PROVIDER>_CLIENT_ID': commaList()
       .optional()
@@ -77,7 +77,7 @@ const providerSettings = {
 
 const addressesWithoutEffect = group(
   'Without effect',
-  family(PROVIDERS.filter((name) => !hasOwnUrl(name)).map(upper), {
+  family(PROVIDERS.filter((name) => !hasOwnUrl(name)).map(toUpperCase), {
     'EXTERNAL_<PROVIDER>_URL': url().optional().describe('Ignored: the provider has one address.'),
   }),
 )
@@ -126,7 +126,7 @@ export function toExternalConfig(values: Values) {
 }
 
 function toProviderConfig(values: Values, provider: ProviderName): ProviderConfig {
-  const name = upper(provider)
+  const name = toUpperCase(provider)
   return {
     enabled: values[`EXTERNAL_${name}_ENABLED`],
     clientIds: values[`EXTERNAL_${name}_CLIENT_ID`] ?? [],
@@ -142,7 +142,7 @@ function toProviderConfig(values: Values, provider: ProviderName): ProviderConfi
 
 /** An enabled provider needs its credentials, and keycloak its URL. */
 export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provider) => {
-  const name = upper(provider)
+  const name = toUpperCase(provider)
   const credentials = (['CLIENT_ID', 'SECRET', 'REDIRECT_URI'] as const).map(
     (part) => `EXTERNAL_${name}_${part}` as const,
   )
@@ -158,9 +158,10 @@ export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provide
 /** Warns of URLs that have no effect (reference: Environment). */
 export function externalWarnings(values: Values): string[] {
   return PROVIDERS.filter(
-    (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${upper(provider)}_URL`] !== undefined,
+    (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined,
   ).map(
-    (provider) => `AUTH_EXTERNAL_${upper(provider)}_URL has no effect: only gitlab and keycloak have an own address`,
+    (provider) =>
+      `AUTH_EXTERNAL_${toUpperCase(provider)}_URL has no effect: only gitlab and keycloak have an own address`,
   )
 }
 
@@ -168,7 +169,7 @@ function hasOwnUrl(provider: ProviderName): provider is (typeof OWN)[number] {
   return OWN.some((name) => name === provider)
 }
 
-function upper<P extends ProviderName>(provider: P): Uppercase<P> {
+function toUpperCase<P extends ProviderName>(provider: P): Uppercase<P> {
   // TypeScript does not know the result of toUpperCase.
   return provider.toUpperCase() as Uppercase<P>
 }

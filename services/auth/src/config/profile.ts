@@ -27,28 +27,28 @@ const GUESSES_MAX = 100
 export const strictSettings = {
   URI_ALLOW_LIST: addressList().default([]),
   PASSWORD_MIN_LENGTH: integer(8, 72).prefault('15'),
-  PASSWORD_REQUIRED_CHARACTERS: unset(text(), ''),
-  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: always('true'),
-  SECURITY_FAILED_ATTEMPTS: limited('20')
+  PASSWORD_REQUIRED_CHARACTERS: forbiddenSetting(text(), ''),
+  SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: fixedFlag('true'),
+  SECURITY_FAILED_ATTEMPTS: requiredLimit('20')
     .refine((count) => count <= GUESSES_MAX, { error: `must be at most ${GUESSES_MAX} in the strict profile` })
     .meta({ allowed: `at most ${GUESSES_MAX}` }),
   SECURITY_OTP_MAX_ATTEMPTS: integer(1, 10).prefault('10'),
-  RATE_LIMIT_TOKEN_REFRESH: limited('150'),
-  RATE_LIMIT_VERIFY: limited('30'),
-  RATE_LIMIT_OTP: limited('30'),
-  RATE_LIMIT_PASSKEY: limited('30'),
-  RATE_LIMIT_ANONYMOUS_USERS: limited('30'),
-  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: limited('15'),
-  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: always('true'),
+  RATE_LIMIT_TOKEN_REFRESH: requiredLimit('150'),
+  RATE_LIMIT_VERIFY: requiredLimit('30'),
+  RATE_LIMIT_OTP: requiredLimit('30'),
+  RATE_LIMIT_PASSKEY: requiredLimit('30'),
+  RATE_LIMIT_ANONYMOUS_USERS: requiredLimit('30'),
+  MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: requiredLimit('15'),
+  SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: fixedFlag('true'),
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: duration()
     .refine((ms) => ms <= 10_000, { error: 'must be at most 10s in the strict profile' })
     .meta({ allowed: 'at most 10s' })
     .prefault('0s'),
-  SESSIONS_TIMEBOX: age(30 * DAY_MS, '720h').prefault('24h'),
-  SESSIONS_INACTIVITY_TIMEOUT: age(DAY_MS, '24h').prefault('1h'),
-  SESSIONS_ALLOW_LOW_AAL: age(60 * MINUTE_MS, '1h').prefault('15m'),
-  SESSIONS_FRESH_FOR: age(60 * MINUTE_MS, '1h').prefault('15m'),
-  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: always('true'),
+  SESSIONS_TIMEBOX: limitedDuration(30 * DAY_MS, '720h').prefault('24h'),
+  SESSIONS_INACTIVITY_TIMEOUT: limitedDuration(DAY_MS, '24h').prefault('1h'),
+  SESSIONS_ALLOW_LOW_AAL: limitedDuration(60 * MINUTE_MS, '1h').prefault('15m'),
+  SESSIONS_FRESH_FOR: limitedDuration(60 * MINUTE_MS, '1h').prefault('15m'),
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: fixedFlag('true'),
   JWT_SECRET: secret(
     text()
       .refine((value) => Buffer.byteLength(value) >= SECRET_BYTES_MIN, {
@@ -57,24 +57,24 @@ export const strictSettings = {
       .meta({ allowed: `at least ${SECRET_BYTES_MIN} bytes` }),
   ),
   JWT_EXP: integer(1, 3_600, 'seconds').prefault('900'),
-  MAILER_AUTOCONFIRM: always('false'),
-  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: always('false'),
-  MAILER_SECURE_EMAIL_CHANGE_ENABLED: always('true'),
+  MAILER_AUTOCONFIRM: fixedFlag('false'),
+  MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: fixedFlag('false'),
+  MAILER_SECURE_EMAIL_CHANGE_ENABLED: fixedFlag('true'),
   MAILER_LINK_MODE: oneOf('direct', 'confirm').prefault('confirm'),
   MAILER_OTP_EXP: lifetimeSeconds(600).prefault('600'),
   // A user should not wait longer for a new link than a link lives.
   SMTP_MAX_FREQUENCY: duration().prefault('1m'),
-  SMS_AUTOCONFIRM: always('false'),
+  SMS_AUTOCONFIRM: fixedFlag('false'),
   SMS_OTP_EXP: lifetimeSeconds(600).prefault('60'),
   MFA_CHALLENGE_EXPIRY_DURATION: integer(0, 600, 'seconds').prefault('300'),
-  SMS_TEST_OTP: unset(secret(), new Map<string, string>()),
-  MFA_TOTP_ENROLL_ENABLED: always('true'),
-  MFA_TOTP_VERIFY_ENABLED: always('true'),
-  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: age(10 * MINUTE_MS, '10m').prefault('5m'),
+  SMS_TEST_OTP: forbiddenSetting(secret(), new Map<string, string>()),
+  MFA_TOTP_ENROLL_ENABLED: fixedFlag('true'),
+  MFA_TOTP_VERIFY_ENABLED: fixedFlag('true'),
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: limitedDuration(10 * MINUTE_MS, '10m').prefault('5m'),
   ...family(
     // TypeScript does not know the result of toUpperCase.
     PROVIDERS.map((name) => name.toUpperCase() as Uppercase<ProviderName>),
-    { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': always('false') },
+    { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': fixedFlag('false') },
   ),
   ...family(NOTIFICATIONS, { 'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag().prefault('true') }),
 } satisfies Readonly<Record<string, Setting>>
@@ -101,14 +101,14 @@ export const profileRules: readonly Rule<JudgedValues>[] = [
   (values) => (values.PROFILE === 'strict' ? roleProblem(values) : undefined),
 ]
 
-function always(value: 'true' | 'false') {
+function fixedFlag(value: 'true' | 'false') {
   return flag()
     .refine((given) => String(given) === value, { error: `must be ${value} in the strict profile` })
     .meta({ allowed: `only ${value}` })
     .prefault(value)
 }
 
-function unset<T>(rule: z.ZodType<string, string>, value: T) {
+function forbiddenSetting<T>(rule: z.ZodType<string, string>, value: T) {
   return rule
     .refine(() => false, { error: 'must not be set in the strict profile' })
     .meta({ allowed: 'not to be set' })
@@ -116,7 +116,7 @@ function unset<T>(rule: z.ZodType<string, string>, value: T) {
     .transform(() => value)
 }
 
-function limited(count: string) {
+function requiredLimit(count: string) {
   return limit()
     .transform((value, context) => {
       if (value !== 'off') return value
@@ -127,7 +127,7 @@ function limited(count: string) {
     .prefault(count)
 }
 
-function age(msMax: number, written: string) {
+function limitedDuration(msMax: number, written: string) {
   return duration()
     .refine((ms) => ms > 0 && ms <= msMax, { error: `must be positive and at most ${written} in the strict profile` })
     .meta({ allowed: `more than 0, at most ${written}` })

@@ -28,7 +28,7 @@ const messageSettings = group('SMS', {
   SMS_TEST_OTP: testCodes()
     .default(new Map())
     .describe('Phones with a fixed code, for tests. Nothing is sent to them.'),
-  SMS_TEST_OTP_VALID_UNTIL: moment().optional().describe('Until when the fixed codes work. Default: for ever.'),
+  SMS_TEST_OTP_VALID_UNTIL: rfc3339Time().optional().describe('Until when the fixed codes work. Default: for ever.'),
 })
 
 const gatewaySettings = group(
@@ -150,7 +150,7 @@ function testCodes(): z.ZodType<ReadonlyMap<string, string>, string> {
   })
 }
 
-function moment(): z.ZodType<Date, string> {
+function rfc3339Time(): z.ZodType<Date, string> {
   return parsed({ form: 'RFC 3339 time', problem: 'must be an RFC 3339 time' }, (value) => {
     const time = z.iso.datetime({ offset: true }).safeParse(value)
     return time.success ? new Date(time.data) : undefined

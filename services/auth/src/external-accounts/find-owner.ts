@@ -56,27 +56,27 @@ export async function findExternalOwner(
   context: RequestContext,
 ): Promise<ExternalOwner | undefined> {
   const identity = await findExternalIdentity(trx, account)
-  if (identity) return takeExisting(trx, deps, account, identity)
+  if (identity) return signInKnownIdentity(trx, deps, account, identity)
   const trust = deps.config.mail.autoconfirm ? 'all' : 'verified'
   const emails = trustedEmails(account, trust)
   const [ownerId, another] = await listOwnersOfEmails(trx, emails)
   if (another !== undefined) throw severalOwners()
   if (ownerId === undefined) return create(trx, deps, account, { emails, context })
-  const user = await lockAdmitted(trx, deps, ownerId)
+  const user = await lockActiveUser(trx, deps, ownerId)
   // The lock may have waited for a change of the email by which the user was found.
   const [still] = await listOwnersOfEmails(trx, emails)
   if (still !== ownerId) throw new StaleView()
   return link(trx, deps, user, { account, ip: context.ip })
 }
 
-async function takeExisting(
+async function signInKnownIdentity(
   trx: Transaction<AuthDatabase>,
   deps: FindOwnerDeps,
   account: ExternalAccount,
   identity: Identity,
 ): Promise<ExternalOwner> {
   const { id, userId } = identity
-  const owner = await lockAdmitted(trx, deps, userId)
+  const owner = await lockActiveUser(trx, deps, userId)
   // The lock may have waited for a request that unlinked the identity.
   if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
   await refreshExternalIdentity(trx, id, account.data, deps.now())
@@ -162,7 +162,7 @@ export async function adoptProfile(
   return updateProviders(trx, user)
 }
 
-async function lockAdmitted(
+async function lockActiveUser(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<FindOwnerDeps, 'now'>,
   id: string,

@@ -32,10 +32,10 @@ export async function mailConfirmation(
 ): Promise<void> {
   if (mailTo === undefined) return
   const identifier = { kind: 'email', value: mailTo } as const
-  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch(ignoreLimit)
+  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch(ignoreMailLimit)
 }
 
-function ignoreLimit(error: unknown): void {
+function ignoreMailLimit(error: unknown): void {
   if (!(error instanceof HttpError && error.code === overEmailRateLimit.code)) throw error
 }
 
@@ -43,7 +43,7 @@ function ignoreLimit(error: unknown): void {
  * Mails a confirmation to the email of a linked identity, where the user has no email. It is a change of email, so the user gets the
  * email by confirming it. Nothing reveals whether another user has it.
  */
-async function mailChange(
+async function mailEmailChange(
   deps: UnverifiedDeps,
   { user, mailTo: newEmail, context }: UnverifiedEmail,
   target: LinkingTarget,
@@ -71,7 +71,9 @@ async function mailChange(
  */
 export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, linking, mailTo } = unverified
-  await (linking ? mailChange(deps, unverified, linking).catch(ignoreLimit) : mailConfirmation(deps, unverified))
+  await (linking
+    ? mailEmailChange(deps, unverified, linking).catch(ignoreMailLimit)
+    : mailConfirmation(deps, unverified))
   // Linking refuses only an identity that has an email, and mails that email.
   if (linking) throw linkedEmailUnverified({ provider })
   throw mailTo === undefined ? externalEmailUnverified({ provider }) : externalEmailMailed({ provider })

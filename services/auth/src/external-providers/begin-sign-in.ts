@@ -74,7 +74,7 @@ function authorizationUrl(
   const parameters = {
     ...Object.fromEntries(url.searchParams),
     ...provider.authorizeParams,
-    ...passedOn(query),
+    ...selectProviderParameters(query),
     client_id: account.clientId,
     redirect_uri: account.redirectUri,
     response_type: 'code',
@@ -86,7 +86,7 @@ function authorizationUrl(
   return url.href
 }
 
-function passedOn(query: Readonly<Record<string, string>>): Record<string, string> {
+function selectProviderParameters(query: Readonly<Record<string, string>>): Record<string, string> {
   const passed = Object.entries(query).filter(([name]) => !OWN_PARAMETERS.has(name.toLowerCase()))
   // WorkOS has a parameter `provider` too. Clients of this service call it `workos_provider`.
   return Object.fromEntries(passed.map(([name, value]) => [name === 'workos_provider' ? 'provider' : name, value]))

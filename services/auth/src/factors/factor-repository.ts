@@ -132,13 +132,13 @@ export async function acceptFactor(trx: Database, { id, step, credential, now }:
     })
     .where('id', '=', id)
     .$if(step !== undefined, (query) => query.where(sql<boolean>`coalesce(last_used_step < ${step}, true)`))
-    .where(credential ? succeeds(credential) : sql<boolean>`true`)
+    .where(credential ? isNextUse(credential) : sql<boolean>`true`)
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
 
 /** Whether a credential may be stored: the row has none yet, or has this one with a lower counter. */
-function succeeds({ id, counter }: StoredCredential): RawBuilder<boolean> {
+function isNextUse({ id, counter }: StoredCredential): RawBuilder<boolean> {
   const stored = sql`(credential ->> 'counter')::bigint`
   const rises = counter === 0 ? sql`${stored} = 0` : sql`${stored} < ${counter}`
   return sql`coalesce(credential ->> 'id' = ${id} AND ${rises}, true)`

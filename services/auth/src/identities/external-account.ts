@@ -35,7 +35,7 @@ export function toExternalAccount(
   { assumesVerified }: { readonly assumesVerified: boolean },
 ): ExternalAccount {
   const { subject } = profile
-  if (subject === '' || subject.length > SUBJECT_LENGTH_MAX || subject !== clean(subject)) {
+  if (subject === '' || subject.length > SUBJECT_LENGTH_MAX || subject !== removeUnstorable(subject)) {
     throw new Error('the provider does not say who has signed in')
   }
   const listed = profile.emails.filter(isUsable)
@@ -76,7 +76,9 @@ function toData(profile: ExternalProfile, email: ExternalEmail | undefined): Rec
     provider_id: subject,
     custom_claims: Object.keys(custom).length === 0 ? undefined : custom,
   })
-  return JSON.parse(JSON.stringify(data, (_key, value) => (typeof value === 'string' ? clean(value) : value)))
+  return JSON.parse(
+    JSON.stringify(data, (_key, value) => (typeof value === 'string' ? removeUnstorable(value) : value)),
+  )
 }
 
 function withoutEmpty(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -85,6 +87,6 @@ function withoutEmpty(claims: Readonly<Record<string, unknown>>): Record<string,
 }
 
 /** Without the characters that PostgreSQL stores in no text. */
-function clean(text: string): string {
+function removeUnstorable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '')
 }

@@ -82,7 +82,7 @@ export async function deleteIdentity(trx: Database, id: string): Promise<void> {
 }
 
 /** Removes the data of an identity and obscures its subject (reference: Deletion). */
-export async function obscureIdentity(
+export async function anonymiseIdentity(
   trx: Database,
   { id, providerId }: { readonly id: string; readonly providerId: string },
   now: Date,

@@ -1,7 +1,7 @@
 import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { countOf, type MessageRequest, mediumOf, messageRequestTask } from '../messages/message-request.ts'
+import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
 import { type SendDeps, sendRequested } from './send-requested.ts'
@@ -27,23 +27,23 @@ export async function answerMessageRequest(
   request: MessageRequest,
   attempt: number,
 ): Promise<Outcome> {
-  if (isOver(deps, request)) {
+  if (isExpired(deps, request)) {
     // Only the first attempt gives the allowance back. An earlier attempt may have done so before its process died.
-    if (attempt === 1 && isCounted(deps, request)) await giveBack(deps, request)
+    if (attempt === 1 && isCounted(deps, request)) await returnAllowance(deps, request)
     return 'dropped'
   }
   const isSent = await deps.db.transaction().execute((trx) => sendRequested(trx, deps, request))
   return isSent ? 'done' : 'dropped'
 }
 
-async function giveBack({ config, rateLimits }: AnswerDeps, request: MessageRequest): Promise<void> {
-  const messages = countOf(request, config.mail.secureEmailChange)
-  for (let given = 0; given < messages; given += 1) await rateLimits[mediumOf(request)].giveBack()
+async function returnAllowance({ config, rateLimits }: AnswerDeps, request: MessageRequest): Promise<void> {
+  const messages = countMessages(request, config.mail.secureEmailChange)
+  for (let given = 0; given < messages; given += 1) await rateLimits[messageMedium(request)].giveBack()
 }
 
 /** Whether the request is older than a code lives. Nobody waits for its message any more. */
-function isOver({ config, now }: AnswerDeps, request: MessageRequest): boolean {
-  const { codeLifetimeSeconds } = mediumOf(request) === 'email' ? config.mail : config.sms
+function isExpired({ config, now }: AnswerDeps, request: MessageRequest): boolean {
+  const { codeLifetimeSeconds } = messageMedium(request) === 'email' ? config.mail : config.sms
   return now().getTime() >= Date.parse(request.askedAt) + codeLifetimeSeconds * 1_000
 }
 

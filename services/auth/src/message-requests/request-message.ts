@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { UserIdentifier } from '../identifier.ts'
 import {
-  countOf,
+  countMessages,
   type MessagePurpose,
   type MessageRequest,
-  mediumOf,
+  messageMedium,
   messageRequestTask,
 } from '../messages/message-request.ts'
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
-import { type Allowance, takeAll } from '../rate-limits/rate-limits.ts'
+import { type Allowance, takeAllowances } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -72,9 +72,9 @@ function takeAllowance(
   request: MessageRequest,
   client: string | undefined,
 ): Promise<Allowance> {
-  if (mediumOf(request) === 'email') {
-    const mails = countOf(request, deps.config.mail.secureEmailChange)
-    return takeAll(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
+  if (messageMedium(request) === 'email') {
+    const mails = countMessages(request, deps.config.mail.secureEmailChange)
+    return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
   }
   // The number of a change of phone is known only from the user's row, which the job reads.
   return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', client)

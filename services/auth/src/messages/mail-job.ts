@@ -5,7 +5,7 @@ import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { isHeld } from '../users/user-repository.ts'
+import { isIdentifierTaken } from '../users/user-repository.ts'
 import type { Mail, Mailer } from './mailer.ts'
 import { sendMailByHook } from './message-hooks.ts'
 import { logUndelivered } from './undelivered.ts'
@@ -51,7 +51,7 @@ export async function workOnMails(deps: MailWorkDeps): Promise<void> {
   const send: SendMail = deps.hooks.isOn('SEND_EMAIL') ? (job) => sendMailByHook(deps, job) : deps.mailer.send
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     try {
-      if (job.onlyIfFree && (await isHeld(deps.db, { kind: 'email', value: job.to }))) return 'dropped'
+      if (job.onlyIfFree && (await isIdentifierTaken(deps.db, { kind: 'email', value: job.to }))) return 'dropped'
       return await sendQueuedMail({ ...deps, send }, job)
     } catch (error) {
       logUndelivered(deps.logger, mailTask, error, { attempt, kind: job.kind, message_id: job.messageId })

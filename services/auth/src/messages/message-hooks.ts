@@ -42,7 +42,7 @@ const FIELDS = {
  * @returns false where its user no longer exists @throws when the hook does not take it; the queue tries again
  */
 export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }: Owned<Mail>): Promise<boolean> {
-  const user = await viewOwner(deps, userId)
+  const user = await findUserView(deps, userId)
   if (!user) return false
   const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
   const email_action_type = ACTION_TYPES[kind] ?? kind.toLowerCase()
@@ -55,13 +55,13 @@ export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }
  * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
  */
 export async function sendSmsByHook(deps: Deps, { to, text, code, channel, userId }: Owned<Sms>): Promise<boolean> {
-  const user = await viewOwner(deps, userId)
+  const user = await findUserView(deps, userId)
   if (!user) return false
   await deliver(deps, 'SEND_SMS', { user, sms: { otp: code, phone: to, channel, message: text } })
   return true
 }
 
-async function viewOwner({ db }: Deps, userId: string): Promise<UserView | undefined> {
+async function findUserView({ db }: Deps, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
   return profile && toUserView(profile.user, profile.identities, profile.factors)
 }

@@ -45,12 +45,15 @@ export const messageRequestTask = defineTask<MessageRequest>('message-request', 
  * How many messages a request counts as. A change of email counts as two mails wherever both addresses may have to confirm it:
  * the user, which decides that, has not been read yet.
  */
-export function countOf({ purpose }: Pick<MessageRequest, 'purpose'>, secureEmailChange: boolean): number {
+export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, secureEmailChange: boolean): number {
   return purpose === 'email_change' && secureEmailChange ? 2 : 1
 }
 
 /** Whether the message of a request is a mail or an SMS. */
-export function mediumOf({ purpose, identifier }: Pick<MessageRequest, 'purpose' | 'identifier'>): 'email' | 'sms' {
+export function messageMedium({
+  purpose,
+  identifier,
+}: Pick<MessageRequest, 'purpose' | 'identifier'>): 'email' | 'sms' {
   const isSms = purpose === 'phone_change' || (purpose === 'confirmation' && identifier.kind === 'phone')
   return isSms ? 'sms' : 'email'
 }

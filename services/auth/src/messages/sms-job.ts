@@ -5,7 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { smsSendFailed } from '../errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { isHeld } from '../users/user-repository.ts'
+import { isIdentifierTaken } from '../users/user-repository.ts'
 import type { Sms } from './gateway-protocol.ts'
 import { sendSmsByHook } from './message-hooks.ts'
 import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
@@ -111,7 +111,7 @@ export async function workOnSms(deps: SmsWorkDeps): Promise<void> {
  */
 async function sendQueuedSms({ db, hooks, logger, now, sms }: SmsWorkDeps, job: SmsJob): Promise<Outcome> {
   if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
-  if (job.onlyIfFree && (await isHeld(db, { kind: 'phone', value: job.to }))) return 'dropped'
+  if (job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))) return 'dropped'
   if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook({ db, hooks }, job)) ? 'done' : 'dropped'
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')

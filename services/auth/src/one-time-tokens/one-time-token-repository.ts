@@ -95,7 +95,7 @@ const GUESSES_OF_A_NETWORK = 3
 const DAY_MS = 86_400_000
 
 /** Whether a code is for a change of address. A user who wants an address proves nothing about the user who has it. */
-function isOfChange(kind: TokenKind): boolean {
+function isAddressChange(kind: TokenKind): boolean {
   return kind === 'email_change_new' || kind === 'email_change_current' || kind === 'phone_change'
 }
 
@@ -109,7 +109,7 @@ export function hashGuessKey(
   { relatesTo, kinds }: Pick<Guess, 'relatesTo' | 'kinds'>,
   network?: string,
 ): Buffer {
-  const group = kinds.some(isOfChange) ? 'change' : kinds.includes('reauthentication') ? 'session' : 'own'
+  const group = kinds.some(isAddressChange) ? 'change' : kinds.includes('reauthentication') ? 'session' : 'own'
   return createHmac('sha256', hmacKey)
     .update(`guess\0${group}\0${relatesTo}${network === undefined ? '' : `\0${network}`}`)
     .digest()
@@ -133,7 +133,7 @@ export async function countGuess(
   if (kinds.length === 0) return []
   const yesterday = new Date(now.getTime() - DAY_MS)
   // A user who wants an address is always signed in where they guess, so that proves nothing.
-  const known = kinds.some(isOfChange) ? null : (network ?? null)
+  const known = kinds.some(isAddressChange) ? null : (network ?? null)
   const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
   const hasHadShare = sql`EXISTS (
     SELECT FROM ${sql.table('code_guesses')} n

@@ -91,7 +91,7 @@ export async function verifyCreation(
   challenge: string,
 ): Promise<StoredCredential | undefined> {
   const { verifyRegistrationResponse } = await loadLibrary()
-  return unlessRefused(deps, async ({ id, origins }) => {
+  return logRefusal(deps, async ({ id, origins }) => {
     const { transports = [], clientDataJSON, attestationObject } = response.response
     const { registrationInfo } = await verifyRegistrationResponse({
       response: {
@@ -119,7 +119,7 @@ export async function verifyAssertion(
 ): Promise<StoredCredential | undefined> {
   if (response.id !== credential.id) return undefined
   const { verifyAuthenticationResponse } = await loadLibrary()
-  return unlessRefused(deps, async ({ id, origins }) => {
+  return logRefusal(deps, async ({ id, origins }) => {
     const { clientDataJSON, authenticatorData, signature } = response.response
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
       response: {
@@ -152,7 +152,7 @@ function toDescriptor({ id, transports }: StoredCredential): { id: string; trans
 }
 
 /** Logs the exceptions of the library, which tell the operator what is wrong, for example that an origin is missing. */
-async function unlessRefused<Result>(
+async function logRefusal<Result>(
   { config, logger }: CeremonyDeps,
   verify: (party: RelyingParty) => Promise<Result | undefined>,
 ): Promise<Result | undefined> {

@@ -72,19 +72,19 @@ export function createPasswordHasher({ onWork, ...options }: PasswordHasherOptio
   return {
     hash: async (password) => {
       const outcome = await run({ kind: 'hash', password })
-      if (outcome.verdict !== 'hashed') throw mixedUp()
+      if (outcome.verdict !== 'hashed') throw wrongOutcome()
       return outcome.hash
     },
     verify: async (hash, password) => {
       const stored = hash === null ? undefined : parseStoredHash(hash)
       const outcome = await run({ kind: 'verify', password, stored: stored ?? DUMMY })
-      if (outcome.verdict !== 'verified') throw mixedUp()
+      if (outcome.verdict !== 'verified') throw wrongOutcome()
       return stored && outcome.matches ? { matches: true, isOutdated: isOutdated(stored) } : NO_MATCH
     },
   }
 }
 
-function mixedUp(): Error {
+function wrongOutcome(): Error {
   return new Error('a hash thread did another task than it was given')
 }
 

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { AuthDeps } from '../deps.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
-import { admitAdmin, admitChange } from '../use-cases/admit-admin.ts'
+import { checkAdmin, checkFreshAdmin } from '../use-cases/check-admin.ts'
 
 /** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */
 export const authenticate = fp(
@@ -43,8 +43,8 @@ export const requireAdmin = fp(
     app.decorateRequest('admin')
     app.addHook('onRequest', async (request) => {
       const { deps } = request.server
-      request.admin = await admitAdmin(deps, readBearer(deps, request.headers.authorization))
-      if (!READS.has(request.method)) await admitChange(deps, request.admin)
+      request.admin = await checkAdmin(deps, readBearer(deps, request.headers.authorization))
+      if (!READS.has(request.method)) await checkFreshAdmin(deps, request.admin)
     })
   },
   { name: 'require-admin' },

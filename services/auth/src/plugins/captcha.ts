@@ -7,7 +7,7 @@ import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
 import { captchaFailed, captchaRefused, captchaUnreachable } from '../errors.ts'
 import { findBearer } from '../sessions/caller.ts'
-import { admitAdmin } from '../use-cases/admit-admin.ts'
+import { checkAdmin } from '../use-cases/check-admin.ts'
 
 type CaptchaDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>
 
@@ -41,7 +41,7 @@ async function hasAdminBearer(
   const claims = findBearer(deps, headers.authorization)
   if (claims === undefined) return false
   try {
-    await admitAdmin(deps, claims)
+    await checkAdmin(deps, claims)
     return true
   } catch (error) {
     if (error instanceof HttpError && error.status === 403) return false
@@ -50,11 +50,12 @@ async function hasAdminBearer(
 }
 
 function readToken(body: unknown): string | undefined {
-  const token = member(member(body, 'gotrue_meta_security'), 'captcha_token') ?? member(body, 'captcha_token')
+  const token =
+    readMember(readMember(body, 'gotrue_meta_security'), 'captcha_token') ?? readMember(body, 'captcha_token')
   return typeof token === 'string' ? token : undefined
 }
 
-function member(value: unknown, key: string): unknown {
+function readMember(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
 }
 

@@ -10,7 +10,7 @@ import {
 import type { RequestContext } from '../request-context.ts'
 import { audienceUnknown } from '../request-errors.ts'
 import { findBearer, isAdmin } from '../sessions/caller.ts'
-import { admitAdmin } from '../use-cases/admit-admin.ts'
+import { checkAdmin } from '../use-cases/check-admin.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent } from './session-origin.ts'
 
@@ -20,7 +20,7 @@ export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'si
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here
  * (reference: Redirect parameter). Answer and log name the rule where it is refused.
  * @param formRedirect the field `redirect_to` of a body
- * @throws validation_failed, and what `admitAdmin` throws
+ * @throws validation_failed, and what `checkAdmin` throws
  */
 export async function readContext(
   deps: RequestContextDeps,
@@ -29,10 +29,10 @@ export async function readContext(
   formRedirect?: string,
 ): Promise<RequestContext> {
   const candidates: readonly RedirectCandidate[] = [
-    { source: 'header', redirectTo: header(request, 'redirect_to') },
+    { source: 'header', redirectTo: readHeader(request, 'redirect_to') },
     { source: 'query', redirectTo: redirectQuery.parse(request.query).redirect_to },
     { source: 'form', redirectTo: formRedirect },
-    { source: 'referer', redirectTo: header(request, 'referer') },
+    { source: 'referer', redirectTo: readHeader(request, 'referer') },
   ]
   const { redirectTo, refused } = resolveRedirect(candidates, deps.config.signup.redirects)
   if (refused) reportRefusal(request, reply, refused)
@@ -60,19 +60,19 @@ export async function readClient(
  * The audience of a request (reference: Audience): that of the users whom it makes, and among whom it looks users up. Only admins
  * may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner never
  * looks.
- * @throws validation_failed, and what `admitAdmin` throws
+ * @throws validation_failed, and what `checkAdmin` throws
  */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
   const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
   const claims = findBearer(deps, request.headers.authorization)
   const isByAdmin = claims !== undefined && isAdmin(claims, adminRoles)
-  const wanted = header(request, 'x-jwt-aud')
+  const wanted = readHeader(request, 'x-jwt-aud')
   if (wanted !== undefined) {
     const audience = requireAudience(wanted)
     if (allowedAudiences.has(audience)) return audience
     if (!isByAdmin) throw audienceUnknown()
     // The claims may be those of a former admin.
-    await admitAdmin(deps, claims)
+    await checkAdmin(deps, claims)
     return audience
   }
   // The audience of an admin's token says nothing about users. A hook may have written an audience that the settings do not list.
@@ -88,7 +88,7 @@ function reportRefusal(request: FastifyRequest, reply: FastifyReply, { source, r
 
 /** API_EXTERNAL_URL, with the host of the request where MAILER_EXTERNAL_HOSTS lists it. */
 function linkBase({ server, signup }: Pick<AuthConfig, 'server' | 'signup'>, request: FastifyRequest): string {
-  const asked = [header(request, 'x-forwarded-host'), header(request, 'host')]
+  const asked = [readHeader(request, 'x-forwarded-host'), readHeader(request, 'host')]
   const host = asked.find((candidate) => candidate !== undefined && signup.linkHosts.includes(candidate.toLowerCase()))
   if (host === undefined) return server.externalUrl
   const url = new URL(server.externalUrl)
@@ -98,7 +98,7 @@ function linkBase({ server, signup }: Pick<AuthConfig, 'server' | 'signup'>, req
   return url.href
 }
 
-function header(request: FastifyRequest, name: string): string | undefined {
+function readHeader(request: FastifyRequest, name: string): string | undefined {
   const value = request.headers[name]
   const first = Array.isArray(value) ? value[0] : value
   return first === '' ? undefined : first

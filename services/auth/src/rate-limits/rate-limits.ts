@@ -85,21 +85,21 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
   }
   return {
     consume: async (bucket, key) => {
-      const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(shorten(key))
+      const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(shortenKey(key))
       if (waitMs !== undefined) throw overRequestRateLimit(retryAfter(waitMs))
     },
     giveBack: async (bucket, key) => {
-      if (key !== undefined) await limiters.get(bucket)?.reward(shorten(key))
+      if (key !== undefined) await limiters.get(bucket)?.reward(shortenKey(key))
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
     failures: createFailureLimit('failure', config.failures, store),
-    factorFailures: createFailureLimit('factor-failure', timesAddresses(config.failures), store),
+    factorFailures: createFailureLimit('factor-failure', multiplyByAddresses(config.failures), store),
   }
 }
 
 /** Shortens a client's key for the store. A header may hold 16 KiB, the column of PostgreSQL 255 characters. */
-function shorten(key: string): string {
+function shortenKey(key: string): string {
   return key.length <= KEY_LENGTH_MAX ? key : hash('sha256', key, 'base64url')
 }
 
@@ -130,8 +130,8 @@ function createMessageLimit(
   }
   return {
     take: (client) => {
-      const own = client === undefined ? [] : [() => takeOf(ofClients, shorten(client))]
-      return takeAll([...own, () => takeOf(all, ALL)])
+      const own = client === undefined ? [] : [() => takeOf(ofClients, shortenKey(client))]
+      return takeAllowances([...own, () => takeOf(all, ALL)])
     },
     giveBack: () => all.reward(ALL),
   }
@@ -148,7 +148,7 @@ function toAllowance(limiter: Limiter, key: string): Allowance {
   }
 }
 
-function timesAddresses(failuresMax: number | 'off'): number | 'off' {
+function multiplyByAddresses(failuresMax: number | 'off'): number | 'off' {
   return failuresMax === 'off' ? 'off' : failuresMax * FAILING_ADDRESSES_MAX
 }
 
@@ -169,7 +169,7 @@ function retryAfter(waitMs: number): { readonly headers: Record<string, string> 
 }
 
 /** Counts several messages, or none when one is refused. @returns the allowance of all of them */
-export async function takeAll(takes: readonly (() => Promise<Allowance>)[]): Promise<Allowance> {
+export async function takeAllowances(takes: readonly (() => Promise<Allowance>)[]): Promise<Allowance> {
   const taken: Allowance[] = []
   const giveBack = async () => {
     for (const allowance of taken) await allowance.giveBack()

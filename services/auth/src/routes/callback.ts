@@ -53,7 +53,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { address, status } = await endFlow(deps, request, request.query)
+      const { address, status } = await finishFlow(deps, request, request.query)
       return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
     },
   )
@@ -70,14 +70,14 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { address, status } = await endFlow(deps, request, request.body)
+      const { address, status } = await finishFlow(deps, request, request.body)
       return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
     },
   )
 }
 
 /** Takes the flow of an answer and signs in. @returns where the browser goes next */
-async function endFlow(
+async function finishFlow(
   deps: FinishAuthorizationDeps & RequestContextDeps,
   request: FastifyRequest,
   answer: CallbackAnswer,
@@ -85,7 +85,7 @@ async function endFlow(
   try {
     const flow = await takeAuthorization(deps, answer.state)
     const context = { ...(await readClient(deps, request)), redirectTo: flow.redirectTo }
-    return { address: await signIn(deps, request, { flow, answer, context }), status: 302 }
+    return { address: await completeSignIn(deps, request, { flow, answer, context }), status: 302 }
   } catch (thrown) {
     // Without its flow, nothing says where the browser wanted to go.
     const error = noteThrown(errorVocabulary, thrown, request)
@@ -94,7 +94,7 @@ async function endFlow(
 }
 
 /** The address where a flow ends, with the session or with the error. */
-async function signIn(
+async function completeSignIn(
   deps: FinishAuthorizationDeps & SessionViewDeps,
   request: FastifyRequest,
   input: FinishAuthorization,

@@ -4,7 +4,7 @@ import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { anyTime, claimsBody, emailIdentity, grantErrorBody, proof, signedUpBody } from '../../test/bodies.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
-import { childOf } from '../sessions/refresh-token.ts'
+import { deriveChildToken } from '../sessions/refresh-token.ts'
 
 let test: TestApp
 let logFields: unknown
@@ -340,7 +340,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     test.clock.advance(60_000)
     const { status, body } = await refresh(token)
     expect({ status, body }).toEqual({ status: 200, body: sessionOf(person) })
-    expect(body.refresh_token).toBe(childOf(test.deps.refreshTokenKey, token))
+    expect(body.refresh_token).toBe(deriveChildToken(test.deps.refreshTokenKey, token))
     expect(claimsOf(body.access_token)).toEqual(
       claimsBody({
         sub: person.user.id,
@@ -357,7 +357,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(token)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(new Set(answers.map(({ body }) => body.refresh_token))).toEqual(
-      new Set([childOf(test.deps.refreshTokenKey, token)]),
+      new Set([deriveChildToken(test.deps.refreshTokenKey, token)]),
     )
     const rows = await test.deps.db
       .selectFrom('refresh_tokens')

@@ -98,32 +98,35 @@ type GrantDeps = PasswordGrantDeps & RefreshTokenGrantDeps & AuthCodeGrantDeps &
 type Grant = (deps: GrantDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
 
 const grants: ReadonlyMap<string | undefined, Grant> = new Map<string, Grant>([
-  ['password', byPassword],
-  ['refresh_token', byRefreshToken],
-  ['pkce', byAuthCode],
-  ['id_token', byIdToken],
+  ['password', grantByPassword],
+  ['refresh_token', grantByRefreshToken],
+  ['pkce', grantByAuthCode],
+  ['id_token', grantByIdToken],
   ['web3', () => Promise.reject(web3Disabled())],
 ])
 
-async function byPassword(deps: PasswordGrantDeps & RequestContextDeps, request: TokenRequest): Promise<SessionView> {
+async function grantByPassword(
+  deps: PasswordGrantDeps & RequestContextDeps,
+  request: TokenRequest,
+): Promise<SessionView> {
   const { email, phone, password } = requireBody(request)
   const audience = await readAudience(deps, request)
   const { address } = request.clientAddress
   return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience, address })
 }
 
-async function byRefreshToken(deps: RefreshTokenGrantDeps, request: TokenRequest): Promise<SessionView> {
+async function grantByRefreshToken(deps: RefreshTokenGrantDeps, request: TokenRequest): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
   return grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
 }
 
-async function byAuthCode(deps: AuthCodeGrantDeps, request: TokenRequest): Promise<SessionView> {
+async function grantByAuthCode(deps: AuthCodeGrantDeps, request: TokenRequest): Promise<SessionView> {
   const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(request)
   const { limitKey } = request.clientAddress
   return grantAuthCode(deps, { ...readSessionOrigin(request), authCode, codeVerifier, limitKey })
 }
 
-async function byIdToken(
+async function grantByIdToken(
   deps: IdTokenGrantDeps & RequestContextDeps,
   request: TokenRequest,
   reply: FastifyReply,

@@ -26,14 +26,14 @@ export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): 
     sessionId: readSessionId(claims),
     actor: {
       id: userId,
-      email: textOf(email) ?? textOf(role),
-      phone: textOf(phone),
+      email: readText(email) ?? readText(role),
+      phone: readText(phone),
       userMetadata: {},
       isSsoUser: false,
     },
   }
 }
 
-function textOf(claim: unknown): string | null {
+function readText(claim: unknown): string | null {
   return typeof claim === 'string' && claim !== '' ? claim : null
 }

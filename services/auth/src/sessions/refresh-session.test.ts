@@ -8,7 +8,7 @@ import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
 import { batchRefreshes, type RefreshResult, type RefreshSession } from './refresh-session.ts'
-import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 
 const key = deriveRefreshTokenKey('a secret')
 let database: TestDatabase
@@ -45,7 +45,7 @@ const refresh = (token: string, userAgent: string | null = 'test', ip = '192.0.2
     userAgent,
     ip,
     tokenHash: hashRefreshToken(token),
-    childHash: hashRefreshToken(childOf(key, token)),
+    childHash: hashRefreshToken(deriveChildToken(key, token)),
   })
 const verdicts = (results: readonly RefreshResult[]) => results.map(({ verdict }) => verdict)
 const tokensOf = (sessionId: string) =>
@@ -88,7 +88,7 @@ describe('batchRefreshes', () => {
     expect(verdicts(results).sort()).toEqual([...Array(39).fill('reused'), 'rotated', 'rotated'])
     expect(await tokensOf(one.sessionId)).toEqual([
       { token_hash: hashRefreshToken(one.token), counter: 0n, revoked: true },
-      { token_hash: hashRefreshToken(childOf(key, one.token)), counter: 1n, revoked: false },
+      { token_hash: hashRefreshToken(deriveChildToken(key, one.token)), counter: 1n, revoked: false },
     ])
   })
 
@@ -97,7 +97,7 @@ describe('batchRefreshes', () => {
     if (!honest || !banned || !robbed || !last) throw new Error('nobody')
     const ban = { banned_until: new Date('2999-01-01') }
     await database.db.updateTable('users').set(ban).where('id', '=', banned.userId).execute()
-    const child = childOf(key, robbed.token)
+    const child = deriveChildToken(key, robbed.token)
     for (const token of [robbed.token, child]) await refresh(token)
     batches.length = 0
     const tokens = [honest.token, 'unknown_token', banned.token, robbed.token, last.token]
@@ -106,7 +106,7 @@ describe('batchRefreshes', () => {
     expect(verdicts(results)).toEqual(['rotated', 'token-not-found', 'user-banned', 'stolen', 'rotated'])
     expect(results[3]).toEqual({ verdict: 'stolen', userId: robbed.userId })
     expect((await tokensOf(robbed.sessionId)).map(({ revoked }) => revoked)).toEqual([true, true, true])
-    expect((await refresh(childOf(key, child))).verdict).toBe('stolen')
+    expect((await refresh(deriveChildToken(key, child))).verdict).toBe('stolen')
   })
 
   it.each(['users', 'sessions'] as const)(
@@ -142,7 +142,7 @@ describe('batchRefreshes', () => {
     const { write } = database.lanes
     const refreshLocked = batchRefreshes({ ...database.lanes, write: { ...write, all } }, lenientRules)
     const results = people.map(({ token }) => {
-      const childHash = hashRefreshToken(childOf(key, token))
+      const childHash = hashRefreshToken(deriveChildToken(key, token))
       return refreshLocked({ userAgent: null, ip: '', tokenHash: hashRefreshToken(token), childHash })
     })
     expect(await Promise.all(results)).toEqual([{ verdict: 'busy' }, { verdict: 'busy' }])
@@ -169,7 +169,7 @@ describe('batchRefreshes', () => {
                 userAgent: null,
                 ip: '',
                 tokenHash: hashRefreshToken(token),
-                childHash: hashRefreshToken(childOf(key, token)),
+                childHash: hashRefreshToken(deriveChildToken(key, token)),
               }),
             ),
           )
@@ -179,7 +179,7 @@ describe('batchRefreshes', () => {
             expect(own.every((verdict) => verdict === 'rotated' || verdict === 'stolen')).toBe(true)
             // At most one of those that hold the newest token is the first; of a dead family nobody is.
             expect(rotations).toBeLessThanOrEqual(family.isDead ? 0 : 1)
-            if (rotations === 1) family.chain.push(childOf(key, family.chain.at(-1) ?? ''))
+            if (rotations === 1) family.chain.push(deriveChildToken(key, family.chain.at(-1) ?? ''))
             if (own.includes('stolen')) family.isDead = true
           }
         }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
-  childOf,
+  deriveChildToken,
   deriveRefreshTokenKey,
   FIRST_TOKEN_BYTES,
   firstRefreshToken,
@@ -28,16 +28,16 @@ describe('firstRefreshToken', () => {
   })
 })
 
-describe('childOf', () => {
+describe('deriveChildToken', () => {
   // ASVS 7.2.3
   it('is 32 characters of base64url, the same for one parent and different for another', () => {
     fc.assert(
       fc.property(token, token, (parent, other) => {
-        const child = childOf(key, parent)
+        const child = deriveChildToken(key, parent)
         expect(child).toMatch(/^[A-Za-z0-9_-]{32}$/)
-        expect(childOf(key, parent)).toBe(child)
-        expect(child === childOf(key, other)).toBe(parent === other)
-        expect(childOf(deriveRefreshTokenKey('another secret'), parent)).not.toBe(child)
+        expect(deriveChildToken(key, parent)).toBe(child)
+        expect(child === deriveChildToken(key, other)).toBe(parent === other)
+        expect(deriveChildToken(deriveRefreshTokenKey('another secret'), parent)).not.toBe(child)
       }),
     )
   })
@@ -47,13 +47,13 @@ describe('childOf', () => {
     let last = 'A'.repeat(32)
     for (let i = 0; i < 1_000; i++) {
       chain.add(last)
-      last = childOf(key, last)
+      last = deriveChildToken(key, last)
     }
     expect(chain.size).toBe(1_000)
   })
 
   it('never changes, since issued tokens must keep their children over releases', () => {
-    expect(childOf(key, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBe('UZ-w0xp62WEpMuyDS27qdu-FqdZTcDPK')
+    expect(deriveChildToken(key, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBe('UZ-w0xp62WEpMuyDS27qdu-FqdZTcDPK')
   })
 })
 

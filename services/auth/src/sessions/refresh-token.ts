@@ -8,7 +8,7 @@ export const FIRST_TOKEN_BYTES = 24
 /** The form of a refresh token. Any other text is refused before the database is asked. */
 export const REFRESH_TOKEN_PATTERN = /^[A-Za-z0-9_-]{12,}$/
 
-/** The key of `childOf`. A new JWT_SECRET changes the children of all tokens, but the tokens themselves stay valid. */
+/** The key of `deriveChildToken`. A new JWT_SECRET changes the children of all tokens, but the tokens themselves stay valid. */
 export function deriveRefreshTokenKey(jwtSecret: string): KeyObject {
   return createSecretKey(Buffer.from(hkdfSync('sha256', jwtSecret, '', 'refresh-token-v1', 32)))
 }
@@ -22,7 +22,7 @@ export function firstRefreshToken(random: Buffer): string {
  * The only token that may follow `parent`. Clients that refresh with the same token at the same time get the same child,
  * although no token is stored in the clear (reference: Refresh tokens).
  */
-export function childOf(key: KeyObject, parent: string): string {
+export function deriveChildToken(key: KeyObject, parent: string): string {
   return createHmac('sha256', key).update(parent).digest('base64url').slice(0, TOKEN_LENGTH)
 }
 

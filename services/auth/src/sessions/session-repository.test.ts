@@ -8,7 +8,7 @@ import type { User } from '../users/user.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession, insertPasswordSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
-import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 import { deleteSessionsInScope } from './session-repository.ts'
 
 let database: TestDatabase
@@ -47,7 +47,7 @@ const refresh = (token: string, rules: Partial<RefreshRules> = {}) =>
     ...noLimits,
     ...rules,
     tokenHash: hashRefreshToken(token),
-    childHash: hashRefreshToken(childOf(key, token)),
+    childHash: hashRefreshToken(deriveChildToken(key, token)),
   })
 
 /** Moves a session into the past. */
@@ -177,7 +177,7 @@ describe('updateSession', () => {
       userAgent: 'other',
       ip: '2001:db8::1',
       tokenHash: hashRefreshToken(session.refreshToken),
-      childHash: hashRefreshToken(childOf(key, session.refreshToken)),
+      childHash: hashRefreshToken(deriveChildToken(key, session.refreshToken)),
     })
     if (result.verdict !== 'rotated') throw new Error(result.verdict)
     const { refreshToken: _token, ...stored } = session
@@ -200,7 +200,7 @@ describe('updateSession', () => {
     })
     expect(await tokensOf(session.sessionId)).toMatchObject([
       { counter: 0n, revoked: true },
-      { counter: 1n, revoked: false, token_hash: hashRefreshToken(childOf(key, session.refreshToken)) },
+      { counter: 1n, revoked: false, token_hash: hashRefreshToken(deriveChildToken(key, session.refreshToken)) },
     ])
     const entry = (action: string) => ({
       action,
@@ -230,8 +230,8 @@ describe('updateSession', () => {
   it('revokes the family of a replayed ancestor for good', async () => {
     const user = await createUser()
     const session = await open(user)
-    const child = childOf(key, session.refreshToken)
-    const grandchild = childOf(key, child)
+    const child = deriveChildToken(key, session.refreshToken)
+    const grandchild = deriveChildToken(key, child)
     expect((await refresh(session.refreshToken)).verdict).toBe('rotated')
     expect((await refresh(child)).verdict).toBe('rotated')
     expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen', userId: user.id })
@@ -279,10 +279,10 @@ describe('updateSession', () => {
     expect(await refresh(refreshToken, { timeboxSeconds: 99 })).toEqual({ verdict: 'session-expired' })
     expect(await refresh(refreshToken, { inactivitySeconds: 99 })).toEqual({ verdict: 'session-inactive' })
     expect((await refresh(refreshToken, { timeboxSeconds: 120, inactivitySeconds: 120 })).verdict).toBe('rotated')
-    const child = childOf(key, refreshToken)
+    const child = deriveChildToken(key, refreshToken)
     expect((await refresh(child, { inactivitySeconds: 50 })).verdict).toBe('rotated')
     await age(sessionId, 'refreshed_at', 60)
-    const grandchild = childOf(key, child)
+    const grandchild = deriveChildToken(key, child)
     expect(await refresh(grandchild, { inactivitySeconds: 50 })).toEqual({ verdict: 'session-inactive' })
     const past = new Date(Date.now() - 1_000)
     await database.db.updateTable('sessions').set({ not_after: past }).where('id', '=', sessionId).execute()
@@ -311,7 +311,7 @@ describe('updateSession', () => {
     await database.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
     expect((await refresh(session.refreshToken, rules)).verdict).toBe('rotated')
     await database.db.updateTable('mfa_factors').set({ status: 'verified' }).where('user_id', '=', user.id).execute()
-    const child = childOf(key, session.refreshToken)
+    const child = deriveChildToken(key, session.refreshToken)
     expect(await refresh(child, rules)).toEqual({ verdict: 'session-low-aal' })
     await database.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', session.sessionId).execute()
     expect((await refresh(child, rules)).verdict).toBe('rotated')

@@ -86,12 +86,12 @@ const findStoredSessionQuery: PreparedQuery<{ readonly sessionId: string }, Stor
 
 /** Finds the session of a refresh token as it is. Whether the token is still good is not decided here. */
 export async function findSessionOfToken(lanes: Lanes, tokenHash: Buffer): Promise<StoredSession | undefined> {
-  return ofRow(await lanes.read.first(findSessionOfTokenQuery, { tokenHash }))
+  return toStoredSessionOfRow(await lanes.read.first(findSessionOfTokenQuery, { tokenHash }))
 }
 
 /** Finds a session with everything that its tokens tell, on the read lane. Undefined when it has ended. */
 export async function findStoredSession(lanes: Lanes, sessionId: string): Promise<StoredSession | undefined> {
-  return ofRow(await lanes.read.first(findStoredSessionQuery, { sessionId }))
+  return toStoredSessionOfRow(await lanes.read.first(findStoredSessionQuery, { sessionId }))
 }
 
 function selectStoredSession(): RawBuilder<unknown> {
@@ -102,7 +102,7 @@ function selectStoredSession(): RawBuilder<unknown> {
     FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id`
 }
 
-function ofRow(row: StoredSessionRow | undefined): StoredSession | undefined {
+function toStoredSessionOfRow(row: StoredSessionRow | undefined): StoredSession | undefined {
   if (!row) return undefined
   return {
     ...toProfile(row),

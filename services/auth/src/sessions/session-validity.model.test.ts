@@ -6,7 +6,7 @@ import { factorRow } from '../../test/factor-row.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
-import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 import { deleteSessionsInScope } from './session-repository.ts'
 import { judgeSession, type SessionLimits } from './session-validity.model.ts'
 
@@ -40,7 +40,7 @@ function refresh(token: string, { singlePerUser, ...limits }: SessionLimits) {
     singlePerUser,
     audit: true,
   }
-  const [tokenHash, childHash] = [hashRefreshToken(token), hashRefreshToken(childOf(key, token))]
+  const [tokenHash, childHash] = [hashRefreshToken(token), hashRefreshToken(deriveChildToken(key, token))]
   return updateSession(database.lanes, { ...origin, ...rules, tokenHash, childHash })
 }
 
@@ -177,7 +177,7 @@ describe('refresh_session beside other requests', () => {
       ])
       expect(ended).toBe('done')
       expect(['rotated', 'token-not-found']).toContain(first.verdict)
-      expect((await refresh(childOf(key, refreshToken), noLimits)).verdict).toBe('token-not-found')
+      expect((await refresh(deriveChildToken(key, refreshToken), noLimits)).verdict).toBe('token-not-found')
     }
   })
 })

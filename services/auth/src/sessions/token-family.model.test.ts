@@ -6,7 +6,7 @@ import { lenientRules } from '../../test/refresh-rules.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { createSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
-import { childOf, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
+import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 import { rotate, type TokenFamily } from './token-family.model.ts'
 
 let database: TestDatabase
@@ -60,7 +60,7 @@ describe('refresh_session and its model', () => {
             } else {
               const back = 'back' in rest ? rest.back : 0
               const token = kind === 'unknown' ? 'x'.repeat(32) : ((family.at(-1 - back) ?? family[0])?.token ?? '')
-              const child = childOf(key, token)
+              const child = deriveChildToken(key, token)
               // The model's clock stands still while the database's runs on. No sum of waits is near an interval.
               const model = rotate(family, { token, child, now }, { revokeFamily, reuseMs: reuseSeconds * 1_000 - 1 })
               const actual = await refresh(token, child, rules)

@@ -39,10 +39,10 @@ export async function lockOrStageUser(
   const holder = await (stage
     ? lockOwnerOfIdentifier(trx, identifier, deps.now())
     : lockUserByIdentifier(trx, identifier))
-  if (holder && holder.aud !== audience && (await isHeld(trx, deps, holder, identifier))) return undefined
-  if (holder && !isStaged(holder)) return admit(trx, holder, { identifier, audience, stage })
+  if (holder && holder.aud !== audience && (await hasRecentMessage(trx, deps, holder, identifier))) return undefined
+  if (holder && !isStaged(holder)) return keepWantedContent(trx, holder, { identifier, audience, stage })
   if (!stage) return undefined
-  if (holder) return renew(trx, deps, holder, { identifier, audience, data: stage.data })
+  if (holder) return updateStagedUser(trx, deps, holder, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {
     identifier,
     aud: audience,
@@ -54,7 +54,7 @@ export async function lockOrStageUser(
 }
 
 /** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */
-function isHeld(
+function hasRecentMessage(
   trx: Transaction<AuthDatabase>,
   { config, now }: Pick<StageDeps, 'config' | 'now'>,
   { id }: User,
@@ -68,7 +68,7 @@ function isHeld(
  * Whoever confirms a sign-up by this code takes the account over, as this request asks for it: without a password, with the
  * metadata of this request, and out of the audience in which a stranger may have signed up.
  */
-async function admit(
+async function keepWantedContent(
   trx: Transaction<AuthDatabase>,
   holder: User,
   { identifier, audience, stage }: StageUser,
@@ -82,16 +82,16 @@ async function admit(
   return isOpen ? updateUser(trx, holder.id, { aud: audience }) : undefined
 }
 
-interface Renewal extends Omit<StageUser, 'stage'> {
+interface StagedUserChange extends Omit<StageUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
 }
 
 /** The last request alone decides about a staged user: an earlier request may have been a stranger's. */
-async function renew(
+async function updateStagedUser(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<StageDeps, 'now'>,
   staged: User,
-  { identifier, audience, data }: Renewal,
+  { identifier, audience, data }: StagedUserChange,
 ): Promise<User> {
   await replaceIdentityData(trx, staged, identifier, data)
   return updateUser(trx, staged.id, { raw_user_meta_data: { ...data }, aud: audience, staged_at: now() })

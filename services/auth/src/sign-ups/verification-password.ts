@@ -7,7 +7,7 @@ import { type BreachLookup, refuseBreached } from '../passwords/breached-passwor
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { type PasswordPolicy, requirePassword } from '../passwords/password-policy.ts'
 import { passwordMissingAtVerify } from '../request-errors.ts'
-import { awaitsFirstSignIn, type ConfirmerDeps, confirmerOwns } from '../users/take-over-account.ts'
+import { awaitsFirstSignIn, type ConfirmerDeps, confirmerTakesOver } from '../users/take-over-account.ts'
 import type { User } from '../users/user.ts'
 
 /** What hashing the password of a verification needs. */
@@ -53,7 +53,7 @@ export async function judgeVerificationPassword(
 ): Promise<'needed' | 'taken' | 'ignored'> {
   if (type === 'signup' && user.passwordHash === null && !(await canSignInOtherwise(deps.db, user.id))) return 'needed'
   const isInvited = type === 'invite' && (await awaitsFirstSignIn(deps, user))
-  return isInvited || (await confirmerOwns(deps, user)) ? 'taken' : 'ignored'
+  return isInvited || (await confirmerTakesOver(deps, user)) ? 'taken' : 'ignored'
 }
 
 async function canSignInOtherwise(db: Kysely<AuthDatabase>, userId: string): Promise<boolean> {

@@ -64,8 +64,8 @@ export async function challengeFactor(deps: ChallengeFactorDeps, input: Challeng
   const credential = factor.factorType === 'webauthn' ? await askForCredential(deps, user, factor) : undefined
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
-    return await withOwnMoment(deps, (delay) =>
-      deps.db.transaction().execute((trx) => issue(trx, deps, { ...input, factor, credential, delay })),
+    return await retryAtTakenMoment(deps, (delay) =>
+      deps.db.transaction().execute((trx) => storeChallenge(trx, deps, { ...input, factor, credential, delay })),
     )
   } catch (error) {
     await allowance?.giveBack()
@@ -91,7 +91,7 @@ const ATTEMPTS_MAX = 10
  * Runs a transaction that stores a challenge. Runs it again where another factor was challenged in the same microsecond, because a
  * unique index of supabase/auth's table forbids that.
  */
-async function withOwnMoment<Result>(
+async function retryAtTakenMoment<Result>(
   { names }: Pick<AuthDeps, 'names'>,
   run: (delay: number) => Promise<Result>,
 ): Promise<Result> {
@@ -104,7 +104,7 @@ async function withOwnMoment<Result>(
   }
 }
 
-async function issue(
+async function storeChallenge(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   { caller, factor, credential, channel, ip, delay }: ChallengeFactor & Question & Pick<NewChallenge, 'delay'>,

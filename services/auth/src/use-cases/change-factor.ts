@@ -38,7 +38,7 @@ export async function changeFactor(
 ): Promise<Factor> {
   const { friendlyName, phone } = changes
   try {
-    return await onFactor(deps, { ...owner, action: 'factor_updated' }, async (trx, factor) => {
+    return await changeLockedFactor(deps, { ...owner, action: 'factor_updated' }, async (trx, factor) => {
       const others = (await listFactors(trx, owner.userId)).filter(({ id }) => id !== factor.id)
       requireFreeName(friendlyName ?? '', others)
       return updateFactor(trx, factor, {
@@ -54,13 +54,13 @@ export async function changeFactor(
 
 /** Removes a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
 export function removeFactor(deps: FactorDeps, owner: FactorOfUser): Promise<Factor> {
-  return onFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
+  return changeLockedFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
     await dropFactor(trx, deps, { userId: owner.userId, factor })
     return factor
   })
 }
 
-async function onFactor(
+async function changeLockedFactor(
   deps: FactorDeps,
   { admin, factorId, ip, action, ...managed }: FactorOfUser & { readonly action: AuditAction },
   change: (trx: Transaction<AuthDatabase>, factor: Factor) => Promise<Factor>,

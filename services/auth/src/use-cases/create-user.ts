@@ -42,16 +42,18 @@ export async function createUser(deps: CreateUserDeps, input: CreateUser): Promi
   if (!wanted.email && !wanted.phone) {
     throw addressMissingForUser()
   }
-  const passwordHash = await hashWanted(deps, wanted)
+  const passwordHash = await hashWantedPassword(deps, wanted)
   try {
-    return await withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, (trx) => create(trx, deps, { ...input, passwordHash }))
+    return await withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, (trx) =>
+      insertWantedUser(trx, deps, { ...input, passwordHash }),
+    )
   } catch (error) {
     throw violates(error, deps.names, 'users_pkey') ? userIdTaken() : error
   }
 }
 
 /** A user without a password gets the hash of a password that nobody knows. */
-async function hashWanted(
+async function hashWantedPassword(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
   { password, passwordHash }: AdminUser,
 ) {
@@ -67,7 +69,7 @@ async function hashWanted(
   return deps.passwords.hash(password)
 }
 
-async function create(
+async function insertWantedUser(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   { admin, id, wanted, context, passwordHash }: CreateUser & { readonly passwordHash: string },

@@ -3,7 +3,7 @@ import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { listIdentities, obscureIdentity } from '../identities/identity-repository.ts'
+import { anonymiseIdentity, listIdentities } from '../identities/identity-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, deleteUser, updateUser } from '../users/user-change-repository.ts'
@@ -28,23 +28,23 @@ export async function deleteUserAsAdmin(
     const user = await lockManagedUser(trx, managed)
     if (manner === 'hard') await deleteUser(trx, user.id)
     else if (user.deletedAt !== null) return
-    else await obscureUser(trx, user, deps.now())
+    else await anonymiseUser(trx, user, deps.now())
     const traits = adminTraits(user)
     await recordAudit(trx, deps, { action: 'user_deleted', actor: admin.actor, target: user, ip, traits })
   })
 }
 
-async function obscureUser(trx: Transaction<AuthDatabase>, user: User, at: Date): Promise<void> {
+async function anonymiseUser(trx: Transaction<AuthDatabase>, user: User, at: Date): Promise<void> {
   const { id } = user
   await deleteBelongings(trx, id)
   for (const identity of await listIdentities(trx, id)) {
-    await obscureIdentity(trx, { id: identity.id, providerId: obscure(id, identity.providerId) }, at)
+    await anonymiseIdentity(trx, { id: identity.id, providerId: hashAddress(id, identity.providerId) }, at)
   }
   await updateUser(trx, id, {
-    email: obscure(id, user.email),
-    phone: obscurePhone(id, user.phone),
-    email_change: obscure(id, user.emailChange) ?? '',
-    phone_change: obscurePhone(id, user.phoneChange) ?? '',
+    email: hashAddress(id, user.email),
+    phone: hashPhone(id, user.phone),
+    email_change: hashAddress(id, user.emailChange) ?? '',
+    phone_change: hashPhone(id, user.phoneChange) ?? '',
     encrypted_password: null,
     raw_app_meta_data: {},
     raw_user_meta_data: {},
@@ -60,12 +60,12 @@ const PHONE_LENGTH = 15
  * Replaces an address, or the subject at a provider, of a deleted user whose row is kept. The result tells nothing and frees the
  * address for others (reference: Deletion). Null stays null.
  */
-function obscure(userId: string, value: string): string
-function obscure(userId: string, value: string | null): string | null
-function obscure(userId: string, value: string | null): string | null {
+function hashAddress(userId: string, value: string): string
+function hashAddress(userId: string, value: string | null): string | null
+function hashAddress(userId: string, value: string | null): string | null {
   return value === null ? null : hash('sha256', `${userId}${value}`, 'base64url')
 }
 
-function obscurePhone(userId: string, value: string | null): string | null {
-  return obscure(userId, value)?.slice(0, PHONE_LENGTH) ?? null
+function hashPhone(userId: string, value: string | null): string | null {
+  return hashAddress(userId, value)?.slice(0, PHONE_LENGTH) ?? null
 }

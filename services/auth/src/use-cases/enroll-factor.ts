@@ -61,8 +61,8 @@ export async function enrollFactor(
       const active = await lockCaller(trx, deps, caller)
       const owner = requireFactorOwner(active)
       await requireFreshSession(trx, deps, active)
-      await makeRoom(trx, deps, owner, wanted)
-      return insert(trx, deps, owner, { wanted, ip })
+      await requireRoomForFactor(trx, deps, owner, wanted)
+      return insertUnverifiedFactor(trx, deps, owner, { wanted, ip })
     })
   } catch (error) {
     if (violates(error, deps.names, FACTOR_NAME_KEY)) throw factorNameTaken({ name: wanted.friendlyName })
@@ -71,7 +71,7 @@ export async function enrollFactor(
   }
 }
 
-async function makeRoom(
+async function requireRoomForFactor(
   trx: Transaction<AuthDatabase>,
   { config, now }: Pick<AuthDeps, 'config' | 'now'>,
   { user, session }: FactorOwner,
@@ -87,7 +87,7 @@ async function makeRoom(
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType: 'phone', phone: wanted.phone })
 }
 
-async function insert(
+async function insertUnverifiedFactor(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, session }: FactorOwner,

@@ -114,7 +114,7 @@ export async function finishAuthorization(
   const outcome = await settleRaces(deps, async (trx) => {
     const signedIn = await signInOrLink(trx, deps, { flow, account, context })
     if (signedIn.verdict !== 'signed-in') return signedIn
-    return { ...signedIn, finished: await openSession(trx, deps, signedIn, { flow, account, tokens, context }) }
+    return { ...signedIn, finished: await createSessionOrCode(trx, deps, signedIn, { flow, account, tokens, context }) }
   })
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
@@ -165,7 +165,7 @@ async function signInOrLink(
 const NONCE_BYTES = 12
 
 /** Opens a session, or stores an auth code for which the client gets one. */
-async function openSession(
+async function createSessionOrCode(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
@@ -211,7 +211,7 @@ async function acceptInvitation(
   deps: AcceptDeps,
   { account, inviteTokenHash, ip }: AcceptedInvitation,
 ): Promise<ExternalOutcome> {
-  const invited = await lockInvited(trx, deps, inviteTokenHash)
+  const invited = await lockInvitedUser(trx, deps, inviteTokenHash)
   const matching = account.emails.find(({ email }) => email === invited.email)
   if (!matching) throw invitedEmailElsewhere()
   const known = await findExternalIdentity(trx, account)
@@ -231,7 +231,7 @@ async function acceptInvitation(
   return { verdict: 'signed-in', user, credentialSince }
 }
 
-async function lockInvited(
+async function lockInvitedUser(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
   linkHash: Buffer,

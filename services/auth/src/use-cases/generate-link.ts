@@ -87,7 +87,7 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLink):
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   return deps.db.transaction().execute(async (trx) => {
     const owner = await findLinkOwner(trx, deps, { ...input, passwordHash })
-    return issue(trx, deps, owner, input)
+    return storeLink(trx, deps, owner, input)
   })
 }
 
@@ -100,7 +100,7 @@ async function hashPassword(
   return deps.passwords.hash(password)
 }
 
-async function issue(
+async function storeLink(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
   { user, type, address }: LinkOwner,
@@ -110,7 +110,7 @@ async function issue(
   const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })
   await updateUser(trx, user.id, { [sentAt]: secrets.sentAt, updated_at: secrets.sentAt })
-  await record(trx, deps, user, { action, admin, ip: context.ip })
+  await recordLink(trx, deps, user, { action, admin, ip: context.ip })
   const { linkBase: base, redirectTo } = context
   return {
     ...(await getProfile(trx, user.id)),
@@ -122,7 +122,7 @@ async function issue(
   }
 }
 
-async function record(
+async function recordLink(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
   user: User,
@@ -174,7 +174,7 @@ async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps
     await keepSignUpContent(trx, user, { kind: 'recovery', aud: user.aud, data: {}, passwordHash: null })
     return { user, type, address }
   }
-  return { user, type, address: await prepareChange(trx, deps, user, search) }
+  return { user, type, address: await storeEmailChange(trx, deps, user, search) }
 }
 
 /** Finds no staged users, and no users of another audience. But the address of the latter is taken. */
@@ -219,7 +219,7 @@ async function findOrSignUp(
 }
 
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
-async function prepareChange(
+async function storeEmailChange(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'now'>,
   user: User,

@@ -62,8 +62,9 @@ export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGran
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
-  const outcome = await settleRaces(deps, (trx) => openSession(trx, deps, { ...grant, flow }))
-  if ('session' in outcome) return { ...(await signNewSession(deps, outcome.session)), ...openTokens(deps, flow) }
+  const outcome = await settleRaces(deps, (trx) => exchangeFlow(trx, deps, { ...grant, flow }))
+  if ('session' in outcome)
+    return { ...(await signNewSession(deps, outcome.session)), ...openProviderTokens(deps, flow) }
   const { user, mailTo } = outcome
   const linking = flow.link?.target
   const context = {
@@ -77,7 +78,7 @@ export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGran
 }
 
 /** The tokens of an external provider, which the client gets this once. */
-function openTokens(
+function openProviderTokens(
   { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
   { id, providerTokens }: FinishedFlow,
 ): ProviderTokens {
@@ -89,7 +90,7 @@ function openTokens(
   }
 }
 
-async function openSession(
+async function exchangeFlow(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },

@@ -80,7 +80,7 @@ export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant):
   if (!grant.idToken) throw idTokenMissing()
   const judge = await findIdTokenProvider(deps, grant)
   const account = await readAccount(deps, grant.idToken, { ...judge, ...grant })
-  const target = linkTo && (await findTarget(deps, linkTo))
+  const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
   const outcome = await settleRaces(deps, async (trx) => {
     const signIn = await (target
@@ -101,7 +101,10 @@ export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant):
   return signNewSession(deps, outcome.session)
 }
 
-async function findTarget(deps: Pick<AuthDeps, 'config' | 'db' | 'now'>, caller: Caller): Promise<LinkingTarget> {
+async function findLinkingTarget(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  caller: Caller,
+): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
   return { userId: active.user.id, sessionId: active.session?.id ?? null, aal: active.session?.aal ?? 'aal1' }
@@ -168,18 +171,18 @@ async function findIdTokenProvider(
   const { provider, issuer, clientId } = source
   if (provider) {
     const configured = await findProvider(deps, provider)
-    if (!configured) throw providerDisabled({ issuer: usualIssuer(provider) })
-    return judgeOf(configured, configured.clientIds)
+    if (!configured) throw providerDisabled({ issuer: defaultIssuer(provider) })
+    return toIdTokenProvider(configured, configured.clientIds)
   }
   if (!issuer || !clientId) throw idTokenSourceMissing()
   const { external } = deps.config
-  const issuing = builtInProviders(external).find((candidate) => issues(candidate, issuer))
+  const issuing = builtInProviders(external).find((candidate) => isIssuer(candidate, issuer))
   const isPermitted = external.idTokenIssuers.includes(issuer) && issuing?.clientIds.includes(clientId)
   if (!issuing || !isPermitted) throw providerDisabled({ issuer })
-  return judgeOf(issuing, [clientId])
+  return toIdTokenProvider(issuing, [clientId])
 }
 
-function judgeOf(configured: AnyConfiguredProvider, audiences: readonly string[]): IdTokenProvider {
+function toIdTokenProvider(configured: AnyConfiguredProvider, audiences: readonly string[]): IdTokenProvider {
   const rules = isOAuth1(configured) ? undefined : configured.provider.idTokens
   if (isOAuth1(configured) || !rules) {
     throw idTokensUnsupported({ provider: configured.name })
@@ -187,11 +190,11 @@ function judgeOf(configured: AnyConfiguredProvider, audiences: readonly string[]
   return { configured, rules, audiences }
 }
 
-function issues(configured: AnyConfiguredProvider, issuer: string): boolean {
+function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
   return !isOAuth1(configured) && configured.provider.idTokens?.keysOf(issuer) !== undefined
 }
 
-function usualIssuer(provider: string): string {
+function defaultIssuer(provider: string): string {
   const known = PROVIDERS.find((name) => name === provider)
   return known ? issuerOf(known) : provider
 }

@@ -81,7 +81,7 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
   if (!isRight || user === undefined || verifiedHash === null) throw invalidCredentials()
   const newHash = isOutdated ? await deps.passwords.hash(password) : null
-  return openSession(deps, grant, { user, verifiedHash, newHash, provider: identifier.kind })
+  return signInVerified(deps, grant, { user, verifiedHash, newHash, provider: identifier.kind })
 }
 
 interface VerifiedPassword {
@@ -91,7 +91,7 @@ interface VerifiedPassword {
   readonly provider: 'email' | 'phone'
 }
 
-async function openSession(
+async function signInVerified(
   deps: PasswordSessionDeps,
   { userAgent, ip, password = '' }: PasswordGrant,
   { user, verifiedHash, newHash, provider }: VerifiedPassword,

@@ -12,7 +12,7 @@ import {
   tooManyRefreshes,
 } from '../session-errors.ts'
 import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
-import { childOf, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
+import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { findSessionOfToken } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
@@ -41,7 +41,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
 export async function grantRefreshToken(deps: RefreshTokenGrantDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
-  const child = childOf(deps.refreshTokenKey, parent)
+  const child = deriveChildToken(deps.refreshTokenKey, parent)
   const tokenHash = hashRefreshToken(parent)
   const claims = await prepareClaims(deps, tokenHash)
   const result = await deps.refreshSession({

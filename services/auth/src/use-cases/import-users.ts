@@ -64,11 +64,11 @@ export async function importUsers(
   const defaults = { ...input, audience, role, newId: randomUUID }
   for await (const line of input.lines) {
     try {
-      const read = readUserLine(textOf(line))
+      const read = readUserLine(decodeLine(line))
       for (const name of read.ignored) ignored.add(name)
       batch.push({ number: line.number, user: toImportedUser(read.line, defaults) })
     } catch (error) {
-      refuse(line.number, reasonOf(error))
+      refuse(line.number, refusalReason(error))
     }
     if (batch.length < BATCH) continue
     await finishBatch()
@@ -79,12 +79,12 @@ export async function importUsers(
 }
 
 /** Rewords the messages of the parser, which speak of bodies. */
-function reasonOf(error: unknown): string {
+function refusalReason(error: unknown): string {
   return error instanceof Error ? error.message.replace('request body', 'the line') : String(error)
 }
 
 /** Removes the byte order mark, which a file may begin with. */
-function textOf({ bytes }: Line): string {
+function decodeLine({ bytes }: Line): string {
   if (bytes === null) throw new Error('is longer than a mebibyte')
   return decodeUtf8(bytes)
 }
@@ -100,7 +100,7 @@ async function storeBatch(
         const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noHolders())
         const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
         // Every import inserts in the same order, so that two imports of the same users do not deadlock.
-        await insertImportedUsers(trx, fresh.sort(byEmail))
+        await insertImportedUsers(trx, fresh.sort(compareEmails))
         return verdicts
       })
     } catch (error) {
@@ -111,7 +111,7 @@ async function storeBatch(
   }
 }
 
-function byEmail(a: ImportedUser, b: ImportedUser): number {
+function compareEmails(a: ImportedUser, b: ImportedUser): number {
   return (a.row.email ?? '') < (b.row.email ?? '') ? -1 : 1
 }
 

@@ -37,14 +37,14 @@ export async function inviteUser(deps: InviteUserDeps, invitation: Invitation): 
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
-    return await deps.db.transaction().execute((trx) => invite(trx, deps, invitation))
+    return await deps.db.transaction().execute((trx) => storeInvitation(trx, deps, invitation))
   } catch (error) {
     await allowance.giveBack()
     throw error
   }
 }
 
-async function invite(
+async function storeInvitation(
   trx: Transaction<AuthDatabase>,
   deps: Omit<InviteUserDeps, 'db' | 'rateLimits'>,
   invitation: Invitation,

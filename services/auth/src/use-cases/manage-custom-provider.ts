@@ -50,7 +50,7 @@ export async function createCustomProvider(
   deps: ManageCustomProviderDeps,
   { identifier, client_secret: secret, ...wanted }: z.output<typeof newCustomProvider>,
 ): Promise<CustomProvider> {
-  const settings = await complete(deps, wanted)
+  const settings = await completeSettings(deps, wanted)
   const id = randomUUID()
   const sealed = sealSecret(deps.encryptionKeys, id, secret, deps.randomBytes(NONCE_BYTES))
   const { providersMax } = deps.config.external.custom
@@ -75,7 +75,7 @@ export async function changeCustomProvider(
 ): Promise<CustomProvider> {
   const found = await getCustomProvider(deps, identifier)
   const { discovery_document: _document, ...stored } = { discovery_document: undefined, ...found.settings }
-  const settings = await complete(deps, { ...stored, ...withoutAbsent(wanted) })
+  const settings = await completeSettings(deps, { ...stored, ...omitAbsent(wanted) })
   const sealed =
     secret === undefined
       ? found.secret
@@ -98,7 +98,7 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
 }
 
 /** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validation_failed */
-async function complete(
+async function completeSettings(
   deps: Pick<AuthDeps, 'outbound'>,
   wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },
 ): Promise<CustomProviderSettings> {
@@ -110,13 +110,13 @@ async function complete(
     if (url === undefined || deps.outbound.mayCall({ url, origin: 'data' })) continue
     throw customProviderAddressRefused({ member: name })
   }
-  const parsed = customProviderSettings.safeParse(type === 'oidc' ? await withMetadata(deps, wanted) : wanted)
+  const parsed = customProviderSettings.safeParse(type === 'oidc' ? await addMetadata(deps, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw memberInvalid({ member: issue?.path.join('.') ?? '', problem: issue?.message ?? '' })
 }
 
-async function withMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Promise<object> {
+async function addMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Promise<object> {
   const { issuer, discovery_url: discoveryUrl } = wanted
   if (issuer === undefined) throw customProviderIssuerMissing()
   try {
@@ -126,6 +126,6 @@ async function withMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): P
   }
 }
 
-function withoutAbsent(wanted: Wanted): Wanted {
+function omitAbsent(wanted: Wanted): Wanted {
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
 }

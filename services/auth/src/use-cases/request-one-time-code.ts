@@ -38,7 +38,13 @@ export async function requestMagicLink(
   { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
 ): Promise<void> {
   const { identifier, context } = wish
-  await requestMessage(deps, { purpose: 'magiclink', identifier, stage: await judgeUnknown(deps, wish), pkce, context })
+  await requestMessage(deps, {
+    purpose: 'magiclink',
+    identifier,
+    stage: await decideStaging(deps, wish),
+    pkce,
+    context,
+  })
 }
 
 /**
@@ -49,7 +55,7 @@ export async function sendPhoneCode(
   deps: PhoneCodeDeps,
   { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
 ): Promise<void> {
-  const stage = await judgeUnknown(deps, wish)
+  const stage = await decideStaging(deps, wish)
   const allowance = await takeSms(deps, wish.identifier.value, wish.context.limitKey)
   let held: HeldSms | undefined
   try {
@@ -66,7 +72,7 @@ type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
  * What an unknown identifier becomes. Looks for a user only where an unknown identifier is refused, where the answer reveals who
  * has an account anyway.
  */
-async function judgeUnknown(
+async function decideStaging(
   { config, db }: Pick<AuthDeps, 'config' | 'db'>,
   { identifier, createUser, data, context }: OneTimeCodeWish,
 ): Promise<Stage> {

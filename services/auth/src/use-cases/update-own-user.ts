@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely'
 import {
   changeOwnAddresses,
-  newAddress,
+  findNewAddress,
   type OwnAddresses,
-  takeOwnMessages,
+  takeMessageAllowances,
 } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDatabase } from '../database.ts'
@@ -84,7 +84,7 @@ export async function updateOwnUser(
     password === undefined
       ? undefined
       : await preparePassword(deps, found, { password, nonce, currentPassword, address })
-  const allowance = await takeOwnMessages(deps, found.user, changes, context.limitKey)
+  const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
       const active = await lockCaller(trx, deps, caller)
@@ -92,7 +92,7 @@ export async function updateOwnUser(
       await requireAllowed({ ...deps, db: trx }, active, changes)
       if (prepared?.shownHash !== undefined && prepared.shownHash !== active.user.passwordHash)
         throw currentPasswordInvalid()
-      await makeChanges(trx, deps, active, { changes, context, prepared })
+      await storeChanges(trx, deps, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
     })
   } catch (error) {
@@ -116,7 +116,7 @@ interface Change {
   readonly prepared: PreparedPassword | undefined
 }
 
-async function makeChanges(
+async function storeChanges(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   active: ActiveCaller,
@@ -169,14 +169,14 @@ async function requireAllowed(
   // For what only admins may change, a session must meet the conditions of admin endpoints.
   const isByAdmin = changes.appMetadata !== undefined && caller.session !== undefined
   const { user, session } = caller
-  const [email, phone] = [newAddress(user, changes, 'email'), newAddress(user, changes, 'phone')]
+  const [email, phone] = [findNewAddress(user, changes, 'email'), findNewAddress(user, changes, 'phone')]
   const isGuarded = changes.password !== undefined || email !== undefined || phone !== undefined
   if ((isGuarded || isByAdmin) && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) {
     throw isGuarded ? secondFactorNeeded() : adminNeedsSecondFactor()
   }
   if (isGuarded || isByAdmin) await requireFreshSession(db, deps, caller)
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
-  await requireFree(deps, user, { email, phone })
+  await requireFreeAddresses(deps, user, { email, phone })
 }
 
 /**
@@ -184,7 +184,7 @@ async function requireAllowed(
  * address that would be applied at once, as from POST /signup. Otherwise a taken address is answered like a free one, and gets no
  * message.
  */
-async function requireFree(
+async function requireFreeAddresses(
   { config: { mail, sms }, db }: Pick<AuthDeps, 'config' | 'db'>,
   { id, isAnonymous }: User,
   { email, phone }: { readonly email: string | undefined; readonly phone: string | undefined },

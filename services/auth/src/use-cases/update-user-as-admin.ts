@@ -44,7 +44,7 @@ export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: Upda
   return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {
     const user = await lockManagedUser(trx, input)
     if (user.deletedAt !== null) throw userNotFound()
-    await change(trx, deps, { user, wanted, passwordHash })
+    await storeChanges(trx, deps, { user, wanted, passwordHash })
     const changed = await getProfile(trx, user.id)
     const traits = adminTraits(changed.user)
     const { admin, ip } = input
@@ -68,7 +68,7 @@ interface Change {
   readonly passwordHash: string | undefined
 }
 
-async function change(
+async function storeChanges(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
   { user, wanted, passwordHash }: Change,
@@ -85,7 +85,7 @@ async function change(
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
-  for (const kind of ['email', 'phone'] as const) current = await changeIdentifier(trx, current, { kind, wanted, at })
+  for (const kind of ['email', 'phone'] as const) current = await updateIdentifier(trx, current, { kind, wanted, at })
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   // Earlier access tokens have the former role. Their sessions end, so that the user must sign in again.
   if (!changesRole && passwordHash === undefined) return
@@ -104,7 +104,7 @@ interface IdentifierChange {
 }
 
 /** Replaces an address, confirms an address, or both. */
-async function changeIdentifier(
+async function updateIdentifier(
   trx: Transaction<AuthDatabase>,
   user: User,
   { kind, wanted, at }: IdentifierChange,

@@ -121,7 +121,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor):
       sessionId: own.id,
       method: FACTOR_METHODS[asked.factor.factorType],
     })
-    const session = await deps.db.transaction().execute((trx) => accept(trx, deps, input, { ...asked, proof }))
+    const session = await deps.db.transaction().execute((trx) => acceptProof(trx, deps, input, { ...asked, proof }))
     if (session) return signSessionView(deps, session, claims)
     await failures.record()
   }
@@ -149,7 +149,7 @@ async function findAsked(
 }
 
 /** @returns undefined for a proof that was used before */
-async function accept(
+async function acceptProof(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { caller, userAgent, ip }: VerifyFactor,

@@ -62,7 +62,11 @@ export async function verifyRecoveryCode(
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
-    const session = await promote(deps, input, { factorId: factor.id, hashes, credentialSince: factor.createdAt })
+    const session = await raiseByRecoveryCode(deps, input, {
+      factorId: factor.id,
+      hashes,
+      credentialSince: factor.createdAt,
+    })
     if (session) return signSessionView(deps, session, claims)
     await failures.record()
   }
@@ -70,7 +74,7 @@ export async function verifyRecoveryCode(
 }
 
 /** @returns undefined for a wrong code, and for a used one */
-async function promote(
+async function raiseByRecoveryCode(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCode,
   { factorId, hashes, credentialSince }: CodeOfFactor & { readonly credentialSince: Timestamp },

@@ -36,7 +36,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { confirmAddress } from '../sign-ups/confirm-address.ts'
 import { hashVerificationPassword, judgeVerificationPassword } from '../sign-ups/verification-password.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { confirmerOwns, takeOverAccount } from '../users/take-over-account.ts'
+import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { findUserById, findUserByIdentifier, lockUserById } from '../users/user-repository.ts'
@@ -183,7 +183,7 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
     const passwordHash = isWanted ? hashed : undefined
-    const isTakenOver = await confirmerOwns(locked, user)
+    const isTakenOver = await confirmerTakesOver(locked, user)
     if ((await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
       return { verdict: 'other-address-left' }
     }
@@ -217,7 +217,7 @@ async function confirmByMessage(
 }
 
 /** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
-async function toProof(
+async function findProof(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
   user: User,
@@ -239,7 +239,7 @@ async function signIn(
   { type, token, flow, expired, context }: Redemption,
 ): Promise<Redeemed> {
   if (flow === 'implicit') {
-    const session = await createSession(trx, deps, user, { ...context, ...(await toProof(trx, deps, user, token)) })
+    const session = await createSession(trx, deps, user, { ...context, ...(await findProof(trx, deps, user, token)) })
     return { verdict: 'session', session, type: answeredType(type, token.kind) }
   }
   const code = makeAuthCode(deps.randomBytes)

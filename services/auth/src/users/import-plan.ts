@@ -35,11 +35,11 @@ export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
   if (byPhone !== undefined) return { verdict: 'refused', reason: 'the phone belongs to another user' }
   const taken = identities.find((identity) => holders.identities.has(identityKey(identity)))
   if (taken) return { verdict: 'refused', reason: `the identity of ${taken.provider} belongs to another user` }
-  hold(holders, user)
+  addHolder(holders, user)
   return { verdict: 'new' }
 }
 
-function hold(holders: Holders, { row, identities }: ImportedUser): void {
+function addHolder(holders: Holders, { row, identities }: ImportedUser): void {
   holders.ids.add(row.id)
   if (row.email !== null && !row.is_sso_user) holders.emails.set(row.email, row.id)
   if (row.phone !== null) holders.phones.set(row.phone, row.id)

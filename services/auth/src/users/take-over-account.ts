@@ -20,7 +20,7 @@ export interface ConfirmerDeps {
  * owns the account already.
  * @param user as they were before the confirmation
  */
-export async function confirmerOwns({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
+export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
   const { email, phone, isAnonymous } = user
   const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
   return mayBeOpen && isUnclaimed(db, user)

@@ -52,7 +52,7 @@ export function countUsers(db: Kysely<AuthDatabase>, { audience, filter }: UserF
 const directory = sql.table('user_directory')
 
 function plainPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`page AS (SELECT user_id, created_at FROM ${directory} WHERE ${inList(list)} ${order}
+  return sql`page AS (SELECT user_id, created_at FROM ${directory} WHERE ${isInList(list)} ${order}
     OFFSET ${list.offset} LIMIT ${list.limit})`
 }
 
@@ -61,13 +61,13 @@ function searchedPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<un
   const wanted = offset + limit
   return sql`
     newest AS MATERIALIZED (
-      SELECT user_id, created_at, document FROM ${directory} WHERE ${inList(list)} ${order} LIMIT ${sql.lit(WINDOW)}),
+      SELECT user_id, created_at, document FROM ${directory} WHERE ${isInList(list)} ${order} LIMIT ${sql.lit(WINDOW)}),
     near AS MATERIALIZED (
-      SELECT user_id, created_at FROM newest WHERE strpos(document, ${needle(filter)}) > 0 ${order} LIMIT ${wanted}),
+      SELECT user_id, created_at FROM newest WHERE strpos(document, ${toSearchText(filter)}) > 0 ${order} LIMIT ${wanted}),
     far AS (
       -- OFFSET 0 keeps the planner from walking the whole list in its order until enough are found.
       SELECT user_id, created_at FROM (SELECT user_id, created_at FROM ${directory}
-        WHERE (SELECT count(*) FROM near) < ${wanted} AND ${inList(list)} ${matches(filter)} OFFSET 0) AS found
+        WHERE (SELECT count(*) FROM near) < ${wanted} AND ${isInList(list)} ${matches(filter)} OFFSET 0) AS found
       ${order} LIMIT ${wanted}),
     page AS (
       SELECT user_id, created_at FROM (
@@ -76,7 +76,7 @@ function searchedPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<un
       ${order} OFFSET ${offset} LIMIT ${limit})`
 }
 
-function inList({ audience, after, direction }: UserList): RawBuilder<boolean> {
+function isInList({ audience, after, direction }: UserList): RawBuilder<boolean> {
   const beyond = sql.raw(direction === 'asc' ? '>' : '<')
   return after === undefined
     ? sql`aud = ${audience}`
@@ -84,12 +84,12 @@ function inList({ audience, after, direction }: UserList): RawBuilder<boolean> {
 }
 
 function matches(filter: string): RawBuilder<unknown> {
-  const text = needle(filter)
+  const text = toSearchText(filter)
   return sql`AND ${sql.table('text_grams')}(document) @> ${sql.table('text_grams')}(${text}) AND strpos(document, ${text}) > 0`
 }
 
 /** The text to search for in a document, as the migration `create-user-directory` makes documents. */
-function needle(filter: string): RawBuilder<string> {
+function toSearchText(filter: string): RawBuilder<string> {
   return sql`(repeat(chr(31), 3 - length(${filter}::text)) || lower(${filter}::text))`
 }
 

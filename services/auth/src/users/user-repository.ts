@@ -70,7 +70,7 @@ export async function findIdentifierHolder(
 }
 
 /** Whether a user has an identifier. A staged user does not count. */
-export async function isHeld(db: Database, identifier: UserIdentifier): Promise<boolean> {
+export async function isIdentifierTaken(db: Database, identifier: UserIdentifier): Promise<boolean> {
   const holder = await findIdentifierHolder(db, identifier)
   return holder !== undefined && holder.stagedAt === null
 }

@@ -36,14 +36,14 @@ export const linkedin: DefineProvider = () => ({
     return {
       subject: profile.id,
       emails: [{ email: elements[0]?.['handle~']?.emailAddress, isVerified: true }],
-      name: fullName(inOwnLanguage(profile.firstName), inOwnLanguage(profile.lastName)),
+      name: fullName(selectOwnLanguage(profile.firstName), selectOwnLanguage(profile.lastName)),
       picture: profile.profilePicture?.['displayImage~']?.elements[0]?.identifiers[0]?.identifier,
     }
   },
 })
 
 /** The name in the user's own language, else in any language. */
-function inOwnLanguage(name: z.output<typeof localizedSchema> | undefined): string | undefined {
+function selectOwnLanguage(name: z.output<typeof localizedSchema> | undefined): string | undefined {
   if (!name) return undefined
   const { localized, preferredLocale: locale } = name
   return (locale && localized[`${locale.language}_${locale.country}`]) ?? Object.values(localized)[0]

@@ -25,12 +25,12 @@ export const spotify: DefineProvider = () => ({
       subject: profile.id,
       emails: [{ email: profile.email, isVerified: false }],
       name: profile.display_name,
-      picture: largest(profile.images ?? [])?.url,
+      picture: findLargestImage(profile.images ?? [])?.url,
     }
   },
 })
 
-function largest(images: readonly z.output<typeof imageSchema>[]) {
+function findLargestImage(images: readonly z.output<typeof imageSchema>[]) {
   return images.toSorted((a, b) => area(b) - area(a))[0]
 }
 

@@ -64,10 +64,10 @@ class UnreadableAnswer extends Error {
 }
 
 function toMessage(config: TwilioConfig, sms: Sms) {
-  return { to: address(sms, `+${sms.to}`), ...from(config, sms), body: sms.text, ...content(config, sms) }
+  return { to: address(sms, `+${sms.to}`), ...toSender(config, sms), body: sms.text, ...content(config, sms) }
 }
 
-function from({ sender }: TwilioConfig, sms: Sms) {
+function toSender({ sender }: TwilioConfig, sms: Sms) {
   if (sender.startsWith('MG')) return { messagingServiceSid: sender }
   return { from: /^\+?\d+$/.test(sender) ? address(sms, `+${sender.replace('+', '')}`) : sender }
 }

@@ -13,7 +13,7 @@ import { requireLiveSession } from '../sessions/live-session.ts'
  * endpoints can remove every factor.
  * @throws notAdmin, badJwt, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
-export async function admitAdmin(
+export async function checkAdmin(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes'>,
   claims: VerifiedClaims,
 ): Promise<Admin> {
@@ -29,7 +29,7 @@ export async function admitAdmin(
 }
 
 /** Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes. @throws signInTooOld */
-export async function admitChange(
+export async function checkFreshAdmin(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   { sessionId }: Pick<Admin, 'sessionId'>,
 ): Promise<void> {
