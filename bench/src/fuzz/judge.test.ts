@@ -53,6 +53,7 @@ describe('createJudge', () => {
     ['a token with letters like a name of ours', get, answer(404, { code: 'm2pg_LlWU-FST_aERR_AB' })],
     ['a page', { method: 'GET', target: '/docs/x' }, answer(200, '<p>')],
     ['a method that only a sibling with a parameter has', removeExport, answer(405, code, ['allow', 'GET'])],
+    ['a request that cannot be read', { method: 'DELETE', target: '/things/%ED' }, answer(400, code)],
     ['a preflight', { method: 'OPTIONS', target: '/things/7' }, answer(204, '')],
   ])('finds nothing in %s', (_, request, sent) => {
     expect(judge(request, sent)).toEqual([])
@@ -63,6 +64,7 @@ describe('createJudge', () => {
     ['answers 200 against its schema: /id must be integer', get, answer(200, { id: '7' })],
     ['answers 4XX against its schema:  must NOT have additional', get, answer(418, { ...code, detail: 1 })],
     ['answers 201, which is not documented', get, answer(201, { id: 7 })],
+    ['answers 403, which is not documented', { method: 'DELETE', target: '/things/7' }, answer(403, code)],
     ['answers 500', get, answer(500, code)],
     ['answers 503 without Retry-After', get, answer(503, code)],
     ['answers 200 as "text/html", which is not documented', get, answer(200, '<p>', ['content-type', 'text/html'])],

@@ -29,6 +29,9 @@ const URL_MAX = 8_192
 /** The statuses at a path or with a method that is not documented. */
 const BESIDE_ROUTES = /^(204|400|401|404|405|413|414|415|429|431|501)$/
 
+/** A request that cannot be read gets these before its route. Documents name them only where a route refuses input too. */
+const BEFORE_ROUTES = /^(400|413|414|415|431|501)$/
+
 /** Makes the judge of a service from its API document. */
 export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
   const validate = createValidator(document)
@@ -43,6 +46,7 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
   }
   const judgeDocumented = (operation: Operation, answer: Answer, method: string) => {
     const status = documented(operation, answer.status)
+    if (status === undefined && BEFORE_ROUTES.test(String(answer.status))) return judgeBeside(answer, method)
     if (status === undefined) return [`answers ${answer.status}, which is not documented`]
     const types = operation.answers[status] ?? []
     if (method === 'HEAD') return answer.text === '' ? [] : ['answers HEAD with a body']
