@@ -33,7 +33,7 @@ function run(...args: readonly string[]): Program {
 }
 
 /** Runs a program to its end. */
-async function finish(...args: readonly string[]): Promise<{ readonly status: unknown; readonly output: string }> {
+async function runToEnd(...args: readonly string[]): Promise<{ readonly status: unknown; readonly output: string }> {
   const { child, output } = run(...args)
   const [status] = await once(child, 'close')
   return { status, output: output() }
@@ -120,7 +120,7 @@ describe('examples/', () => {
   })
 
   it.each(Object.entries(endings))('%s runs to its end', async (file, ending) => {
-    const { status, output } = await finish(`examples/${file}`)
+    const { status, output } = await runToEnd(`examples/${file}`)
     expect(output).toMatch(ending)
     expect(status).toBe(0)
   })
@@ -162,7 +162,7 @@ it('seeds the example of the README of payments, which its key then reads', asyn
   writeFileSync(file, JSON.stringify(seed))
   Object.assign(env, parseEnv(readFileSync(join(folder, 'data', 'payments.env'), 'utf8')))
   env.PAYMENTS_ALLOW_SEED = 'yes'
-  expect(await finish('services/payments/src/main.ts', 'seed', file)).toMatchObject({ status: 0 })
+  expect(await runToEnd('services/payments/src/main.ts', 'seed', file)).toMatchObject({ status: 0 })
   const [{ key }] = seed.apps
   const [{ id, amount, currency }] = seed.transactions
   const authorization = `Basic ${Buffer.from(`:${key}`).toString('base64')}`

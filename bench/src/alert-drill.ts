@@ -92,11 +92,11 @@ async function run(alerts: readonly string[], { seconds, rate, pictures }: Optio
     started.defer(load.stop)
     await delay(seconds * 1_000, undefined, { signal: stop.signal })
     const loaded = new Date()
-    tellLoad(load)
-    if (alerts.length === 0) await lookAround(stage, prometheus, seconds)
+    printLoad(load)
+    if (alerts.length === 0) await checkAfterLoad(stage, prometheus, seconds)
     if (pictures) {
       const span = { minutes: Math.ceil(seconds / 60), end: loaded }
-      await takePictures(prometheus.url, readDashboards().map(livelyPart), span)
+      await takePictures(prometheus.url, readDashboards().map(graphsOfRequests), span)
     }
     await plantAll(alerts, { stage, prometheus, say, stop: stop.signal })
     const drilled = Math.ceil((Date.now() - loaded.getTime()) / 60_000)
@@ -112,7 +112,7 @@ function lineOf(alert: string, job: string, height: number): string {
 }
 
 /** Prints the answers of the load. A plain load must get no error. */
-function tellLoad(load: Load): void {
+function printLoad(load: Load): void {
   for (const [name, statuses] of Object.entries(load.take())) {
     const list = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status} × ${count}`)
     say(`${name}: ${list.join(', ')}`)
@@ -122,7 +122,7 @@ function tellLoad(load: Load): void {
 }
 
 /** Checks the state after a plain load: every query has data, every series is documented, and no alert fires. */
-async function lookAround(stage: Stage, prometheus: Prometheus, lastSeconds: number): Promise<void> {
+async function checkAfterLoad(stage: Stage, prometheus: Prometheus, lastSeconds: number): Promise<void> {
   for (const dashboard of readDashboards()) {
     const { count, empty } = await findEmptyQueries(dashboard, { prometheus, lastSeconds })
     say(`${dashboard.title}: ${count - empty.length} of ${count} queries have data`)
@@ -182,7 +182,7 @@ function readDashboards(): readonly Dashboard[] {
 }
 
 /** The graphs of a dashboard that move under a healthy load: rates and durations of requests. */
-function livelyPart({ uid, panels }: Dashboard): Pick<Dashboard, 'uid' | 'panels'> {
+function graphsOfRequests({ uid, panels }: Dashboard): Pick<Dashboard, 'uid' | 'panels'> {
   return { uid, panels: panels.filter(({ fieldConfig }) => LIVELY_UNITS.includes(fieldConfig?.defaults.unit ?? '')) }
 }
 

@@ -59,7 +59,7 @@ try {
     used: new Map(),
   }
   started.defer(async () => (await load.server).stop())
-  const people = Array.from({ length: PEOPLE_AT_ONCE }, () => signUpForever(load))
+  const people = Array.from({ length: PEOPLE_AT_ONCE }, () => signUpUsers(load))
   for (let kill = 1; kill <= kills; kill += 1) {
     const server = await load.server
     await delay(LIFE_MS * (0.5 + Math.random()))
@@ -82,7 +82,7 @@ function start(deployment: Deployment): Promise<Server> {
 }
 
 /** A loop of one client: it signs up, waits for the mail, and uses the mail's link and code twice at the same time. */
-async function signUpForever(load: Load): Promise<void> {
+async function signUpUsers(load: Load): Promise<void> {
   while (!load.isOver) {
     const email = `person${++load.signUps}@example.com`
     const answer = await ask(load, '/signup', { email, password: 'correct horse battery' })

@@ -43,7 +43,7 @@ try {
   }
   const [first, second, third] = [await open('transfer_a'), await open('transfer_b'), await open('transfer_c')]
   const sent = await roundTrip(file, [first, second, third])
-  await breakOff(file, await open('transfer_killed'), sent)
+  await killImports(file, await open('transfer_killed'), sent)
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
   else say('what arrived is what was sent')
@@ -82,7 +82,7 @@ async function roundTrip(file: string, [source, ...targets]: readonly [Place, Pl
 }
 
 /** Kills an import in the middle and continues it with `skip`, several times. */
-async function breakOff(file: string, { databaseUrl, deployment }: Place, sent: string): Promise<void> {
+async function killImports(file: string, { databaseUrl, deployment }: Place, sent: string): Promise<void> {
   for (let kill = 1; kill <= kills; kill += 1) {
     const server = await start(deployment)
     const before = await countProducts(databaseUrl)
@@ -90,7 +90,7 @@ async function breakOff(file: string, { databaseUrl, deployment }: Place, sent: 
     await delay(100 + Math.random() * 1_500)
     await server.kill()
     await importing
-    const { stored, isPrefix } = await look(databaseUrl)
+    const { stored, isPrefix } = await readStored(databaseUrl)
     say(`kill ${kill}: ${stored} products, ${stored - before} of them new`)
     if (stored % BATCH !== 0 && stored !== products)
       problems.push(`kill ${kill} left a part of a batch: ${stored} products`)
@@ -149,7 +149,7 @@ async function countProducts(url: string): Promise<number> {
  * Skus are numbers in the order of the file, so the stored ones must be its beginning. One statement counts them, since
  * PostgreSQL may still finish what the killed process had asked for.
  */
-async function look(url: string): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
+async function readStored(url: string): Promise<{ readonly stored: number; readonly isPrefix: boolean }> {
   const [row] = await execute(url, 'SELECT count(*)::int AS stored, max(sku) AS last FROM inventory.products')
   const stored = Number(row?.stored)
   return { stored, isPrefix: stored === 0 || row?.last === skuOf(stored - 1) }

@@ -86,7 +86,7 @@ try {
     kids: new Set(),
   }
   for (let count = 0; count < PEOPLE; count += 1) load.people.push(await signUp(load, count))
-  const immortal = forge(key, load.people[0]?.userId ?? '')
+  const immortal = signLongLived(key, load.people[0]?.userId ?? '')
   const running = run(load)
   await delay(CALM_MS)
   await deployment.runCommand('keys', 'add', '--kid', NEW_KEY)
@@ -200,7 +200,7 @@ async function send(url: string, payload: object) {
 }
 
 /** A token of the old key whose expiry is later than the end of the key's window. */
-function forge(key: KeyObject, userId: string): string {
+function signLongLived(key: KeyObject, userId: string): string {
   const exp = Math.floor(Date.now() / 1_000) + 3_600
   const claims = { sub: userId, aud: 'authenticated', role: 'authenticated', exp }
   const parts = [{ alg: 'ES256', typ: 'JWT', kid: OLD_KEY }, claims]

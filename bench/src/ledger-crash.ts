@@ -58,10 +58,10 @@ try {
   })
   const load = await prepare(deployment, databaseUrl)
   started.defer(async () => (await load.server).stop())
-  const clients = Array.from({ length: CLIENTS }, () => moveForever(load))
+  const clients = Array.from({ length: CLIENTS }, () => sendOperations(load))
   for (let kill = 1; kill <= kills; kill += 1) {
     await delay(LIFE_MS * (0.5 + Math.random()))
-    const what = await killSomething(load, deployment, database)
+    const what = await killAtRandom(load, deployment, database)
     say(`kill ${kill}, ${what}: ${load.answered.size} operations answered, ${load.unanswered} requests were not`)
   }
   load.isOver = true
@@ -94,7 +94,7 @@ function start(deployment: Deployment): Promise<Server> {
   return deployment.start({ cores: undefined, coreCount: availableParallelism() })
 }
 
-async function killSomething(load: Load, deployment: Deployment, database: DatabaseServer): Promise<string> {
+async function killAtRandom(load: Load, deployment: Deployment, database: DatabaseServer): Promise<string> {
   const what = (['the service', 'PostgreSQL', 'both'] as const)[Math.floor(Math.random() * 3)]
   const server = await load.server
   const crashed = what === 'the service' ? undefined : database.crash()
@@ -104,7 +104,7 @@ async function killSomething(load: Load, deployment: Deployment, database: Datab
 }
 
 /** A loop of one client: it sends one operation after the other, each until it is answered. */
-async function moveForever(load: Load): Promise<void> {
+async function sendOperations(load: Load): Promise<void> {
   while (!load.isOver) {
     const reference = `operation ${++load.sent}`
     const operation = Math.random() < 0.6 ? 'captures' : 'refunds'

@@ -62,7 +62,7 @@ try {
   const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: undefined })
   started.defer(database.close)
   const all: Grown[] = []
-  for (const size of sizes) all.push(await grow(size, database, started))
+  for (const size of sizes) all.push(await fillMerchant(size, database, started))
   say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE} rows`)
   say(['', ...sizes.map((size) => `${size} rows`), 'times'].map(pad).join(' '))
   for (const [name, ask] of questions) {
@@ -83,7 +83,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function grow(size: number, database: DatabaseServer, started: AsyncDisposableStack): Promise<Grown> {
+async function fillMerchant(size: number, database: DatabaseServer, started: AsyncDisposableStack): Promise<Grown> {
   const databaseUrl = await database.create(`trestle_bench_growth_${size}`)
   const checkout = join(import.meta.dirname, '..', '..')
   const own = join(folder, String(size))

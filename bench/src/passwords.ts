@@ -70,22 +70,22 @@ export async function measurePasswords(options: PasswordOptions) {
   const { servers, generate, rounds } = options
   const { ours } = servers
   const loads = await createLoads(ours.url)
-  const { logIns, signUps, users, checks } = loads
+  const { signIns, signUps, users, checks } = loads
   await warmUp(options, loads)
   const samples = emptySamples()
   for (let round = 0; round < rounds.count; round++) {
-    await samplePairs(options, logIns, samples.logIns)
+    await samplePairs(options, signIns, samples.signIns)
     await samplePairs(options, signUps, samples.signUps)
     samples.alone.push(await sample(ours, users, generate, rounds.seconds))
-    samples.meanwhile.push(await duringLogIns(options, logIns, users))
-    samples.checked.push(await duringLogIns(options, logIns, checks))
+    samples.meanwhile.push(await sampleDuringSignIns(options, signIns, users))
+    samples.checked.push(await sampleDuringSignIns(options, signIns, checks))
   }
   return toResults(samples)
 }
 
 async function warmUp({ servers, generate, rounds }: PasswordOptions, loads: Loads): Promise<void> {
-  const { logIns, signUps, users, checks } = loads
-  for (const load of [logIns, signUps]) {
+  const { signIns, signUps, users, checks } = loads
+  for (const load of [signIns, signUps]) {
     for (const { url } of [servers.ours, servers.reference]) {
       await tryLoad(url, load)
       await generate(url, load, rounds.seconds * WARM_UP_SAMPLES)
@@ -112,9 +112,9 @@ async function samplePairs(options: PasswordOptions, load: Load, samples: Passwo
 
 /** Sign-ins and sign-ups, as rows of a table of endpoints. */
 export async function passwordEndpoints(url: string): Promise<readonly Endpoint[]> {
-  const { logIns, signUps } = await createLoads(url)
+  const { signIns, signUps } = await createLoads(url)
   return [
-    { name: 'POST /token password', goal: 0.95, nextLoad: async () => logIns },
+    { name: 'POST /token password', goal: 0.95, nextLoad: async () => signIns },
     { name: 'POST /signup', goal: 0.95, nextLoad: async () => signUps },
   ]
 }
@@ -125,7 +125,7 @@ async function createLoads(url: string) {
   const emails = Array.from({ length: ACCOUNTS }, (_, index) => `password${index}@bench.example`)
   const sessions = []
   for (const email of emails) sessions.push(await signUp(url, email))
-  const logIns: Load = {
+  const signIns: Load = {
     method: 'POST',
     path: '/token?grant_type=password',
     body: JSON.stringify({ email: '{token}', password: PASSWORD }),
@@ -148,7 +148,7 @@ async function createLoads(url: string) {
     pauseMs: 20,
   }
   const checks: Load = { method: 'GET', path: '/health', connections: users.connections, pauseMs: 20 }
-  return { logIns, signUps, users, checks }
+  return { signIns, signUps, users, checks }
 }
 
 interface SideSamples {
@@ -163,7 +163,7 @@ interface PasswordSamples {
 }
 
 interface Samples {
-  readonly logIns: PasswordSamples
+  readonly signIns: PasswordSamples
   readonly signUps: PasswordSamples
   readonly alone: SideResult[]
   readonly meanwhile: SideResult[]
@@ -172,7 +172,7 @@ interface Samples {
 
 function emptySamples(): Samples {
   const none = (): PasswordSamples => ({ ours: { results: [], hashes: [] }, reference: { results: [], hashes: [] } })
-  return { logIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
+  return { signIns: none(), signUps: none(), alone: [], meanwhile: [], checked: [] }
 }
 
 async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<number> {
@@ -186,16 +186,16 @@ async function hashRate({ rounds, coreCount, cores }: PasswordOptions): Promise<
 }
 
 /** The sign-ins begin a second before the others and end a second after them. */
-async function duringLogIns({ servers, generate, rounds }: PasswordOptions, logIns: Load, users: Load) {
+async function sampleDuringSignIns({ servers, generate, rounds }: PasswordOptions, signIns: Load, users: Load) {
   const server = servers.ours
-  const loggingIn = generate(server.url, logIns, rounds.seconds + 2)
+  const signingIn = generate(server.url, signIns, rounds.seconds + 2)
   await delay(1_000)
   const result = await sample(server, users, generate, rounds.seconds)
-  const { errors } = await loggingIn
+  const { errors } = await signingIn
   return { ...result, errors: result.errors + errors }
 }
 
-function toResults({ logIns, signUps, alone, meanwhile, checked }: Samples) {
+function toResults({ signIns, signUps, alone, meanwhile, checked }: Samples) {
   const against = (name: string, { ours, reference }: PasswordSamples): PasswordResult => {
     const ofHashes = ({ results, hashes }: SideSamples) => distributionOf(pairedRatios(results.map(rateOf), hashes))
     return {
@@ -209,12 +209,12 @@ function toResults({ logIns, signUps, alone, meanwhile, checked }: Samples) {
     }
   }
   const neighbour: NeighbourResult = {
-    name: 'GET /user during log-ins',
+    name: 'GET /user during sign-ins',
     goal: 1.5,
     alone: summarize(alone),
     meanwhile: summarize(meanwhile),
     ratio: distributionOf(meanwhile.map(({ p99Ms }, round) => p99Ms / (alone[round]?.p99Ms ?? 0))),
   }
-  const health: HealthResult = { name: 'GET /health during log-ins', goalMs: 20, meanwhile: summarize(checked) }
-  return { work: [against('POST /token password', logIns), against('POST /signup', signUps)], neighbour, health }
+  const health: HealthResult = { name: 'GET /health during sign-ins', goalMs: 20, meanwhile: summarize(checked) }
+  return { work: [against('POST /token password', signIns), against('POST /signup', signUps)], neighbour, health }
 }

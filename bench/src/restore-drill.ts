@@ -2,7 +2,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { makeBenchFolder } from './bench-folder.ts'
-import { askAll, type Business, fill, goOn, open } from './restore-drill/business.ts'
+import { askAll, type Business, fillDatabase, open, writeUntil } from './restore-drill/business.ts'
 import { type Cluster, findPrograms, type Programs, startCluster } from './restore-drill/cluster.ts'
 
 // Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
@@ -30,10 +30,10 @@ try {
   await programs.run('createdb', ['--maintenance-db', lost.url('postgres'), DATABASE])
   const before = await open(checkout, folder, lost.url(DATABASE))
   started.defer(before.stop)
-  const belongings = await timed('filled', () => fill(before, lost.url(DATABASE), folder, rows))
+  const belongings = await timed('filled', () => fillDatabase(before, lost.url(DATABASE), folder, rows))
 
   let isOver = false
-  const writing = goOn(before, belongings, () => isOver)
+  const writing = writeUntil(before, belongings, () => isOver)
   const prints = await timed('dumped', () => dump(programs, lost))
   isOver = true
   say(`  ${Math.ceil(statSync(dumpFile).size / 1024 / 1024)} MiB, while ${await writing} writes were answered`)

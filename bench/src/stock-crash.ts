@@ -64,10 +64,10 @@ try {
   await deployment.runCommand('seed', '--products', String(PRODUCTS), '--stock', String(STOCK))
   const load = await prepare(deployment)
   started.defer(async () => (await load.server).stop())
-  const clients = Array.from({ length: CLIENTS }, () => moveForever(load))
+  const clients = Array.from({ length: CLIENTS }, () => sendMovements(load))
   for (let kill = 1; kill <= kills; kill += 1) {
     await delay(LIFE_MS * (0.5 + Math.random()))
-    const what = await killSomething(load, deployment, database)
+    const what = await killAtRandom(load, deployment, database)
     say(`kill ${kill}, ${what}: ${load.answered.size} requests answered, ${load.unanswered} times none came`)
   }
   load.isOver = true
@@ -95,7 +95,7 @@ function start(deployment: Deployment): Promise<Server> {
   return deployment.start({ cores: undefined, coreCount: availableParallelism() })
 }
 
-async function killSomething(load: Load, deployment: Deployment, database: DatabaseServer): Promise<string> {
+async function killAtRandom(load: Load, deployment: Deployment, database: DatabaseServer): Promise<string> {
   const what = pick(['the service', 'PostgreSQL', 'both'])
   const server = await load.server
   const crashed = what === 'the service' ? undefined : database.crash()
@@ -105,7 +105,7 @@ async function killSomething(load: Load, deployment: Deployment, database: Datab
 }
 
 /** A loop of one client: it sends one request after the other, each until it is answered. */
-async function moveForever(load: Load): Promise<void> {
+async function sendMovements(load: Load): Promise<void> {
   while (!load.isOver) {
     const reference = `request-${++load.sent}`
     const { path, body, rows } = createRequest(load, reference)

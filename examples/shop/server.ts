@@ -67,7 +67,7 @@ function openOrder(): object {
  * Trusts no browser: payments says what was paid, and for which order. Coffee is shipped at once, so the amount is captured. A
  * second payment of the same order is voided.
  */
-async function settle(transactionId: string): Promise<string> {
+async function completeOrder(transactionId: string): Promise<string> {
   const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, { key: app.key }))
   const { amount, currency, successful, custom } = transaction
   const isRight = successful && amount === AMOUNT.value && currency === AMOUNT.currency
@@ -107,7 +107,7 @@ async function answer({ method, url = '/' }: IncomingMessage): Promise<readonly 
   if (url === '/shop.js') return ['text/javascript', bundle.outputFiles[0]?.text ?? '']
   if (method === 'POST' && url === '/orders') return ['application/json', JSON.stringify(openOrder())]
   const [, transactionId] = /^\/orders\/([0-9a-f]{24})$/.exec(url) ?? []
-  if (method === 'POST' && transactionId !== undefined) return ['text/plain', await settle(transactionId)]
+  if (method === 'POST' && transactionId !== undefined) return ['text/plain', await completeOrder(transactionId)]
   return ['text/html; charset=utf-8', page]
 }
 

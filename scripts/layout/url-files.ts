@@ -38,9 +38,9 @@ async function problemsOf(tree: SourceTree, service: string): Promise<readonly P
   const registered = files.flatMap(registrationsOf).filter(isListed)
   const mapped = (await mappedOf(tree, `${folder}/controllers`)).filter(isListed)
   return [
-    ...registered.flatMap((registration) => misplaced(registration, folder)),
+    ...registered.flatMap((registration) => misplacedRegistrations(registration, folder)),
     ...repeated(registered),
-    ...strayLiterals(files, [...registered, ...mapped]),
+    ...misplacedLiterals(files, [...registered, ...mapped]),
     ...readmeProblems(tree, service, [...registered, ...mapped]),
   ]
 }
@@ -96,7 +96,7 @@ function placeOf(url: string, folder: string): string {
   return `${folder}/routes/${names.join('/')}.ts`
 }
 
-function misplaced({ url, file, line }: Registration, folder: string): readonly Problem[] {
+function misplacedRegistrations({ url, file, line }: Registration, folder: string): readonly Problem[] {
   if (url.startsWith('/.well-known/') && file.path.startsWith(`${folder}/routes/well-known/`)) return []
   const place = placeOf(url, folder)
   return file.path === place ? [] : [{ path: file.path, line, message: `${url} belongs in ${place}` }]
@@ -119,7 +119,7 @@ function repeated(registrations: readonly Registration[]): readonly Problem[] {
  * A registered URL as a literal in another file that handles requests: a guard by URL text, or a second place to change.
  * Config and the folders of nouns may hold one, where it is a default or part of a link that they make.
  */
-function strayLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
+function misplacedLiterals(files: readonly SourceFile[], registrations: readonly Registration[]): readonly Problem[] {
   const homes = new Map(registrations.map(({ url, file }) => [url, file.path]))
   // One slash means too many things to be searched for.
   homes.delete('/')

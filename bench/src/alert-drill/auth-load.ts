@@ -47,7 +47,7 @@ export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): P
     return user
   }
   const post = (path: string, body: object) => send('POST', url + path, { body })
-  const look: Action = async () => {
+  const readAccount: Action = async () => {
     const headers = { authorization: `Bearer ${next().session.access_token}` }
     return [(await send('GET', `${url}/user`, { headers })).status]
   }
@@ -78,7 +78,24 @@ export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): P
     return [status]
   }
   return [
-    ...[look, rotate(1), look, forget('/recover'), look, tryPassword(PASSWORD), look, rotate(2)],
-    ...[forget('/magiclink'), look, signUpAnother, forget('/recover'), look, tryPassword('wrong'), rotate(1)],
+    ...[
+      readAccount,
+      rotate(1),
+      readAccount,
+      forget('/recover'),
+      readAccount,
+      tryPassword(PASSWORD),
+      readAccount,
+      rotate(2),
+    ],
+    ...[
+      forget('/magiclink'),
+      readAccount,
+      signUpAnother,
+      forget('/recover'),
+      readAccount,
+      tryPassword('wrong'),
+      rotate(1),
+    ],
   ]
 }

@@ -22,7 +22,7 @@ async function inviteSome({ payments }: Stage, count: number): Promise<void> {
 }
 
 /** Changes the waiting invitations in the queue again and again, because a retried job is stored as it was. */
-function changeWaiting(stage: Stage, changes: string): Repair {
+function changeWaitingJobs(stage: Stage, changes: string): Repair {
   return repeat(async () => {
     await delay(AGAIN_MS)
     await execute(
@@ -70,7 +70,7 @@ export const workFaults: readonly Fault[] = [
     plant: async (stage) => {
       await stage.mails.close()
       await inviteSome(stage, 1)
-      const hurry = changeWaiting(stage, 'start_after = now(), retry_limit = retry_count + 1')
+      const hurry = changeWaitingJobs(stage, 'start_after = now(), retry_limit = retry_count + 1')
       return async () => {
         await hurry()
         await stage.mails.open()
@@ -94,7 +94,7 @@ export const workFaults: readonly Fault[] = [
     plant: async (stage) => {
       await stage.mails.silence()
       await inviteSome(stage, INVITATIONS)
-      const age = changeWaiting(stage, `start_after = now() - interval '6 min'`)
+      const age = changeWaitingJobs(stage, `start_after = now() - interval '6 min'`)
       return async () => {
         await age().finally(stage.mails.open)
       }

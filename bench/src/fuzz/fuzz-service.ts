@@ -54,10 +54,10 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   const after = await rig.settledMib()
   const secrets = new Map([...ready.secrets, ...tokensOf(target, rig)])
   for (const problem of findLogProblems(readFileSync(rig.logFile, 'utf8'), secrets)) {
-    session.note(inGeneral('log', problem))
+    session.note(findingBesideAnswers('log', problem))
   }
   if (before !== undefined && after !== undefined && after > before + GROWTH_MAX_MIB) {
-    session.note(inGeneral('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
+    session.note(findingBesideAnswers('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
   }
   const findings: Finding[] = []
   for (const finding of session.findings()) findings.push(await smallest(rig, finding))
@@ -75,7 +75,7 @@ function tokensOf({ tokens }: Target, { memory }: Rig): readonly (readonly [name
 async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptions): Promise<void> {
   for (let done = 0; done < requests && !stop.aborted; done += WAVE) {
     if (done % REFRESH_EVERY === 0) {
-      if (!(await rig.isAlive())) return rig.session.note(inGeneral('process', 'no longer answers'))
+      if (!(await rig.isAlive())) return rig.session.note(findingBesideAnswers('process', 'no longer answers'))
       await refresh(rig)
     }
     await rig.send(take(plan, Math.min(WAVE, requests - done)))
@@ -87,7 +87,9 @@ async function refresh({ ready, session }: Rig): Promise<void> {
   try {
     await ready.refresh()
   } catch (error) {
-    session.note(inGeneral('preparation', `fails: ${error instanceof Error ? error.message : String(error)}`))
+    session.note(
+      findingBesideAnswers('preparation', `fails: ${error instanceof Error ? error.message : String(error)}`),
+    )
   }
 }
 
@@ -108,7 +110,7 @@ async function runBytes(rig: Rig, { raw }: Target): Promise<void> {
   for (const request of rawRequests({ ...raw, credential })) {
     for (const problem of await judgeBytes(rig, request)) session.note(inBytes(request, problem))
   }
-  for (const problem of await holdOpen(url, rig.isAlive)) session.note(inGeneral('connections', problem))
+  for (const problem of await holdOpen(url, rig.isAlive)) session.note(findingBesideAnswers('connections', problem))
 }
 
 async function judgeBytes({ url, ready }: Rig, request: RawRequest): Promise<readonly string[]> {
@@ -121,7 +123,7 @@ async function judgeBytes({ url, ready }: Rig, request: RawRequest): Promise<rea
 
 const NO_REQUEST: WireRequest = { method: '', target: '', headers: [], body: undefined }
 
-function inGeneral(operation: string, problem: string) {
+function findingBesideAnswers(operation: string, problem: string) {
   return { operation, problem, request: NO_REQUEST, answer: '' }
 }
 

@@ -30,11 +30,11 @@ const STRANGER = 12
 
 /** Makes an empty memory. */
 export function createMemory({ actors, pools }: MemoryOptions): Memory {
-  const told = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
-  const of = (actor: number, pool: string) => told[actor % actors]?.get(pool) ?? []
+  const kept = Array.from({ length: actors }, () => new Map<string, readonly Kept[]>())
+  const of = (actor: number, pool: string) => kept[actor % actors]?.get(pool) ?? []
   const keep = (actor: number, pool: string, value: Kept) => {
     const others = of(actor, pool).filter((known) => known !== value)
-    told[actor % actors]?.set(pool, [value, ...others].slice(0, KEPT_MAX))
+    kept[actor % actors]?.set(pool, [value, ...others].slice(0, KEPT_MAX))
   }
   return {
     keep,
@@ -44,9 +44,9 @@ export function createMemory({ actors, pools }: MemoryOptions): Memory {
     pick: (actor, pool, choice) => {
       const whose = choice % STRANGER === 0 ? actor + 1 : actor
       const values = of(whose, pool).length > 0 ? of(whose, pool) : of(actor, pool)
-      return values[newest(choice, values.length)] ?? told.map((each) => each.get(pool)?.[0]).find(Boolean)
+      return values[newest(choice, values.length)] ?? kept.map((each) => each.get(pool)?.[0]).find(Boolean)
     },
-    all: (pool) => told.flatMap((each) => each.get(pool) ?? []),
+    all: (pool) => kept.flatMap((each) => each.get(pool) ?? []),
   }
 }
 

@@ -77,7 +77,7 @@ function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, con
       return fc.record({
         type: fc.constant(type === '*/*' ? 'text/csv' : type),
         value: whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: value }) : value,
-        spoil: fc.constant(unspoiled),
+        spoil: fc.constant(unchanged),
       })
     }),
   )
@@ -116,7 +116,7 @@ function hostilePlan(operation: Operation, { actors, isPrivileged }: PlanSources
           'text/plain',
         ),
         value: hostileValue,
-        spoil: fc.constant(unspoiled),
+        spoil: fc.constant(unchanged),
       }),
       { nil: undefined },
     ),
@@ -125,6 +125,6 @@ function hostilePlan(operation: Operation, { actors, isPrivileged }: PlanSources
   })
 }
 
-function unspoiled(bytes: Buffer): Buffer {
+function unchanged(bytes: Buffer): Buffer {
   return bytes
 }

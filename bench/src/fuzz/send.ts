@@ -28,7 +28,7 @@ export function createSender(url: string): Sender {
       const outgoing = request({ agent, hostname, port, method: wire.method, path: wire.target, timeout: ANSWER_MS })
       for (const [name, value] of wire.headers) outgoing.appendHeader(name, value)
       outgoing.once('timeout', () => outgoing.destroy(new Error(`no answer within ${ANSWER_MS} ms`)))
-      outgoing.once('error', (error) => (isClosedMeanwhile(outgoing, error) ? resolve(send(wire)) : reject(error)))
+      outgoing.once('error', (error) => (isClosedByServer(outgoing, error) ? resolve(send(wire)) : reject(error)))
       outgoing.once('response', (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -68,6 +68,6 @@ function unpack(bytes: Buffer, coding = ''): string {
 }
 
 /** The server may just have closed a connection that was kept alive. Then the request is sent again. */
-function isClosedMeanwhile({ reusedSocket }: ClientRequest, error: Error): boolean {
+function isClosedByServer({ reusedSocket }: ClientRequest, error: Error): boolean {
   return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
 }

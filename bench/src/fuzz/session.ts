@@ -60,7 +60,7 @@ export function createSession({ sender, judge, memory, operations, normalPath }:
     if (isGenerated) count(counts, operation, answer.status)
     const body = parse(answer)
     if (answer.status < 400) {
-      memory.learn(actor, path, headersTold(answer))
+      memory.learn(actor, path, valuesOfHeaders(answer))
       memory.learn(actor, path, body)
     }
     return body
@@ -89,7 +89,7 @@ function count(counts: Map<string, Map<string, number>>, operation: string, stat
 }
 
 /** The values of headers that later requests need: a version, the start of the next page, the parameters of a redirect. */
-function headersTold({ headers }: Answer): Readonly<Record<string, unknown>> {
+function valuesOfHeaders({ headers }: Answer): Readonly<Record<string, unknown>> {
   const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
   const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')
   return { ...carried, authCode, etag: headers.get('etag'), cursor: cursor && decodeURIComponent(cursor) }

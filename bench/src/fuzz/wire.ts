@@ -57,13 +57,13 @@ function asRole(credential: Credential): 'own' | 'privileged' {
 }
 
 function filled(value: unknown, pick: (pool: string, choice: number) => Kept | undefined): unknown {
-  if (isFromMemory(value)) return told(pick(value.fromMemory, value.choice), value.member) ?? value.otherwise
+  if (isFromMemory(value)) return memberOf(pick(value.fromMemory, value.choice), value.member) ?? value.otherwise
   if (Array.isArray(value)) return value.map((each) => filled(each, pick))
   if (typeof value !== 'object' || value === null || isLiteral(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, filled(member, pick)]))
 }
 
-function told(kept: Kept | undefined, member: string | undefined): unknown {
+function memberOf(kept: Kept | undefined, member: string | undefined): unknown {
   return member === undefined ? kept : typeof kept === 'object' ? kept[member] : undefined
 }
 

@@ -41,11 +41,11 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
 
 /** Waits for a database that accepts writes. @throws Error with the last failure when the time is over */
 function untilWritable(url: string, withinMs: number): Promise<void> {
-  return untilDone(url, 'BEGIN READ WRITE; COMMIT', withinMs)
+  return untilExecuted(url, 'BEGIN READ WRITE; COMMIT', withinMs)
 }
 
 /** Sends a statement again until it succeeds. @throws Error with the last failure when the time is over */
-export async function untilDone(url: string, statement: string, withinMs: number): Promise<void> {
+export async function untilExecuted(url: string, statement: string, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   for (;;) {
     try {

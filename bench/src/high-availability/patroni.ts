@@ -19,7 +19,7 @@ export interface DatabaseCluster {
   readonly nodes: readonly PatroniNode[]
   readonly superuser: PatroniCluster['superuser']
   /** Resolves to the name of the primary once the others stream from it, and one of them synchronously. */
-  untilWhole(): Promise<string>
+  untilComplete(): Promise<string>
   /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
   kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>
   /** Starts what a kill has ended. */
@@ -63,7 +63,7 @@ export async function startCluster(workplace: Workplace): Promise<DatabaseCluste
   return {
     nodes,
     superuser: cluster.superuser,
-    untilWhole: () => untilWhole(nodes),
+    untilComplete: () => untilComplete(nodes),
     kill: async (name, what) => {
       const patroni = running.get(name)
       const pids = [what === 'machine' ? patroni?.pid : undefined, postmasterOf(find(name))]
@@ -93,7 +93,7 @@ function postmasterOf({ dataFolder }: PatroniNode): number | undefined {
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
 }
 
-async function untilWhole(nodes: readonly PatroniNode[]): Promise<string> {
+async function untilComplete(nodes: readonly PatroniNode[]): Promise<string> {
   const deadline = performance.now() + WHOLE_MS
   let members: readonly Member[] = []
   while (performance.now() < deadline) {

@@ -30,20 +30,20 @@ const all: Readonly<Record<Kind, Manner>> = {
 const manners = attack.kinds.map((kind) => all[kind])
 for (let count = 0; count < attack.connections; count += 1) {
   setTimeout(
-    () => attend(manners[count % manners.length] ?? neverRead, count),
+    () => keepOpen(manners[count % manners.length] ?? neverRead, count),
     (RETURN_MS * count) / attack.connections,
   )
 }
 
 /** Keeps one connection of a kind open for ever. */
-function attend(manner: Manner, count: number, round = 0): void {
+function keepOpen(manner: Manner, count: number, round = 0): void {
   const socket = connect({ port: attack.port, host: '127.0.0.1', allowHalfOpen: true })
   const everySecond = manner(socket, Math.floor(count / manners.length) + round)
   const timer = everySecond && setInterval(everySecond, TICK_MS)
   socket.on('error', () => {})
   socket.once('close', () => {
     clearInterval(timer)
-    setTimeout(() => attend(manner, count, round + 1), RETURN_MS)
+    setTimeout(() => keepOpen(manner, count, round + 1), RETURN_MS)
   })
 }
 

@@ -38,7 +38,7 @@ app.get('/user', async (request, reply) => {
 })
 
 app.post<{ Querystring: { grant_type?: string } }>('/token', async (request, reply) =>
-  request.query.grant_type === 'password' ? logIn(request, reply) : refresh(request, reply),
+  request.query.grant_type === 'password' ? signIn(request, reply) : refresh(request, reply),
 )
 
 app.post('/signup', async (request, reply) => {
@@ -51,7 +51,7 @@ app.post('/signup', async (request, reply) => {
   return session ? sessionView(session, token) : reply.code(422).send({ error_code: 'user_already_exists' })
 })
 
-async function logIn(request: FastifyRequest, reply: FastifyReply) {
+async function signIn(request: FastifyRequest, reply: FastifyReply) {
   const body = Credentials.safeParse(request.body)
   if (!body.success) return reply.code(400).send({ error_code: 'validation_failed' })
   const [user] = await read<LoginRow>({ name: 'login', text: LOGIN, values: [body.data.email] })

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { openLanes } from './lanes.ts'
 import { listen, setting } from './listen.ts'
 import { CAPTURES, ME, MERCHANT, TRANSACTION, TRANSACTIONS } from './payments-statements.ts'
-import { addedEntry, type CapturedRow, type TransactionRow, transactionView } from './transaction-view.ts'
+import { type CapturedRow, captureEntry, type TransactionRow, transactionView } from './transaction-view.ts'
 
 interface App {
   readonly id: string
@@ -90,7 +90,7 @@ app.post('/transactions/:id/captures', async (request, reply) => {
   if (!body.success) return reply.code(400).send({ message: 'Bad request' })
   const row = await capture({ id, mac: keyMacOf(request).toString('hex'), amount: body.data.amount })
   if (!row) return reply.code(400).send({ message: 'Too much' })
-  return reply.code(201).send({ transaction: transactionView(row, [addedEntry(row)]) })
+  return reply.code(201).send({ transaction: transactionView(row, [captureEntry(row)]) })
 })
 
 await listen(app)
@@ -106,7 +106,7 @@ function createGroupCommit<Item extends { readonly id: string }, Result extends 
 ): (item: Item) => Promise<Result | undefined> {
   let waiting: Waiting<Item, Result>[] = []
   let batches = 0
-  const fly = async (): Promise<void> => {
+  const sendBatches = async (): Promise<void> => {
     while (waiting.length > 0) {
       const batch = new Map<string, Waiting<Item, Result>>()
       const left: Waiting<Item, Result>[] = []
@@ -129,7 +129,7 @@ function createGroupCommit<Item extends { readonly id: string }, Result extends 
     waiting.push({ item, listener })
     if (batches < BATCHES_MAX) {
       batches += 1
-      setImmediate(() => void fly())
+      setImmediate(() => void sendBatches())
     }
     return listener.promise
   }

@@ -76,7 +76,12 @@ export async function open(checkout: string, folder: string, databaseUrl: string
 }
 
 /** Fills the database with users, transactions and products: most of them by statements, some by requests. */
-export async function fill(business: Business, databaseUrl: string, folder: string, rows: number): Promise<Belongings> {
+export async function fillDatabase(
+  business: Business,
+  databaseUrl: string,
+  folder: string,
+  rows: number,
+): Promise<Belongings> {
   const { auth, payments, deployments } = business
   const file = join(folder, 'users.ndjson')
   const line = (n: number) =>
@@ -101,7 +106,7 @@ export async function fill(business: Business, databaseUrl: string, folder: stri
 }
 
 /** Signs users up, captures and creates products until it is stopped. @returns how many writes were acknowledged */
-export async function goOn(business: Business, belongings: Belongings, isOver: () => boolean): Promise<number> {
+export async function writeUntil(business: Business, belongings: Belongings, isOver: () => boolean): Promise<number> {
   let writes = 0
   const { auth, inventory } = business
   while (!isOver()) {
@@ -133,7 +138,7 @@ export async function askAll(business: Business, belongings: Belongings): Promis
     body: '{"sku":"AFTER","attributes":"{}"}',
   })
   return [
-    'auth: a log-in, a refresh by a token from before, the user of an access token from before, a sign-up',
+    'auth: a sign-in, a refresh by a token from before, the user of an access token from before, a sign-up',
     'payments: a capture of a transaction from before',
     'inventory: a product from before, and a new one',
   ]

@@ -48,7 +48,7 @@ export const authScenario: Scenario = {
         nextLoad: async () => {
           // The answers that were open when the last sample ended took their tokens with them, so each sample makes new
           // sessions.
-          const fresh = await each(emails.slice(0, REFRESHING), (email) => logIn(url, email))
+          const fresh = await each(emails.slice(0, REFRESHING), (email) => signIn(url, email))
           return {
             method: 'POST',
             path: '/token?grant_type=refresh_token',
@@ -68,7 +68,7 @@ export async function signUp(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/signup`, { email, password: PASSWORD }))
 }
 
-async function logIn(url: string, email: string): Promise<Session> {
+async function signIn(url: string, email: string): Promise<Session> {
   return Session.parse(await post(`${url}/token?grant_type=password`, { email, password: PASSWORD }))
 }
 

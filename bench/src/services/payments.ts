@@ -63,7 +63,7 @@ function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Dat
     path: '/transactions/{token}/captures',
     body: '{"amount":1000}',
     headers,
-    tokens: begunElsewhere(tokens),
+    tokens: startElsewhere(tokens),
     connections: 32,
   })
   const page = `/merchants/${busiest}/transactions?limit=${PAGE}&before={token}`
@@ -78,7 +78,7 @@ function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Dat
 }
 
 /** Each sample begins elsewhere, so that no transaction is captured more often than the others. */
-function begunElsewhere(tokens: readonly string[]): readonly string[] {
+function startElsewhere(tokens: readonly string[]): readonly string[] {
   const at = Math.floor(Math.random() * tokens.length)
   return [...tokens.slice(at), ...tokens.slice(0, at)]
 }

@@ -156,7 +156,7 @@ export const paymentsTarget: Target = {
         const refresh = async () => {
           round += 1
           for (let actor = 0; actor < ACTORS; actor += 1) {
-            const { key, publicKey } = await settle(ask, actor)
+            const { key, publicKey } = await createMerchant(ask, actor)
             keys[actor] = key
             secrets.set(`key of app ${actor} in round ${round}`, key)
             memory.keep(actor, 'publicKey', publicKey)
@@ -184,7 +184,7 @@ function basic(key: string | undefined): { readonly authorization: string } {
 }
 
 /** Makes a new app with a merchant and a user, since the last app may have lost its keys or its merchant. */
-async function settle(ask: Ask, actor: number): Promise<{ readonly key: string; readonly publicKey: string }> {
+async function createMerchant(ask: Ask, actor: number): Promise<{ readonly key: string; readonly publicKey: string }> {
   const { app } = NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body: { name: `Actor ${actor}` } }))
   const headers = basic(app.key)
   const { merchant } = NewMerchant.parse(
