@@ -8,11 +8,12 @@ import type {
   Metadata,
   Timestamp,
 } from './column-types.ts'
-import type * as factors from './factor-tables.ts'
+import type * as factors from './factors/factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
+import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
-import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './session-tables.ts'
+import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './sessions/session-tables.ts'
 
 /**
  * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. The columns are those of
@@ -215,8 +216,8 @@ export interface AuthDatabase {
   mfa_recovery_sets: factors.MfaRecoverySetsTable
   mfa_recovery_codes: factors.MfaRecoveryCodesTable
   user_factors: factors.UserFactorsView
-  webauthn_credentials: factors.WebauthnCredentialsTable
-  webauthn_challenges: factors.WebauthnChallengesTable
+  webauthn_credentials: WebauthnCredentialsTable
+  webauthn_challenges: WebauthnChallengesTable
   signing_keys: SigningKeysTable
   custom_oauth_providers: CustomProvidersTable
   outbox: OutboxTable

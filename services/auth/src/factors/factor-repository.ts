@@ -1,9 +1,9 @@
 import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { MfaFactorsTable, UserFactorsView } from '../factor-tables.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
+import type { MfaFactorsTable, UserFactorsView } from './factor-tables.ts'
 
 type Database = Kysely<AuthDatabase>
 

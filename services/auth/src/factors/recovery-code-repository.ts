@@ -1,8 +1,8 @@
 import { type Insertable, type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { MfaRecoverySetsTable } from '../factor-tables.ts'
 import type { Factor } from './factor.ts'
 import { toFactor } from './factor-repository.ts'
+import type { MfaRecoverySetsTable } from './factor-tables.ts'
 
 type Database = Kysely<AuthDatabase>
 

@@ -1,4 +1,6 @@
+import type { ColumnType, Generated } from 'kysely'
 import { z } from 'zod'
+import type { GeneratedTimestamp, Timestamp } from '../column-types.ts'
 
 /** A public key credential as it is stored; bytes are base64url. */
 export const storedCredentialSchema = z.object({
@@ -48,3 +50,25 @@ export const credentialOptionsSchema = z.record(z.string(), z.unknown())
 
 /** The options that a browser passes to an authenticator, as JSON. */
 export type CredentialOptions = z.output<typeof credentialOptionsSchema>
+
+/** A passkey; bytes are base64url. */
+export interface WebauthnCredentialsTable {
+  id: Generated<string>
+  user_id: string
+  credential_id: string
+  public_key: string
+  sign_count: bigint
+  transports: ColumnType<readonly string[], string, string>
+  friendly_name: string
+  last_used_at: Timestamp | null
+  created_at: GeneratedTimestamp
+  updated_at: GeneratedTimestamp
+}
+
+/** What an authenticator was asked for a passkey. `user_id` is null for a sign-in. */
+export interface WebauthnChallengesTable {
+  id: string
+  user_id: string | null
+  challenge: string
+  expires_at: Timestamp
+}

@@ -1,7 +1,6 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { WebauthnCredentialsTable } from '../factor-tables.ts'
-import type { StoredCredential } from './credential.ts'
+import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 import type { Passkey } from './passkey.ts'
 
 type Database = Kysely<AuthDatabase>

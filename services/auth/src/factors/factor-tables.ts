@@ -1,8 +1,8 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { GeneratedTimestamp, Timestamp } from './column-types.ts'
-import type { Factor, FactorType } from './factors/factor.ts'
-import type { StoredCredential } from './passkeys/credential.ts'
-import type { SealedSecret } from './secrets/sealed-secret.ts'
+import type { GeneratedTimestamp, Timestamp } from '../column-types.ts'
+import type { StoredCredential } from '../passkeys/credential.ts'
+import type { SealedSecret } from '../secrets/sealed-secret.ts'
+import type { Factor, FactorType } from './factor.ts'
 
 /** A second factor. */
 export interface MfaFactorsTable {
@@ -68,26 +68,4 @@ export interface MfaRecoveryCodesTable {
   set_id: string
   code_hash: Buffer
   used_at: Timestamp | null
-}
-
-/** A passkey; bytes are base64url. */
-export interface WebauthnCredentialsTable {
-  id: Generated<string>
-  user_id: string
-  credential_id: string
-  public_key: string
-  sign_count: bigint
-  transports: ColumnType<readonly string[], string, string>
-  friendly_name: string
-  last_used_at: Timestamp | null
-  created_at: GeneratedTimestamp
-  updated_at: GeneratedTimestamp
-}
-
-/** What an authenticator was asked for a passkey. `user_id` is null for a sign-in. */
-export interface WebauthnChallengesTable {
-  id: string
-  user_id: string | null
-  challenge: string
-  expires_at: Timestamp
 }

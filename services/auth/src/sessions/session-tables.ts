@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { FilledTimestamp, GeneratedTimestamp, JsonObject, Timestamp } from './column-types.ts'
-import type { SealedSecret } from './secrets/sealed-secret.ts'
+import type { FilledTimestamp, GeneratedTimestamp, JsonObject, Timestamp } from '../column-types.ts'
+import type { SealedSecret } from '../secrets/sealed-secret.ts'
 
 /** A sign-in. Deleting the row ends it. */
 export interface SessionsTable {
