@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { anyId } from '@trestle/testing/any-value.ts'
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type StubProvider, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -84,10 +84,12 @@ describe('deliveries', () => {
     const [request] = at('/plain')
     const [event] = await send('GET', `/merchants/${id}/events?limit=1`)
     expect(JSON.parse(request?.body ?? '')).toEqual(event)
-    expect(request).toMatchObject({
-      method: 'POST',
-      headers: { 'content-type': 'application/json; charset=utf-8', 'user-agent': 'Trestle-Payments' },
-    })
+    const { method, headers } = request ?? { headers: {} }
+    expect([method, headers['content-type'], headers['user-agent']]).toEqual([
+      'POST',
+      'application/json; charset=utf-8',
+      'Trestle-Payments',
+    ])
     expect(request && isSigned(request, webhook.secret)).toBe(true)
     const time = Number(/^t=(\d+),/.exec(String(request?.headers['x-signature']))?.[1])
     expect(Math.abs(Date.now() / 1_000 - time)).toBeLessThan(60)
@@ -211,7 +213,7 @@ describe('deliveries', () => {
       data: { webhook: { ...shown, disabled } },
       id: anyId,
       version: 1,
-      created: disabled,
+      created: anyTime,
       merchantId: id,
     })
     await expect.poll(() => jobsOf(webhook.id, 'webhook_delivery_dead')).toHaveLength(1)
