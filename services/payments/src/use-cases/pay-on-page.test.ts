@@ -1,0 +1,149 @@
+import { anyId } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from './pay-on-page.ts'
+import { resolveLink } from './resolve-link.ts'
+
+/** A card that pays at once, one whose bank asks the customer, and one that is refused. */
+const [PAID, ASKED, REFUSED] = ['1000000000010000', '1000000000000000', '9000000000000000']
+
+let payments: TestPayments
+let query: URLSearchParams
+let pages = 0
+beforeAll(async () => {
+  payments = await startPayments()
+  const merchant = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
+  query = new URLSearchParams({ key: String(merchant.key), test: '1', value: '10', reference: 'R-1' })
+})
+afterAll(() => payments.close())
+
+/** A request of a new page, with a form. */
+function formOf(fields: { readonly number?: string; readonly expiry?: string; readonly tokens?: string }): PagePayment {
+  const { number = PAID, expiry = '08 / 66', tokens } = fields
+  const pageId = String(++pages).padStart(22, 'p')
+  const source = { form: { tokens, number, expiry, code: '111' } }
+  return { query, pageId, path: `/pos/pay/${pageId}`, address: '192.0.2.1', isSecure: true, source }
+}
+
+const keptOf = (payment: PagePayment, kept: Partial<KeptPayment>): PagePayment => ({
+  ...payment,
+  source: { kept: { card: '', paid: '', ...kept } },
+})
+
+/** A payment whose customer is at the bank. */
+async function payAtBank(): Promise<{ payment: PagePayment; answer: Extract<PageAnswer, { outcome: 'at-bank' }> }> {
+  const payment = formOf({ number: ASKED })
+  const answer = await payOnPage(payments.deps, payment)
+  if (answer.outcome !== 'at-bank') throw new Error(`the bank is not asked: ${answer.outcome}`)
+  return { payment, answer }
+}
+
+/** The customer's decision at the bank. */
+async function decide(bankUrl: string, decision: 'approve' | 'decline'): Promise<void> {
+  const { pathname, searchParams } = new URL(bankUrl)
+  const payload = new URLSearchParams({ state: searchParams.get('state') ?? '', decision }).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  await payments.app.inject({ method: 'POST', url: pathname, headers, payload })
+}
+
+/** What a refused form of this link gets. */
+const refused = async (tried: object) => ({
+  outcome: 'refused',
+  link: await resolveLink(payments.deps, query),
+  tried: { expiry: '08 / 66', flaws: {}, refusal: undefined, ...tried },
+})
+
+/** What a paid form of this link gets. */
+const paid = async (keep: object | undefined, receipt: object = {}) => ({
+  outcome: 'paid',
+  link: await resolveLink(payments.deps, query),
+  receipt: {
+    merchant: 'example.com',
+    test: true,
+    money: { currency: 'EUR', amount: 1_000 },
+    reference: 'R-1',
+    last4: '0000',
+    transactionId: anyId,
+    ...receipt,
+  },
+  keep,
+})
+
+describe('payOnPage with a form', () => {
+  it('pays with a card whose bank does not ask, and lets the browser keep nothing', async () => {
+    expect(await payOnPage(payments.deps, formOf({}))).toEqual(await paid(undefined))
+  })
+
+  it('leads to the bank that asks, and lets the browser keep the card', async () => {
+    expect((await payAtBank()).answer).toEqual({
+      outcome: 'at-bank',
+      bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
+      keep: { card: expect.stringMatching(/^[\w+/]+=*$/) },
+    })
+  })
+
+  it('names every wrong field', async () => {
+    expect(await payOnPage(payments.deps, formOf({ number: '1', expiry: '13' }))).toEqual(
+      await refused({ expiry: '13', flaws: { number: 'numberInvalid', expiry: 'expiryInvalid' } }),
+    )
+  })
+
+  it('refuses malformed tokens of the script', async () => {
+    expect(await payOnPage(payments.deps, formOf({ tokens: '{' }))).toEqual(
+      await refused({ refusal: { text: 'tooLong' } }),
+    )
+  })
+
+  it('says why a card is refused', async () => {
+    expect(await payOnPage(payments.deps, formOf({ number: REFUSED }))).toEqual(
+      await refused({ refusal: { text: 'refusedNumber', field: 'number' } }),
+    )
+  })
+
+  it('finds no link of an unknown key', async () => {
+    const unknown = new URLSearchParams({ key: 'nobody' })
+    expect(await payOnPage(payments.deps, { ...formOf({}), query: unknown })).toEqual({
+      outcome: 'no-link',
+      problem: 'key-unknown',
+    })
+  })
+
+  it('is too late for a link without an amount', async () => {
+    const open = new URLSearchParams(query)
+    open.delete('value')
+    expect(await payOnPage(payments.deps, { ...formOf({}), query: open })).toEqual({ outcome: 'too-late' })
+  })
+})
+
+describe('payOnPage with what the browser kept', () => {
+  it('pays after the customer has approved, deletes the card and keeps a receipt, which shows the payment again', async () => {
+    const { payment, answer } = await payAtBank()
+    await decide(answer.bankUrl, 'approve')
+    const first = await payOnPage(payments.deps, keptOf(payment, answer.keep))
+    expect(first).toEqual(await paid({ card: '', paid: expect.stringMatching(/^[\w+/]+=*$/) }))
+    if (first.outcome !== 'paid') return
+    const { transactionId } = first.receipt
+    const again = await payOnPage(payments.deps, keptOf(payment, first.keep ?? {}))
+    expect(again).toEqual(await paid(undefined, { transactionId, paid: expect.any(Date) }))
+  })
+
+  it('refuses after the customer has declined', async () => {
+    const { payment, answer } = await payAtBank()
+    await decide(answer.bankUrl, 'decline')
+    expect(await payOnPage(payments.deps, keptOf(payment, answer.keep))).toEqual(
+      await refused({ refusal: { text: 'refusedTds' } }),
+    )
+  })
+
+  it('leads to the bank again while the customer has not decided', async () => {
+    const { payment, answer } = await payAtBank()
+    expect((await payOnPage(payments.deps, keptOf(payment, answer.keep))).outcome).toBe('at-bank')
+  })
+
+  it('is too late without a card, and with the card of another page', async () => {
+    const { answer } = await payAtBank()
+    for (const kept of [{}, answer.keep]) {
+      expect(await payOnPage(payments.deps, keptOf(formOf({}), kept))).toEqual({ outcome: 'too-late' })
+    }
+  })
+})
