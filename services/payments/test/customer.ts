@@ -1,11 +1,26 @@
 import type { Step } from '../src/checkout/enrolment.ts'
 import type { TestPayments } from './payments-app.ts'
 
+/** The members of all answers of the checkout. Each answer has some of them. */
+export interface AnswerBody {
+  readonly token: string
+  readonly code: string
+  readonly message: string
+  readonly path: string
+  readonly transactionId: string
+  readonly authorizationId: string
+  readonly hints: readonly string[]
+  readonly challenges: readonly Offered[] | undefined
+  readonly url: string
+  readonly method: string
+  readonly error: { readonly code: number }
+  readonly fields: Readonly<Record<string, string>>
+}
+
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
-  // biome-ignore lint/suspicious/noExplicitAny: tests compare whole bodies
-  readonly body: any
+  readonly body: AnswerBody
 }
 
 /** The browser of a customer. */

@@ -6,6 +6,6 @@ declare module '@paylike/request' {
     readonly clientId?: string
   }
   /** The published client. It answers a source of lines. */
-  function request(endpoint: string, options: RequestOptions): { first(): Promise<unknown> }
+  function request(endpoint: string, options: RequestOptions): { first<Line>(): Promise<Line> }
   export = request
 }

@@ -30,8 +30,9 @@ const sendAs = (client: number, path: string, payload: object) =>
 
 /** Does what the first challenge of an answer asks for, and answers its hints. */
 async function take(client: number, given: object, { body: { challenges } }: Answer): Promise<readonly string[]> {
-  const { status, body } = await sendAs(client, challenges[0].path, given)
-  expect([challenges[0].path, status, body]).toEqual([challenges[0].path, 200, body])
+  const path = challenges?.[0]?.path ?? ''
+  const { status, body } = await sendAs(client, path, given)
+  expect([path, status, body]).toEqual([path, 200, body])
   if (body.url === undefined) return body.hints
   return hintsOf(await browsers[0].submit(body.url, { ...body.fields, decision: 'approve' }))
 }

@@ -64,10 +64,12 @@ describe('a mail beyond the limit of its address', () => {
       check: async () => {},
       close: () => {},
     }
-    const handlers: Handler<never>[] = []
-    const jobs = { work: async (_: object, handler: Handler<never>) => void handlers.push(handler) }
-    await startInvitationMails({ ...payments.deps, limits: { ...payments.deps.limits, mails }, jobs }, mailer)
-    const run = (attempt: number) => handlers[0]?.({ token } as never, { id: 'x', attempt })
+    const payload = JSON.stringify({ token })
+    const runs: ((attempt: number) => ReturnType<Handler<object>>)[] = []
+    const work = async <Payload extends object>(_task: object, handler: Handler<Payload>) =>
+      void runs.push((attempt) => handler(JSON.parse(payload), { id: 'x', attempt }))
+    await startInvitationMails({ ...payments.deps, limits: { ...payments.deps.limits, mails }, jobs: { work } }, mailer)
+    const run = (attempt: number) => runs[0]?.(attempt)
     return { counted, state, run }
   }
 

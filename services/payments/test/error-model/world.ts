@@ -56,7 +56,8 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
   const below = `/merchants/${merchant.id}`
   const transaction = await customerPayment(payments, merchant.id, { amount: 100_000 })
   await make('POST', `/transactions/${transaction}/captures`, { amount: 10_000 })
-  const [line] = (await make('GET', `${below}/lines?limit=1`)) as unknown as { id: string }[]
+  const lines = await payments.app.inject({ url: `${below}/lines?limit=1`, headers: owner.headers })
+  const [line] = lines.json<{ id: string }[]>()
   const ids = {
     transaction,
     line: line?.id ?? '',

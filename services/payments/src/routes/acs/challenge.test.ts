@@ -38,7 +38,7 @@ async function open(
   await browser.send('/payments', { ...order, hints })
   const path = `/payments/challenges/tds-challenge${way === 'iframe' ? '' : '/redirect'}`
   const { body } = await browser.send(path, { ...order, hints }, headers)
-  const state = body.fields?.state ?? new URL(body.url).searchParams.get('state')
+  const state = body.fields?.state ?? new URL(body.url).searchParams.get('state') ?? ''
   return { order, hints: [...hints, ...body.hints], state }
 }
 

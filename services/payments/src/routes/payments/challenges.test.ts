@@ -30,7 +30,7 @@ describe('POST /payments/challenges/:step', () => {
   it('200: answers the task of each step, in the order of the offers', async () => {
     const given = await order({ returnUrl: 'https://shop.example/back?a=1#top' })
     const lookup = await take('card-lookup', given)
-    expect(lookup).toMatchObject({ status: 200, body: { hints: [expect.stringMatching(/^[A-Za-z0-9+/]{1,510}=*$/)] } })
+    expect([lookup.status, lookup.body]).toEqual([200, { hints: [expect.stringMatching(/^[A-Za-z0-9+/]{1,510}=*$/)] }])
     const { hints } = lookup.body
     const device = {
       name: 'device-fingerprint',
@@ -121,7 +121,7 @@ describe('POST /payments/challenges/:step', () => {
       const { status, body } = await take(step, { ...given, hints })
       expect([step, status, body.method]).toEqual([step, 200, 'POST'])
     }
-    expect((await namesOf({ ...given, hints })).at(-1)).toBe('tds-challenge')
+    expect((await namesOf({ ...given, hints }))?.at(-1)).toBe('tds-challenge')
   })
 
   it('200: answers a hint when another client has paid the same order; the next request gets its end', async () => {
