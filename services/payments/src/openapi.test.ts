@@ -4,12 +4,10 @@ import { buildOpenApi } from './openapi.ts'
 describe('buildOpenApi', () => {
   it('describes each route with its errors, from the schemas only', async () => {
     const document = JSON.parse(JSON.stringify(await buildOpenApi()))
-    expect(document).toMatchObject({
-      openapi: '3.1.0',
-      info: { title: 'Trestle payments' },
-      components: { securitySchemes: { key: { type: 'http', scheme: 'basic' } } },
-      security: [{ key: [] }, { user: [] }],
-    })
+    expect([document.openapi, document.info.title]).toEqual(['3.1.0', 'Trestle payments'])
+    const { type, scheme } = document.components.securitySchemes.key
+    expect([type, scheme]).toEqual(['http', 'basic'])
+    expect(document.security).toEqual([{ key: [] }, { user: [] }])
     expect(document.paths['/apps'].post.security).toEqual([])
     expect(Object.keys(document.paths['/merchants'].post.requestBody.content)).toEqual([
       'application/json',

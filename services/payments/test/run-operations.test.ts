@@ -92,9 +92,12 @@ describe('run_operations', () => {
           }
           const { amounts, trailLength } = expected.transaction
           const { lost, ...shown } = amounts
-          expect(transaction).toMatchObject(shown)
+          const { amount, pending, captured, refunded, voided, disputed } = transaction ?? {}
+          expect({ amount, pending, captured, refunded, voided, disputed }).toEqual(shown)
           expect(transaction?.trail).toHaveLength(trailLength)
-          expect(transaction?.trail.at(-1)).toMatchObject({
+          const entry = transaction?.trail.at(-1)
+          const { kind, balance, feeFlat, feeRate } = entry ?? {}
+          expect({ kind, amount: entry?.amount, balance, feeFlat, feeRate }).toEqual({
             kind: each.kind,
             amount: each.amount,
             balance: Number(expected.balance),

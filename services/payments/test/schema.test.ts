@@ -236,9 +236,9 @@ describe('the ledger', () => {
     const message = `journal ${'b'.repeat(24)} does not sum to zero`
     await expect(insertEntries([5, 'EUR'], [-4, 'EUR'])).rejects.toThrow(message)
     await expect(insertEntries([5, 'EUR'], [-5, 'DKK'])).rejects.toThrow(message)
-    await expect(owner.query('SELECT FROM payments.entries')).resolves.toMatchObject({ rowCount: 0 })
+    await expect(owner.query('SELECT FROM payments.entries')).resolves.toHaveProperty('rowCount', 0)
     await insertEntries([5, 'EUR'], [-5, 'EUR'], [7, 'DKK'], [-7, 'DKK'])
-    await expect(owner.query('SELECT FROM payments.entries')).resolves.toMatchObject({ rowCount: 4 })
+    await expect(owner.query('SELECT FROM payments.entries')).resolves.toHaveProperty('rowCount', 4)
   })
 
   it('plans reads by key, also when the plan was made for small tables', async () => {

@@ -88,8 +88,12 @@ it('returns unknown without an answer in time, after an error, and for an unknow
   )
   expect(await broken.acquirers.authorize('north', request)).toEqual(unknown)
   expect(await broken.acquirers.authorize('south', request)).toEqual(unknown)
-  expect(broken.warned).toMatchObject([
+  expect(broken.warned).toEqual([
     { acquirer: 'north', attempt_id: request.idempotencyRef, err: new Error('reset') },
-    { acquirer: 'south' },
+    {
+      acquirer: 'south',
+      attempt_id: request.idempotencyRef,
+      err: new Error('acquirer south is not configured'),
+    },
   ])
 })

@@ -41,6 +41,11 @@ const task: AcquirerTask = {
   money,
   descriptor: 'x',
 }
+/** The last request to the acquirer, without its headers. */
+function lastRequest() {
+  const { method, url, body } = stub.requests.at(-1) ?? {}
+  return { method, url, body }
+}
 const declined = (statusCode: string) => ({ verdict: 'declined', statusCode })
 
 describe('createHttpAcquirer', () => {
@@ -82,7 +87,7 @@ describe('createHttpAcquirer', () => {
     answer = { body }
     expect(await acquirer.authorize(request)).toEqual(outcome)
     expect(await acquirer.inquire(attempt)).toEqual(outcome)
-    expect(stub.requests.at(-1)).toMatchObject({ method: 'GET', url: `/cards/authorizations/${attempt}` })
+    expect(lastRequest()).toEqual({ method: 'GET', url: `/cards/authorizations/${attempt}`, body: '' })
   })
 
   it.each<[string, StubAnswer]>([
@@ -115,7 +120,7 @@ describe('createHttpAcquirer', () => {
   ])('accepts no approval with %j, which cannot be stored exactly, but reverses it after an inquiry', async (refs) => {
     answer = { body: { verdict: 'approved', ...refs } }
     await expect(acquirer.authorize(request)).rejects.toThrow()
-    expect(await acquirer.inquire(attempt)).toMatchObject({ verdict: 'approved' })
+    expect((await acquirer.inquire(attempt)).verdict).toBe('approved')
   })
 
   it.each([
@@ -135,7 +140,7 @@ describe('createHttpAcquirer', () => {
       expect(await acquirer.submit(task)).toEqual(body)
       expect(JSON.parse(stub.requests.at(-1)?.body ?? '')).toEqual(task)
       expect(await acquirer.reverse(attempt)).toEqual(body)
-      expect(stub.requests.at(-1)).toMatchObject({ method: 'POST', url: `/cards/authorizations/${attempt}/reversals` })
+      expect(lastRequest()).toEqual({ method: 'POST', url: `/cards/authorizations/${attempt}/reversals`, body: '{}' })
     },
   )
 
@@ -149,10 +154,10 @@ describe('createHttpAcquirer', () => {
     ]
     answer = { body: events }
     expect(await acquirer.events()).toEqual({ events, unnamed: 0 })
-    expect(stub.requests.at(-1)).toMatchObject({ method: 'GET', url: '/cards/events?limit=500' })
+    expect(lastRequest()).toEqual({ method: 'GET', url: '/cards/events?limit=500', body: '' })
     answer = { status: 204, body: '' }
     await acquirer.acknowledge(['e1', 'e2'])
-    expect(stub.requests.at(-1)).toMatchObject({
+    expect(lastRequest()).toEqual({
       method: 'POST',
       url: '/cards/events/acknowledgements',
       body: '{"references":["e1","e2"]}',

@@ -9,6 +9,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { errorVocabulary } from '../error-body.ts'
+import { requestTimeout, serviceUnavailable } from '../errors.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -143,8 +144,8 @@ describe('answers on the wire', () => {
 describe('a request that takes too long or has too long a URL', () => {
   it('408, 503: blames the client when its body did not arrive, and itself for anything else', () => {
     const cause = new Error('slow')
-    expect(errorVocabulary.bodyTimedOut?.(cause)).toMatchObject({ status: 408, code: 'REQUEST_TIMEOUT' })
-    expect(errorVocabulary.timedOut(cause)).toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+    expect(errorVocabulary.bodyTimedOut?.(cause)).toEqual(requestTimeout())
+    expect(errorVocabulary.timedOut(cause)).toEqual(serviceUnavailable())
   })
 
   it('414: refuses a URL longer than 8 KiB, without naming a field of the body', async () => {

@@ -171,8 +171,10 @@ describe('POST /invitations/:token', () => {
     ]
     expect([statusCode, other]).toEqual([404, 404])
     expect(lines.join()).not.toContain(token)
-    expect(lines.slice(-2).map((line) => JSON.parse(line))).toMatchObject(
-      ['GET', 'PUT'].map((method) => ({ method, path: '/invitations/{token}' })),
-    )
+    const logged = lines.slice(-2).map((line) => JSON.parse(line))
+    expect(logged.map(({ method, path: shown }) => [method, shown])).toEqual([
+      ['GET', '/invitations/{token}'],
+      ['PUT', '/invitations/{token}'],
+    ])
   })
 })

@@ -59,7 +59,8 @@ describe('GET /pos', () => {
   it('200: gives its script the order of the link', async () => {
     const { body } = await open({ value: '10.9', reference: 'R-1', text: 'T', recurring: 'y', currency: 'USD' })
     const json = /data-checkout="([^"]*)"/.exec(body)?.[1]?.replaceAll('&quot;', '"').replaceAll('&#39;', "'") ?? ''
-    expect(JSON.parse(json)).toMatchObject({
+    const { api, order } = JSON.parse(json)
+    expect({ api, order }).toEqual({
       api: 'https://payments.example',
       order: {
         integration: { key: shop.key },

@@ -111,7 +111,8 @@ describe('POST /vault', () => {
     const ask = () => browse(limited).send('/vault', { type: 'pcsc', value: '123' })
     const answers = [await ask(), await ask(), await ask(), await ask()]
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 429])
-    expect(answers[3]).toMatchObject({ body: { code: 'RATE_LIMITED' }, headers: { 'retry-after': '3', ...CORS } })
+    expect(answers[3]?.body).toEqual({ code: 'RATE_LIMITED', message: 'Too many requests' })
+    expect(answers[3]?.headers).toMatchObject({ 'retry-after': '3', ...CORS })
     await limited.close()
   })
 })
