@@ -16,6 +16,7 @@ import { importCycles } from './layout/import-cycles.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
+import { moduleState } from './layout/module-state.ts'
 import { nounDependencies } from './layout/noun-dependencies.ts'
 import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
@@ -39,6 +40,7 @@ export const rules: readonly Rule[] = [
   urlFiles,
   arrows,
   clockAndEnvironment,
+  moduleState,
   migrationFiles,
   portableCore,
   outboundCalls,

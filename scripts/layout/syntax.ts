@@ -29,12 +29,17 @@ const parsed = new WeakMap<SourceFile, ParsedFile>()
 
 /** Walks the syntax tree of a file. Throws when the file cannot be parsed. */
 export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
-  new Visitor(visitor).visit(parse(file).program)
+  new Visitor(visitor).visit(programOf(file))
 }
 
 /** Where the comments of a file begin and end. Throws when the file cannot be parsed. */
 export function commentsOf(file: SourceFile): readonly Comment[] {
   return parse(file).comments
+}
+
+/** The statements of a file. Throws when the file cannot be parsed. */
+export function programOf(file: SourceFile): Program {
+  return parse(file).program
 }
 
 function parse(file: SourceFile): ParsedFile {
