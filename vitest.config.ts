@@ -16,7 +16,9 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     // Two more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.
     maxWorkers: 4,
-    // Every test is isolated by its own database; a fresh module graph for each file would only cost time, more than half.
+    // The files of a worker share their modules: a fresh module graph for each file would take more than half of the time. It is
+    // safe because each file has its own database, and no module keeps state: `scripts/layout/module-state.ts` refuses it. Every
+    // night CI runs the files in random order, so a file that rests on another one is found.
     pool: 'threads',
     isolate: false,
     reporters: process.env.CI ? ['default'] : ['dot'],
