@@ -6,7 +6,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
-import { batchCalls } from '../batch-calls.ts'
+import { batchCalls } from './batch-calls.ts'
 import type { SessionOrigin, StoredSession } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 

@@ -1,6 +1,6 @@
 import { createGroupCommit } from '@trestle/database/batches/group-commit.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
-import { serverBusy } from './errors.ts'
+import { serverBusy } from '../errors.ts'
 
 /** The two calls of the database for one kind of request. */
 export interface BatchableCalls<Item, Result> {
