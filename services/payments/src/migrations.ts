@@ -78,7 +78,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
   }
 }
 
-/** Brings the database up to date, and answers the names of the migrations that were pending. */
+/** Brings the database up to date, and returns the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseSettings): Promise<readonly string[]> {
   return (await migrateAtStart(migrateOptions(config))).migrations
 }

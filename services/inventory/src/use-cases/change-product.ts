@@ -13,7 +13,7 @@ export interface ChangeProductInput {
   readonly attributes?: string | JsonText | undefined
   /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
   readonly mode: 'replace' | 'merge'
-  /** Whose turn it is. */
+  /** Names the client, which waits for its turn. */
   readonly client: string
 }
 

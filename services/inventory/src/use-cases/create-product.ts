@@ -11,7 +11,7 @@ export interface CreateProductInput {
   readonly sku: string
   /** JSON as text, or an object or array. */
   readonly attributes: string | JsonText
-  /** Whose turn it is. */
+  /** Names the client, which waits for its turn. */
   readonly client: string
 }
 

@@ -7,7 +7,7 @@ export interface DeleteProductInput {
   readonly id: number
   /** The versions that the deletion may be based on; undefined accepts any version. */
   readonly versions: readonly number[] | undefined
-  /** Whose turn it is. */
+  /** Names the client, which waits for its turn. */
   readonly client: string
 }
 

@@ -17,7 +17,7 @@ export interface ImportInput {
   readonly mode: ImportMode
   /** `batches`: each batch is stored when it has arrived. `all-or-nothing`: an atomic import. `nothing`: a dry run. */
   readonly storing: 'batches' | 'all-or-nothing' | 'nothing'
-  /** Whose turn it is. */
+  /** Names the client, which waits for its turn. */
   readonly client: string
   /** Aborted when the client leaves. Nothing is committed after that. */
   readonly signal: AbortSignal | undefined

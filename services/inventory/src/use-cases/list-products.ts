@@ -33,7 +33,7 @@ export interface ListProductsInput {
   readonly keywords: ProductListKeywords
   /** Parameters of the request; the links repeat them. */
   readonly query: Readonly<Record<string, unknown>>
-  /** Whose turn it is. */
+  /** Names the client, which waits for its turn. */
   readonly client: string
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal

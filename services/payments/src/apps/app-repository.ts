@@ -22,7 +22,7 @@ const createQuery = prepare(
     SELECT ${sql.table('create_app')}(${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
 )
 
-/** Makes an app with its first key, and answers the app's id. */
+/** Makes an app with its first key. Resolves to the id of the app. */
 export async function callCreateApp(lanes: Lanes, app: NewApp): Promise<string> {
   return (await lanes.write.one(createQuery, app)).id
 }
@@ -101,7 +101,7 @@ export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hi
 }
 
 /**
- * Revokes all keys of an app, and answers how many were good.
+ * Revokes all keys of an app. Resolves to how many were good.
  * @throws Error when there is no such app
  */
 export async function revokeAllKeys(db: Kysely<PaymentsTables>, id: string): Promise<number> {

@@ -16,7 +16,7 @@ export interface OperatorCommand {
   /** Flags beside `--json`, with their descriptions: `['--name <name>', 'what the app is called']`. */
   readonly options?: readonly (readonly [flags: string, description: string])[]
   /**
-   * Runs the command, and answers what is printed.
+   * Runs the command. Resolves to what is printed.
    * @throws Error with one line, for exit code 1
    */
   readonly run: (deps: OperatorDeps, input: CommandInput) => Promise<object>

@@ -13,7 +13,7 @@ interface Listing<Row, View> {
 }
 
 /**
- * Answers a page that may be large, a piece at a time: the next piece is read, in its turn, when the client has taken the
+ * Sends a page that may be large, a piece at a time: the next piece is read, in its turn, when the client has taken the
  * piece before. A page of one piece is returned as a whole. Otherwise returns undefined, when the answer has ended.
  */
 export async function answerInPieces<Row extends { readonly id: string }, View extends object>(

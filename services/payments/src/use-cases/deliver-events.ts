@@ -64,7 +64,7 @@ async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: num
   }
 }
 
-/** Sends the event, unless its webhook rests. Answers what went wrong; undefined when the webhook has taken the event. */
+/** Sends the event, unless its webhook rests. Resolves to what went wrong; undefined when the webhook has taken the event. */
 async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<string | undefined> {
   const { silentWebhooks, now } = deps
   if (isResting(silentWebhooks, webhookId, now())) return RESTING

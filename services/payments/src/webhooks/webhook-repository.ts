@@ -188,7 +188,7 @@ const replayQuery = prepare(
     SELECT ${sql.table('replay_webhook')}(${p.merchantId}, ${p.webhookId}, ${p.after}) AS events`,
 )
 
-/** Queues events to be sent again, and answers how many. Undefined when there is no such webhook. */
+/** Queues events to be sent again. Resolves to how many; undefined when there is no such webhook. */
 export async function callReplayWebhook(lanes: Lanes, input: ReplayInput): Promise<number | undefined> {
   const { events } = await lanes.write.one(replayQuery, input)
   return events === null ? undefined : Number(events)
