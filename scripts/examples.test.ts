@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
@@ -54,8 +55,9 @@ function exampleOf(document: string, language: string): string {
 
 /** Every example in a language in a document, without the indentation of a list. */
 function examplesOf(document: string, language: string): readonly string[] {
-  const text = readFileSync(join(root, document), 'utf8').replaceAll(/^ {3}/gm, '')
-  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, example = '']) => example)
+  const content = readFileSync(join(root, document), 'utf8').replaceAll(/^ {3}/gm, '')
+  const examples = content.matchAll(/^```(\w*)\n(.*?)^```$/gms)
+  return [...examples].filter((example) => example[1] === language).map(([, , example = '']) => example)
 }
 
 /** Sends the request of a `curl` command to auth, and throws unless it succeeds. */
@@ -179,4 +181,64 @@ it('proves a delivery by the example of the reference of payments', () => {
   expect(isGenuine(signDelivery(['other', secret], now, body))).toBe(true)
   expect(isGenuine(signDelivery([secret], now - 301, body))).toBe(false)
   expect(isGenuine(signDelivery(['other'], now, body))).toBe(false)
+})
+
+describe('docs/runbooks/', () => {
+  const runbooks = globSync('docs/runbooks/*.md', { cwd: root })
+  const scripts = runbooks.flatMap((document) =>
+    examplesOf(document, 'sh').map((script, i) => [document, i + 1, script] as const),
+  )
+  const keys = 'docs/runbooks/key-rotation.md'
+  /** What the runbook says that the commands before it print. */
+  const printed = (document: string) => examplesOf(document, '')
+  const programs = ['auth', 'payments', 'inventory'].map(
+    (name) => `${name}() { '${process.execPath}' services/${name}/src/main.ts "$@"; }`,
+  )
+
+  /** Runs a script with the programs and the settings of the stack. @returns its standard output */
+  async function inShell(script: string): Promise<string> {
+    for (const name of ['auth', 'payments', 'inventory']) {
+      Object.assign(env, parseEnv(readFileSync(join(folder, 'data', `${name}.env`), 'utf8')))
+    }
+    const { PATH = '' } = process.env
+    const shellEnv = { ...env, PATH: `${dirname(process.execPath)}:${PATH}` }
+    const child = spawn('bash', ['-euc', [...programs, script].join('\n')], { cwd: root, env: shellEnv })
+    const [output, errors] = [child.stdout, child.stderr].map((stream) => text(stream))
+    const [status] = await once(child, 'close')
+    expect([script, status, await errors]).toEqual([script, 0, expect.any(String)])
+    return output ?? ''
+  }
+
+  it.each(scripts)('%s: a shell can parse example %d', async (_document, _number, script) => {
+    const child = spawn('bash', ['-nc', script.replaceAll(/<([a-z][a-z ]*)>/g, 'value')])
+    const errors = text(child.stderr)
+    expect([(await once(child, 'close'))[0], await errors]).toEqual([0, ''])
+  })
+
+  it('key-rotation.md: adds a signing key, and prints what the runbook says', async () => {
+    const [add = ''] = examplesOf(keys, 'sh')
+    expect(await inShell(add)).toBe(printed(keys)[0])
+  })
+
+  it('key-rotation.md: prints the key of recovery codes, and a token that opens the admin endpoints', async () => {
+    const [, , derive = '', sign = ''] = examplesOf(keys, 'sh')
+    expect(await inShell(derive)).toMatch(/^[\w-]{43}\n$/)
+    const token = (await inShell(sign.replace('=NEW ', `='${env.AUTH_JWT_SECRET}' `))).trim()
+    const answer = await fetch(`${env.AUTH_URL}/admin/users`, { headers: { authorization: `Bearer ${token}` } })
+    expect(answer.status).toBe(200)
+  })
+
+  it('key-rotation.md: seals the secrets of payments anew, and counts them by their key', async () => {
+    const rotate = examplesOf(keys, 'sh').find((script) => script.startsWith('payments vault rotate')) ?? ''
+    const lines = (await inShell(rotate)).split('\n').map((line) => line.split(/ {2,}/)[0])
+    expect(lines.slice(0, 3)).toEqual(['rotated', 'webhooks', 'keyId'])
+    expect(printed(keys).join('')).toContain(`${lines[0]}   1\n${lines[1]}  1\n${lines[2]}`)
+  })
+
+  it('upgrade.md: finds no drift in any service', async () => {
+    const [drift = ''] = examplesOf('docs/runbooks/upgrade.md', 'sh').filter((script) =>
+      script.includes('migrate drift'),
+    )
+    expect(await inShell(drift)).toMatch(/^(?:\d+ objects match the migrations\n){3}$/)
+  })
 })
