@@ -10,7 +10,9 @@ export const createCaller: MigrationSource = (names) => ({
         key_mac bytea, user_email text, method text, path text, key text, fingerprint bytea
       )`.execute(db)
     await sql`
-      COMMENT ON COLUMN ${names.id('caller')}.user_email IS 'verified email address, where no key was given'`.execute(db)
+      COMMENT ON COLUMN ${names.id('caller')}.user_email IS 'verified email address, where no key was given'`.execute(
+      db,
+    )
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TYPE ${names.id('caller')}`.execute(db)

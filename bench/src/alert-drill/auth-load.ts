@@ -47,7 +47,7 @@ export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): P
     return user
   }
   const post = (path: string, body: object) => send('POST', url + path, { body })
-  const readAccount: Action = async () => {
+  const read: Action = async () => {
     const headers = { authorization: `Bearer ${next().session.access_token}` }
     return [(await send('GET', `${url}/user`, { headers })).status]
   }
@@ -78,24 +78,7 @@ export async function prepareAuthLoad({ auth: { url } }: Pick<Stage, 'auth'>): P
     return [status]
   }
   return [
-    ...[
-      readAccount,
-      rotate(1),
-      readAccount,
-      forget('/recover'),
-      readAccount,
-      tryPassword(PASSWORD),
-      readAccount,
-      rotate(2),
-    ],
-    ...[
-      forget('/magiclink'),
-      readAccount,
-      signUpAnother,
-      forget('/recover'),
-      readAccount,
-      tryPassword('wrong'),
-      rotate(1),
-    ],
+    ...[read, rotate(1), read, forget('/recover'), read, tryPassword(PASSWORD), read, rotate(2)],
+    ...[forget('/magiclink'), read, signUpAnother, forget('/recover'), read, tryPassword('wrong'), rotate(1)],
   ]
 }

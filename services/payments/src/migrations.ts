@@ -112,7 +112,7 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
 ]
 
 /** Columns of those tables that the service may write: rotating the keys of the vault seals card numbers anew. */
-export const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
+const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 
 /**
  * Functions that the service calls with its own rights. All others that it calls run with the rights of their owner:
