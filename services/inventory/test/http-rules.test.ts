@@ -106,7 +106,7 @@ describe('a request target', () => {
     ['OPTIONS *', 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'],
   ])('204: answers %s with Allow: %s', async (line, allow) => {
     const answer = await sendRaw(port, rawRequest(line))
-    expect(answer).toMatchObject({ status: 204, body: '', headers: { allow } })
+    expect([answer.status, answer.body, answer.headers.allow]).toEqual([204, '', allow])
   })
 
   // ASVS 1.1.1
@@ -121,7 +121,7 @@ describe('a request target', () => {
   it('200: HEAD gets the headers of GET, and no body', async () => {
     const get = await sendRaw(port, rawRequest('GET /users/1'))
     const head = await sendRaw(port, rawRequest('HEAD /users/1'))
-    expect(head).toMatchObject({ status: 200, body: '' })
+    expect([head.status, head.body]).toEqual([200, ''])
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(get.body)))
     expect((await sendRaw(port, rawRequest('HEAD /users/99'))).status).toBe(404)
   })

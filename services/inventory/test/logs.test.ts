@@ -1,3 +1,4 @@
+import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestLine } from './bodies.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
@@ -121,14 +122,25 @@ describe('logs/app.log', () => {
       error: { type: 'SERVER_ERROR', description: expect.any(String) },
     })
     expect(response.json().error.description).toBe('An internal error has occurred while processing your request.')
-    expect(await linesOf('defect')).toMatchObject([
-      {
+    const [{ err, ...cause } = {}, ...lines] = await linesOf('defect')
+    expect(err).toHaveProperty('stack', expect.stringContaining('username'))
+    expect(cause).toEqual({
+      level: 'error',
+      time: anyTime,
+      request_id: 'defect',
+      error_code: 'SERVER_ERROR',
+      msg: 'An internal error has occurred while processing your request.',
+    })
+    expect(lines).toEqual([
+      requestLine({
         level: 'error',
-        err: { stack: expect.stringContaining('username') },
+        request_id: 'defect',
+        method: 'GET',
+        path: '/users',
+        route: '/users',
+        status: 500,
         error_code: 'SERVER_ERROR',
-        msg: 'An internal error has occurred while processing your request.',
-      },
-      { level: 'error', status: 500, route: '/users' },
+      }),
     ])
   })
 })

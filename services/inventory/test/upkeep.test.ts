@@ -81,10 +81,11 @@ describe('upkeep', () => {
     const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
     const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
     await upkeep.run()
-    expect(logged).toMatchObject([
-      { task: 'reservation_expiry' },
-      { task: 'key_clean_up' },
-      { task: 'import_clean_up' },
+    const err = new Error('away')
+    expect(logged).toEqual([
+      { err, task: 'reservation_expiry' },
+      { err, task: 'key_clean_up' },
+      { err, task: 'import_clean_up' },
     ])
   })
 })

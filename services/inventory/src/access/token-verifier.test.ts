@@ -1,6 +1,7 @@
 import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { serviceUnavailable } from '../errors.ts'
 import { countPublishedKeys, createTokenVerifier, type TokenVerifier } from './token-verifier.ts'
 
 const { publicKey, privateKey } = await generateKeyPair('ES256')
@@ -31,7 +32,7 @@ const verifierOf = (jwksUrl: string) => createTokenVerifier(rulesOf(jwksUrl), { 
 describe('createTokenVerifier', () => {
   // ASVS 13.2.4
   it('fetches the keys from the address in the settings', async () => {
-    expect(await verifierOf(provider.url).verify(token)).toMatchObject({ actor: 'u1' })
+    expect((await verifierOf(provider.url).verify(token))?.actor).toBe('u1')
     expect(await verifierOf(provider.url).countKeys()).toBe(1)
     expect(await countPublishedKeys(provider.url)).toBe(1)
   })
@@ -47,7 +48,7 @@ describe('createTokenVerifier', () => {
 
   it('accepts a sub of 255 characters', async () => {
     const sub = 'u'.repeat(255)
-    expect(await verifierOf(provider.url).verify(await tokenOf(sub))).toMatchObject({ actor: sub })
+    expect((await verifierOf(provider.url).verify(await tokenOf(sub)))?.actor).toBe(sub)
   })
 
   // ASVS 1.3.6
@@ -57,7 +58,7 @@ describe('createTokenVerifier', () => {
     ['an answer of endless length', `${provider.url}/endless`],
     ['a redirect', `${provider.url}/moved`],
   ])('503: takes no keys from %s', async (_case, jwksUrl) => {
-    await expect(verifierOf(jwksUrl).verify(token)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+    await expect(verifierOf(jwksUrl).verify(token)).rejects.toEqual(serviceUnavailable())
   })
 })
 
@@ -100,7 +101,7 @@ describe('keys of the authentication service', () => {
     expect(await actorAt(verifier, 10)).toBe('u1')
     expect(onReadFailure.mock.calls).toEqual([[expect.any(Error), new Date(START + 24 * 60 * MINUTE)]])
     expect(await actorAt(verifier, 1_439)).toBe('u1')
-    await expect(actorAt(verifier, 1_440)).rejects.toMatchObject({ status: 503, code: 'SERVICE_UNAVAILABLE' })
+    await expect(actorAt(verifier, 1_440)).rejects.toEqual(serviceUnavailable())
     answer = { body: jwks }
     expect(await actorAt(verifier, 1_451)).toBe('u1')
   })

@@ -1,6 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { invalidBody, shownMovement } from '../../test/bodies.ts'
+import { invalidBody, shownMovement, shownReservation } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -305,9 +305,18 @@ describe('a reservation that is due', () => {
     const pass = (id: number) =>
       replica.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [id])
     await pass(first)
-    const shown = { id: first, status: 'expired', remaining: 0, quantity: 5 }
-    expect((await own.get(`/reservations/${first}`)).json().data).toMatchObject(shown)
-    expect((await own.get('/reservations?reference=DUE&status=expired')).json().data).toMatchObject([shown])
+    const shown = shownReservation({
+      id: first,
+      productId: taken.productId,
+      locationId: 1,
+      status: 'expired',
+      remaining: 0,
+      quantity: 5,
+      reference: 'DUE',
+      expiresAt: anyTime,
+    })
+    expect((await own.get(`/reservations/${first}`)).json().data).toEqual(shown)
+    expect((await own.get('/reservations?reference=DUE&status=expired')).json().data).toEqual([shown])
     expect((await own.get('/reservations?reference=DUE&status=active')).json().data).toEqual([])
     expect(await replica.query('SELECT status FROM inventory.reservations WHERE id = $1', [first])).toEqual([
       { status: 'active' },

@@ -27,7 +27,9 @@ describe('scanJson', () => {
     ['["\\ud83d\\ude00","\\\\u0000"]', { depth: 1 }],
     ['{"a\\"b":[]}', { depth: 2, keys: 1 }],
   ])('measures %s: %j', (text, expected) => {
-    expect(scanJson(text)).toMatchObject({ ...EMPTY, ...expected })
+    const { depth, keys, hasProtoKey, unstorableText, numberGrowth, fractionDigits } = scanJson(text)
+    const scan = { depth, keys, hasProtoKey, unstorableText, numberGrowth, fractionDigits }
+    expect(scan).toEqual({ ...EMPTY, ...expected })
   })
 
   it('agrees with a walk over the parsed value', () => {

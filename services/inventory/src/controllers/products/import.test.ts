@@ -332,7 +332,9 @@ describe('many rows', () => {
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
     expect(last).toEqual({ type: 'fatal', error: { type: 'SERVER_ERROR', description: expect.any(String) } })
     const lines = (await inventory.logLines()).filter(({ request_id }) => request_id === 'broken-down')
-    expect(lines[0]).toMatchObject({ level: 'error', err: { stack: expect.any(String) }, error_code: 'SERVER_ERROR' })
+    const { level, err, error_code } = lines[0] ?? {}
+    expect([level, error_code]).toEqual(['error', 'SERVER_ERROR'])
+    expect(err).toHaveProperty('stack')
   })
 
   it('200: reports at most 100 errors, and counts all', async () => {
