@@ -68,10 +68,14 @@ describe('loadConfig', () => {
     const cwd = newFolder()
     const program = `import { loadConfig } from ${JSON.stringify(import.meta.resolve('./load-config.ts'))}
 loadConfig({}, { prefix: 'X_', env: {} })`
-    const run = () => spawnSync(process.execPath, ['--input-type=module', '--eval', program], { cwd, encoding: 'utf8' })
-    expect(run()).toMatchObject({ status: 0, stderr: '' })
+    const run = () => {
+      const words = ['--input-type=module', '--eval', program]
+      const { status, stderr } = spawnSync(process.execPath, words, { cwd, encoding: 'utf8' })
+      return { status, stderr }
+    }
+    expect(run()).toEqual({ status: 0, stderr: '' })
     mkdirSync(join(cwd, '.env'))
-    expect(run()).toMatchObject({ status: 1, stderr: expect.stringContaining('config: .env cannot be read (EISDIR') })
+    expect(run()).toEqual({ status: 1, stderr: expect.stringContaining('config: .env cannot be read (EISDIR') })
   })
 
   it('prefers the environment to the file', () => {

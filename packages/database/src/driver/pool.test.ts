@@ -57,7 +57,7 @@ it('closes a connection that owes an answer and sends nothing', async () => {
   isSilent = true
   const error = await pid(pool).catch((thrown: unknown) => thrown)
   isSilent = false
-  expect(error).toMatchObject({ message: `the database has been silent for ${SILENCE_MS} ms` })
+  expect(error).toHaveProperty('message', `the database has been silent for ${SILENCE_MS} ms`)
   expect(isDatabaseUnavailable(error)).toBe(true)
   expect(await pid(pool)).not.toBe(first)
 })

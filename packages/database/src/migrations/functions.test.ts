@@ -269,7 +269,8 @@ describe('reinstallFunctions', () => {
   it('restores a function that somebody has changed by hand', async () => {
     await migrateUp(releaseOf({}))
     await client.query(`CREATE OR REPLACE FUNCTION example.app_double(n int) RETURNS int LANGUAGE sql AS 'SELECT 0'`)
-    expect((await findDrift(releaseOf({}))).differences).toMatchObject([{ object: 'function app_double(n integer)' }])
+    const { differences } = await findDrift(releaseOf({}))
+    expect(differences.map(({ object }) => object)).toEqual(['function app_double(n integer)'])
     await reinstallFunctions(releaseOf({}))
     expect((await findDrift(releaseOf({}))).differences).toEqual([])
   })

@@ -103,7 +103,8 @@ describe('environmentOf', () => {
       AUTH_SITE_URL: 'https://app.example',
       LOG_LEVEL: 'debug',
     })
-    expect(env).toMatchObject({
+    expect(env).toEqual({
+      ...environmentFor('auth'),
       AUTH_API_PORT: '9000',
       AUTH_API_EXTERNAL_URL: 'http://localhost:9000',
       AUTH_SITE_URL: 'https://app.example',
@@ -112,9 +113,13 @@ describe('environmentOf', () => {
   })
 
   it('follows a port by its other name; the first name wins', () => {
-    const at9000 = { AUTH_API_PORT: '9000', AUTH_API_EXTERNAL_URL: 'http://localhost:9000' }
-    expect(environmentFor('auth', { AUTH_PORT: '9000' })).toMatchObject(at9000)
-    expect(environmentFor('auth', { AUTH_API_PORT: '9000', AUTH_PORT: 'nine' })).toMatchObject(at9000)
+    const portsOf = ({ AUTH_API_PORT, AUTH_API_EXTERNAL_URL }: Partial<NodeJS.ProcessEnv>) => [
+      AUTH_API_PORT,
+      AUTH_API_EXTERNAL_URL,
+    ]
+    const at9000 = ['9000', 'http://localhost:9000']
+    expect(portsOf(environmentFor('auth', { AUTH_PORT: '9000' }))).toEqual(at9000)
+    expect(portsOf(environmentFor('auth', { AUTH_API_PORT: '9000', AUTH_PORT: 'nine' }))).toEqual(at9000)
   })
 
   it('prefers a name without prefix to the default', () => {
@@ -124,9 +129,9 @@ describe('environmentOf', () => {
   })
 
   it('leaves out the settings of other services', () => {
-    expect(environmentFor('inventory', { AUTH_JWT_SECRET: 'x', PAYMENTS_PEPPER: 'y', HOME: '/home' })).toMatchObject({
+    expect(environmentFor('inventory', { AUTH_JWT_SECRET: 'x', PAYMENTS_PEPPER: 'y', HOME: '/home' })).toEqual({
+      ...environmentFor('inventory'),
       HOME: '/home',
     })
-    expect(Object.keys(environmentFor('inventory', { AUTH_JWT_SECRET: 'x' }))).not.toContain('AUTH_JWT_SECRET')
   })
 })
