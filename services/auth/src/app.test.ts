@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
+import { anyId, errorBody, grantErrorBody } from '../test/bodies.ts'
 import { forgeBearer, OPERATOR } from '../test/forged-token.ts'
 import { openMailApp } from '../test/mail-app.ts'
 
@@ -76,7 +77,7 @@ describe('requests', () => {
     [undefined],
   ])('JSON whatever the content type says: %s', async (type) => {
     const answer = await post('{"email":"x"}', type === undefined ? {} : { 'content-type': type })
-    expect(answer.json()).toMatchObject({ msg: 'Signup requires a valid password' })
+    expect(answer.json()).toEqual(errorBody(400, 'validation_failed', 'Signup requires a valid password'))
   })
 
   it.each([
@@ -122,11 +123,9 @@ describe('requests', () => {
       return app.inject({ method: 'POST', url, payload, headers: { ...OPERATOR, 'content-type': 'application/json' } })
     }
     expect((await ask(max)).statusCode).not.toBe(413)
-    expect((await ask(max + 1)).json()).toMatchObject({
-      code: 413,
-      error_code: 'request_entity_too_large',
-      msg: `Request body too large (max ${max} bytes)`,
-    })
+    const text = `Request body too large (max ${max} bytes)`
+    const oauth = url === '/token' ? { error: 'invalid_request', error_description: text } : {}
+    expect((await ask(max + 1)).json()).toEqual(errorBody(413, 'request_entity_too_large', text, oauth))
   })
 
   it('413: PUT /user with more than four times the metadata that it takes', async () => {
@@ -154,7 +153,7 @@ describe('requests', () => {
     const answer = await post(members(10_001), { 'content-type': 'application/json' })
     expect(answer.json()).toEqual(badJson(`${JSON_PREFIX}more than 10000 members`))
     const other = await post(members(10_000), { 'content-type': 'application/json' })
-    expect(other.json()).not.toMatchObject({ msg: expect.stringContaining('members') })
+    expect(other.json().msg).not.toContain('members')
   })
 
   it('400: more members than a body without metadata has', async () => {
@@ -162,13 +161,9 @@ describe('requests', () => {
     const body = (objects: number) =>
       JSON.stringify({ a: Array.from({ length: objects }, (_, at) => ({ [`b${at}`]: 1, [`c${at}`]: 2 })) })
     const answer = await post(body(251), {}, '/token?grant_type=password')
-    expect(answer.json()).toMatchObject({
-      code: 400,
-      error_code: 'bad_json',
-      msg: `${JSON_PREFIX}more than 500 members`,
-    })
+    expect(answer.json()).toEqual(grantErrorBody('invalid_request', 'bad_json', `${JSON_PREFIX}more than 500 members`))
     const other = await post(body(250), {}, '/token?grant_type=password')
-    expect(other.json()).not.toMatchObject({ msg: expect.stringContaining('members') })
+    expect(other.json().msg).not.toContain('members')
   })
 
   it('404 and 405: unknown paths and methods', async () => {
@@ -198,7 +193,11 @@ describe('requests', () => {
 describe('answers', () => {
   // ASVS 3.2.1, 3.4.4, 3.4.6, 4.1.1
   it('carry the documented headers', async () => {
-    expect((await app.inject('/health')).headers).toMatchObject({
+    expect((await app.inject('/health')).headers).toEqual({
+      date: expect.any(String),
+      connection: 'keep-alive',
+      'content-length': expect.any(String),
+      'x-request-id': anyId,
       'access-control-allow-origin': '*',
       'access-control-expose-headers': 'X-Total-Count, Link, X-Supabase-Api-Version',
       'content-type': 'application/json; charset=utf-8',
@@ -212,12 +211,15 @@ describe('answers', () => {
     const headers = { origin: 'https://app.test', 'access-control-request-method': 'POST' }
     const answer = await app.inject({ method: 'OPTIONS', url: '/signup', headers })
     expect(answer.statusCode).toBe(204)
-    expect(answer.headers).toMatchObject({
-      'access-control-allow-origin': '*',
-      'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
-      'access-control-allow-headers':
-        'Accept, Authorization, Content-Type, X-Client-IP, X-Client-Info, X-JWT-AUD, X-Supabase-Api-Version, X-Auth-Api-Version, apikey, X-Extra',
-    })
+    expect([
+      answer.headers['access-control-allow-origin'],
+      answer.headers['access-control-allow-methods'],
+      answer.headers['access-control-allow-headers'],
+    ]).toEqual([
+      '*',
+      'GET, POST, PUT, PATCH, DELETE',
+      'Accept, Authorization, Content-Type, X-Client-IP, X-Client-Info, X-JWT-AUD, X-Supabase-Api-Version, X-Auth-Api-Version, apikey, X-Extra',
+    ])
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
   })
 
@@ -241,7 +243,8 @@ describe('answers', () => {
     for (const url of ['/%zz', `/${'x'.repeat(8_192)}`]) {
       const answer = await app.inject({ url, headers })
       expect(answer.json()).toEqual({ code: 'validation_failed', message: 'Malformed request' })
-      expect(answer.headers).toMatchObject({ ...headers, 'x-frame-options': 'DENY' })
+      const { 'x-supabase-api-version': version, 'x-frame-options': frames } = answer.headers
+      expect([version, frames]).toEqual(['2024-01-01', 'DENY'])
     }
   })
 
@@ -279,14 +282,19 @@ describe('captcha', () => {
     expect((await signUp({ captcha_token: 'bad' })).json()).toEqual(
       failed('captcha protection: request disallowed (invalid, expired)'),
     )
-    expect((await signUp({ captcha_token: 'broken' })).json()).toMatchObject({
-      code: 500,
-      msg: 'captcha verification process failed',
-    })
+    expect((await signUp({ captcha_token: 'broken' })).json()).toEqual(
+      errorBody(500, 'unexpected_failure', 'captcha verification process failed', { error_id: anyId }),
+    )
     expect((await signUp({ gotrue_meta_security: { captcha_token: 'good' } })).statusCode).toBe(200)
-    expect(provider.requests.at(-1)).toMatchObject({
+    expect(provider.requests.at(-1)).toEqual({
       method: 'POST',
       url: '/siteverify',
+      headers: {
+        host: expect.any(String),
+        connection: 'keep-alive',
+        'content-type': 'application/x-www-form-urlencoded',
+        'content-length': expect.any(String),
+      },
       body: 'secret=captcha+secret&response=good&remoteip=127.0.0.1',
     })
     await provider.close()

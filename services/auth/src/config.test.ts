@@ -219,10 +219,61 @@ describe('loadAuthConfig', () => {
 
   it('has the documented defaults', () => {
     const { config } = load({})
-    expect(config.server).toMatchObject({ host: '0.0.0.0', port: 8081, maxRequestDurationMs: 10_000, logLevel: 'info' })
-    expect(config.database).toMatchObject({ poolSize: 16, namespace: '', role: undefined, auditInPostgres: true })
-    expect(config.signup).toMatchObject({ emailEnabled: true, phoneEnabled: false, anonymousEnabled: false })
-    expect(config.rateLimits).toMatchObject({ email: { points: 30, windowMs: 3_600_000 }, token: 150, verify: 30 })
+    expect(config.server).toEqual({
+      host: '0.0.0.0',
+      port: 8081,
+      externalUrl: 'https://auth.example.com',
+      maxRequestDurationMs: 10_000,
+      shutdownDelayMs: 0,
+      corsAllowedHeaders: [],
+      logLevel: 'info',
+      tracingEnabled: false,
+      metricsEnabled: false,
+      docsEnabled: true,
+      metricsExporter: 'opentelemetry',
+      otlpProtocol: 'http/protobuf',
+      metricsHost: '0.0.0.0',
+      metricsPort: 9100,
+      serviceName: 'auth',
+    })
+    expect(config.database).toEqual({
+      role: undefined,
+      url: 'postgres://u:p@localhost/db',
+      migrationUrl: 'postgres://u:p@localhost/db',
+      isProduction: false,
+      poolSize: 16,
+      prepared: true,
+      connectTimeoutMs: 30000,
+      namespace: '',
+      cleanupEnabled: true,
+      auditInPostgres: true,
+      auditRetentionMs: 31536000000,
+      unconfirmedRetentionMs: 2592000000,
+    })
+    expect(config.signup).toEqual({
+      disabled: false,
+      emailEnabled: true,
+      phoneEnabled: false,
+      anonymousEnabled: false,
+      redirects: { siteUrl: 'https://app.example.com', allowsHost: true, allowList: [] },
+      pkce: 'optional',
+      confirmerOwnsAccount: false,
+      tellsUnconfirmed: true,
+      linkHosts: [],
+    })
+    expect(config.rateLimits).toEqual({
+      store: 'memory',
+      email: { points: 30, windowMs: 3_600_000 },
+      sms: { points: 30, windowMs: 3600000 },
+      token: 150,
+      verify: 30,
+      otp: 30,
+      sso: 30,
+      passkey: 30,
+      anonymousUsers: 30,
+      factors: 15,
+      failures: 20,
+    })
     expect(config.mail.intervalMs).toEqual({ confirmation: 900_000, other: 60_000 })
     expect(config.external.providers.get('gitlab')).toEqual({
       enabled: false,
@@ -299,9 +350,33 @@ describe('loadAuthConfig', () => {
         AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: value,
         AUTH_SECURITY_FAILED_ATTEMPTS: value,
       }).config.rateLimits
-    expect(load0('off')).toMatchObject({ email: 'off', sms: 'off', factors: 'off', failures: 'off' })
+    expect(load0('off')).toEqual({
+      store: 'memory',
+      email: 'off',
+      sms: 'off',
+      token: 150,
+      verify: 30,
+      otp: 30,
+      sso: 30,
+      passkey: 30,
+      anonymousUsers: 30,
+      factors: 'off',
+      failures: 'off',
+    })
     const none = { points: 0, windowMs: 3_600_000 }
-    expect(load0('0')).toMatchObject({ email: none, sms: none, factors: 'off', failures: 'off' })
+    expect(load0('0')).toEqual({
+      store: 'memory',
+      email: none,
+      sms: none,
+      token: 150,
+      verify: 30,
+      otp: 30,
+      sso: 30,
+      passkey: 30,
+      anonymousUsers: 30,
+      factors: 'off',
+      failures: 'off',
+    })
   })
 
   it('prefers the prefixed name, and the environment over the file', () => {

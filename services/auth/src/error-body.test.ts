@@ -82,7 +82,7 @@ describe('errorVocabulary', () => {
         })
         .catch((thrown: unknown) => thrown)
     })
-    expect(error).toMatchObject({ code: '55P03' })
+    expect(Object(error).code).toBe('55P03')
     expect(errorVocabulary.isUnavailable(error)).toBe(true)
     expect(errorVocabulary.unavailable(error)).toMatchObject({ status: 503, code: 'service_unavailable' })
   })

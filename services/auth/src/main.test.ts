@@ -70,7 +70,7 @@ describe('auth -c FILE', () => {
 
 describe('auth', () => {
   it('prints its version, whatever the settings', async () => {
-    expect(await run(['version'])).toMatchObject({ code: 0, out: [VERSION] })
+    expect(await run(['version'])).toEqual({ code: 0, out: [VERSION], err: [''] })
   })
 
   it('ends with 2 for what it does not know', async () => {

@@ -4,7 +4,7 @@ import { buildOpenApi } from './openapi.ts'
 describe('buildOpenApi', () => {
   it('describes every route, from the schemas alone', async () => {
     const document = JSON.parse(JSON.stringify(await buildOpenApi()))
-    expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Trestle auth' } })
+    expect([document.openapi, document.info.title]).toEqual(['3.1.0', 'Trestle auth'])
     expect(Object.keys(document.paths['/verify'])).toEqual(['get', 'post'])
     expect(document.paths['/signup'].post.security).toEqual([])
     expect(document.paths['/user'].get.security).toBeUndefined()
@@ -23,14 +23,13 @@ describe('buildOpenApi', () => {
   it('describes both forms of an error, and the redirect of a link', async () => {
     const { components, paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     expect(Object.keys(components.schemas)).toEqual(['AuthError'])
-    expect(components.schemas.AuthError.anyOf).toMatchObject([
-      { required: ['code', 'error_code', 'msg'] },
-      { required: ['code', 'message'] },
+    const forms: readonly { required: readonly string[] }[] = components.schemas.AuthError.anyOf
+    expect(forms.map(({ required }) => required)).toEqual([
+      ['code', 'error_code', 'msg'],
+      ['code', 'message'],
     ])
-    expect(paths['/verify'].get.responses).toMatchObject({
-      200: { content: { 'text/html': {} } },
-      303: {},
-      400: { content: { 'application/json': { schema: { $ref: '#/components/schemas/AuthError' } } } },
-    })
+    const { 200: page, 303: redirect, 400: refusal } = paths['/verify'].get.responses
+    expect([Object.keys(page.content), redirect.content]).toEqual([['text/html'], undefined])
+    expect(refusal.content).toEqual({ 'application/json': { schema: { $ref: '#/components/schemas/AuthError' } } })
   })
 })

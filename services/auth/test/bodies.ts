@@ -3,12 +3,6 @@ import { expect } from 'vitest'
 /** Whole bodies of answers, for tests: each builder takes the members that differ from its defaults. `undefined` removes one. */
 type Members = Readonly<Record<string, unknown>>
 
-/** What a provider has told of a person, as the identity keeps it. */
-interface ExternalData extends Members {
-  readonly sub: string
-  readonly email: string
-}
-
 /** Any UUID. */
 export const anyId: string = expect.stringMatching(
   /^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
@@ -48,7 +42,7 @@ export function userBody(members: Members = {}): Members {
 }
 
 /** The user record of somebody with one address, which is confirmed. */
-export function confirmedBody(id: string, email: string | null, members: Members = {}): Members {
+export function confirmedBody(id: unknown, email: unknown, members: Members = {}): Members {
   return userBody({
     id,
     email,
@@ -85,22 +79,22 @@ export function identityBody(members: Members): Members {
 }
 
 /** The identity of a user's email address, by default not verified. */
-export function emailIdentity(id: string, email: string | null, data: Members = {}): Members {
+export function emailIdentity(id: unknown, email: unknown, data: Members = {}): Members {
   return ownIdentity('email', id, { email, ...data }, { email })
 }
 
 /** The identity of a user's phone number, by default not verified. */
-export function phoneIdentity(id: string, phone: string, data: Members = {}): Members {
+export function phoneIdentity(id: unknown, phone: unknown, data: Members = {}): Members {
   return ownIdentity('phone', id, { phone, ...data })
 }
 
-function ownIdentity(provider: string, id: string, data: Members, members: Members = {}): Members {
+function ownIdentity(provider: string, id: unknown, data: Members, members: Members = {}): Members {
   const identity_data = { sub: id, email_verified: false, phone_verified: false, ...data }
   return identityBody({ id, user_id: id, identity_data, provider, last_sign_in_at: undefined, ...members })
 }
 
 /** The user record of somebody who has come by an external provider, which tells their address as verified. */
-export function externalBody(provider: string, data: ExternalData, members: Members = {}): Members {
+export function externalBody(provider: string, data: Members, members: Members = {}): Members {
   const { email } = data
   return userBody({
     email,
@@ -112,6 +106,25 @@ export function externalBody(provider: string, data: ExternalData, members: Memb
     identities: [identityBody({ id: data.sub, identity_data: data, provider, email })],
     ...members,
   })
+}
+
+/** What an identity keeps of an account at an external provider, by default with a verified address. */
+export function accountBody(members: Members): Members {
+  return { provider_id: members.sub, email_verified: true, phone_verified: false, ...members }
+}
+
+/** The fragment of the redirect that ends a flow with a session. */
+export function fragmentBody(provider: string, members: Members = {}): Members {
+  return {
+    access_token: anyJwt,
+    refresh_token: anyRefreshToken,
+    expires_in: '3600',
+    expires_at: expect.stringMatching(/^\d+$/),
+    provider,
+    token_type: 'bearer',
+    sb: '',
+    ...members,
+  }
 }
 
 /** A second factor in a user record. */

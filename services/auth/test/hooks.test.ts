@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf, enrollApp } from './authenticator-app.ts'
+import { anyId, anyTime, claimsBody, emailIdentity, grantErrorBody, proof, userBody } from './bodies.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -57,17 +58,42 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), plan: 'gold' } }) })
     const person = await createSignedIn(test)
     const session = (await refresh(person.refreshToken)).json()
-    expect(claimsOf(session.access_token)).toMatchObject({ sub: person.user.id, plan: 'gold', aal: 'aal1' })
+    expect(claimsOf(session.access_token)).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        session_id: person.sessionId,
+        user_metadata: { name: 'Ann' },
+        amr: [proof('password')],
+        plan: 'gold',
+      }),
+    )
     const app = await enrollApp(test, { authorization: `Bearer ${session.access_token}` })
     const code = { factorId: app.factorId, code: app.code() }
     const raised = (await answerChallenge(test, { authorization: `Bearer ${session.access_token}` }, code)).json()
-    expect(claimsOf(raised.access_token)).toMatchObject({ plan: 'gold', aal: 'aal2' })
+    expect(claimsOf(raised.access_token)).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        aal: 'aal2',
+        session_id: person.sessionId,
+        user_metadata: { name: 'Ann' },
+        amr: [proof('totp'), proof('password')],
+        plan: 'gold',
+      }),
+    )
     const calls = stub.callsOf('CUSTOM_ACCESS_TOKEN').filter(({ payload }) => payload.user_id === person.user.id)
     expect(calls.map(({ payload }) => payload.authentication_method)).toEqual(['password', 'token_refresh', 'totp'])
-    expect(calls.at(-1)?.payload.claims).toMatchObject({
-      aal: 'aal2',
-      amr: [{ method: 'totp' }, { method: 'password' }],
-    })
+    expect(calls.at(-1)?.payload.claims).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        user_metadata: { name: 'Ann' },
+        aal: 'aal2',
+        amr: [proof('totp'), proof('password')],
+        session_id: person.sessionId,
+      }),
+    )
   })
 
   it('may end a token earlier, and the client is told when to refresh it', async () => {
@@ -110,7 +136,9 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   it('uses no refresh token up while the hook is away, however long', async () => {
     const { refreshToken } = await createSignedIn(test)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
-    expect((await refresh(refreshToken)).json()).toMatchObject(whatHookSays)
+    expect((await refresh(refreshToken)).json()).toEqual(
+      grantErrorBody('invalid_request', 'hook_rejected', 'Not you', 403),
+    )
     // Far beyond the reuse interval by the database's clock.
     const query = test.deps.db.updateTable('refresh_tokens').set({ updated_at: new Date(0), created_at: new Date(0) })
     await query.execute()
@@ -133,10 +161,16 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
     answers({})
     expect((await refresh(later.refreshToken)).statusCode).toBe(200)
     expect((await show()).statusCode).toBe(200)
-    expect(claimsOf((await recover()).json().access_token)).toMatchObject({
-      aal: 'aal2',
-      amr: [{ method: 'mfa/recovery_code' }, { method: 'totp' }, { method: 'password' }],
-    })
+    expect(claimsOf((await recover()).json().access_token)).toEqual(
+      claimsBody({
+        sub: person.user.id,
+        email: person.email,
+        aal: 'aal2',
+        session_id: later.sessionId,
+        user_metadata: { name: 'Ann' },
+        amr: [proof('mfa/recovery_code'), proof('totp'), proof('password')],
+      }),
+    )
   })
 })
 
@@ -162,7 +196,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
       (await test.deps.db.selectFrom('flow_state').select('id').where('user_id', '=', user.id).execute()).length
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Come back later' }) })
     const refused = await logIn({ email, password })
-    expect(refused.json()).toMatchObject({ code: 400, error_code: 'invalid_credentials', msg: 'Come back later' })
+    expect(refused.json()).toEqual(grantErrorBody('invalid_grant', 'invalid_credentials', 'Come back later'))
     const next = await refresh(refreshToken)
     expect([next.statusCode, await countCodes()]).toEqual([200, 1])
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
@@ -227,7 +261,12 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
     for (let guess = 0; guess < 20; guess += 1) expect((await answer('x')).json()).toEqual(whatHookSays)
     answers({})
     expect((await answer(app.code())).json().error_code).toBe('mfa_verification_failed')
-    expect(stub.callsOf('MFA_VERIFICATION_ATTEMPT').at(-1)?.payload).toMatchObject({ valid: false })
+    expect(stub.callsOf('MFA_VERIFICATION_ATTEMPT').at(-1)?.payload).toEqual({
+      user_id: anyId,
+      factor_id: app.factorId,
+      factor_type: 'totp',
+      valid: false,
+    })
   })
 })
 
@@ -256,17 +295,24 @@ describe('BEFORE_USER_CREATED', () => {
   it('is told who it would be, and from where', async () => {
     const payload = { email: 'new@example.com', password: 'correct horse', data: { plan: 'gold' } }
     await test.post('/signup', payload, { 'x-forwarded-for': '203.0.113.7' })
-    expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload).toMatchObject({
-      metadata: { name: 'before-user-created', ip_address: '203.0.113.7' },
-      user: { email: 'new@example.com', user_metadata: { plan: 'gold' }, identities: [{ provider: 'email' }] },
+    expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload).toEqual({
+      metadata: {
+        uuid: anyId,
+        time: '2026-01-02T03:04:05.678Z',
+        name: 'before-user-created',
+        ip_address: '203.0.113.7',
+      },
+      user: userBody({
+        email: 'new@example.com',
+        confirmation_sent_at: anyTime,
+        user_metadata: { plan: 'gold' },
+        identities: [emailIdentity(anyId, payload.email, { plan: 'gold' })],
+      }),
     })
     await test.post('/signup', { data: { plan: 'none' } })
-    expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload.user).toMatchObject({
-      email: '',
-      is_anonymous: true,
-      user_metadata: { plan: 'none' },
-      identities: [],
-    })
+    expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload.user).toEqual(
+      userBody({ app_metadata: {}, user_metadata: { plan: 'none' }, is_anonymous: true }),
+    )
   })
 
   it('is asked for taken addresses too: the answer of a signup still tells nothing', async () => {

@@ -1,6 +1,17 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { HookName } from '../src/config/hooks.ts'
+import {
+  accountBody,
+  anyId,
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  externalBody,
+  factorBody,
+  phoneIdentity,
+  userBody,
+} from './bodies.ts'
 import { type AnybodyStub, signInAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type HookCall, type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
@@ -64,8 +75,16 @@ describe('SEND_EMAIL', () => {
     const email = 'ada@example.com'
     await test.post('/signup', { email, password: 'correct horse', data: { plan: 'gold' } })
     const { user, email_data } = await readMail(email, 'signup')
-    expect(user).toMatchObject({ email, user_metadata: { plan: 'gold' }, identities: [{ provider: 'email' }] })
-    expect(email_data).toMatchObject({
+    expect(user).toEqual(
+      userBody({
+        email,
+        confirmation_sent_at: anyTime,
+        user_metadata: { plan: 'gold' },
+        identities: [emailIdentity(anyId, email, { plan: 'gold' })],
+      }),
+    )
+    expect(email_data).toEqual({
+      email_action_type: 'signup',
       to: email,
       token: expect.stringMatching(/^\d{6}$/),
       token_hash: expect.stringMatching(/^[0-9a-f]{56}$/),
@@ -90,8 +109,26 @@ describe('SEND_EMAIL', () => {
     await readMail(email, 'reauthentication')
     await readMail(email, 'password_changed_notification')
     const change = await readMail('changed@example.com', 'email_change')
-    expect(change.email_data).toMatchObject({ new_email: 'changed@example.com' })
-    expect(change.user).toMatchObject({ email, new_email: 'changed@example.com' })
+    expect(change.email_data).toEqual({
+      email_action_type: 'email_change',
+      to: payload.email,
+      token: expect.any(String),
+      token_hash: expect.any(String),
+      redirect_to: 'http://localhost:3000',
+      site_url: 'http://localhost:3000',
+      new_email: 'changed@example.com',
+    })
+    expect(change.user).toEqual(
+      confirmedBody(anyId, email, {
+        confirmation_sent_at: anyTime,
+        recovery_sent_at: anyTime,
+        new_email: 'changed@example.com',
+        email_change_sent_at: anyTime,
+        reauthentication_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+      }),
+    )
   })
 
   it('is called again while it is away, and fails no request', async () => {
@@ -115,7 +152,14 @@ describe('SEND_SMS', () => {
     const { sms, user } = await readSms(phone)
     const otp = member({ sms }, 'sms', 'otp')
     expect(sms).toEqual({ otp, phone, channel: 'sms', message: `Your code is ${otp}` })
-    expect(user).toMatchObject({ phone })
+    expect(user).toEqual(
+      userBody({
+        phone,
+        confirmation_sent_at: anyTime,
+        app_metadata: { provider: 'phone', providers: ['phone'] },
+        identities: [phoneIdentity(anyId, phone)],
+      }),
+    )
     expect((await test.post('/verify', { type: 'sms', phone, token: otp })).statusCode).toBe(200)
   })
 
@@ -124,7 +168,14 @@ describe('SEND_SMS', () => {
     const phone = '14155550102'
     const { id } = (await test.post('/factors', { factor_type: 'phone', phone }, headers)).json()
     await test.post(`/factors/${id}/challenge`, {}, headers)
-    expect((await readSms(phone)).user).toMatchObject({ email })
+    expect((await readSms(phone)).user).toEqual(
+      confirmedBody(anyId, email, {
+        confirmation_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+        factors: [factorBody({ id, status: 'unverified', factor_type: 'phone', phone, last_challenged_at: anyTime })],
+      }),
+    )
   })
 
   it('422: what it refuses in words of its own is told to who waits for it', async () => {
@@ -151,9 +202,14 @@ describe('AFTER_USER_CREATED', () => {
     const { id } = (await test.post('/signup', { email: 'one@example.com', password: 'correct horse' })).json()
     const anonymous = (await test.post('/signup', {})).json().user.id
     await makeDue()
-    expect(await readNews(id)).toMatchObject({
-      metadata: { name: 'after-user-created', ip_address: '127.0.0.1' },
-      user: { email: 'one@example.com' },
+    expect(await readNews(id)).toEqual({
+      metadata: { uuid: anyId, time: '2026-01-02T03:04:05.678Z', name: 'after-user-created', ip_address: '127.0.0.1' },
+      user: userBody({
+        id,
+        email: 'one@example.com',
+        confirmation_sent_at: anyTime,
+        identities: [emailIdentity(id, 'one@example.com')],
+      }),
     })
     await readNews(anonymous)
     const invited = (await test.post('/invite', { email: 'two@example.com' }, OPERATOR)).json().id
@@ -170,7 +226,14 @@ describe('AFTER_USER_CREATED', () => {
     const person = { sub: '77', email: 'external@example.com', verified: true }
     await signInAs(test, 'keycloak', person)
     const id = await idOf(person.email)
-    expect(await readNews(id)).toMatchObject({ user: { identities: [{ provider: 'keycloak' }] } })
+    expect(await readNews(id)).toEqual({
+      metadata: { uuid: anyId, time: '2026-01-02T03:04:05.678Z', name: 'after-user-created', ip_address: '127.0.0.1' },
+      user: externalBody(
+        'keycloak',
+        accountBody({ iss: provider.url, sub: person.sub, email: person.email, custom_claims: { verified: true } }),
+        { id },
+      ),
+    })
     await signInAs(test, 'keycloak', person)
     await test.idle()
     expect(told(id)).toHaveLength(1)

@@ -233,7 +233,8 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect((await exchange(landed.query.code, 'a guess'.repeat(7))).error_code).toBe('bad_code_verifier')
     expect((await exchange(landed.query.code)).user.identities).toHaveLength(2)
     const again = (await comeBackAs(test, await begin(), owner)).query
-    expect(isStrict ? await exchange(again.code) : again).toMatchObject({ error_code: 'identity_already_exists' })
+    const { error_code } = isStrict ? await exchange(again.code) : again
+    expect(error_code).toBe('identity_already_exists')
   })
 
   // ASVS 6.2.3, 7.5.1

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
+import { errorBody } from './bodies.ts'
 import { expectFailure, type FailingRequest } from './expect-failure.ts'
 import { OPERATOR } from './forged-token.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
@@ -174,7 +175,9 @@ describe('request buckets', () => {
     '429: counts %s before the body is parsed',
     async (url) => {
       const ask = () => limited.app.inject({ method: 'POST', url, payload: '{', headers: { 'x-real-ip': '192.0.2.3' } })
-      for (let i = 0; i < 30; i += 1) expect((await ask()).json()).toMatchObject({ error_code: 'bad_json' })
+      const text = 'Could not parse request body as JSON: the body is not JSON from character 2 on'
+      const oauth = url === '/token' ? { error: 'invalid_request', error_description: text } : {}
+      for (let i = 0; i < 30; i += 1) expect((await ask()).json()).toEqual(errorBody(400, 'bad_json', text, oauth))
       expect((await ask()).statusCode).toBe(429)
     },
   )

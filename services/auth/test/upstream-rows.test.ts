@@ -8,6 +8,18 @@ import type { AuthDatabase } from '../src/database.ts'
 import { challengeFactor } from '../src/use-cases/challenge-factor.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { addApp, answerChallenge, claimsOf, totpCode } from './authenticator-app.ts'
+import {
+  anyId,
+  anyTime,
+  claimsBody,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  grantErrorBody,
+  proof,
+  sessionBody,
+  userBody,
+} from './bodies.ts'
 import { factorRow } from './factor-row.ts'
 import { OPERATOR } from './forged-token.ts'
 
@@ -168,7 +180,10 @@ describe('a user of a seed file', () => {
     })
     expect(await ask('POST', '/logout', undefined, body.access_token)).toEqual({ status: 204, body: '' })
     expect(await ask('DELETE', `/admin/users/${id}`)).toEqual({ status: 200, body: {} })
-    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+    expect(await signIn(email)).toEqual({
+      status: 400,
+      body: grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    })
   })
 
   it('200: without all that may be NULL', async () => {
@@ -206,14 +221,20 @@ describe('a user of a seed file', () => {
     expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: bare })
     const listed = await ask('GET', `/admin/users?filter=${email}`)
     expect(listed).toEqual({ status: 200, body: { users: [], aud: 'authenticated' } })
-    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+    expect(await signIn(email)).toEqual({
+      status: 400,
+      body: grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    })
   })
 
   it('200: with an empty text for each that there is none of', async () => {
     await seed({ phone: '', email_change: '', phone_change: '', encrypted_password: '' })
     const bare = shown({ last_sign_in_at: undefined, updated_at: MADE })
     expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: bare })
-    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+    expect(await signIn(email)).toEqual({
+      status: 400,
+      body: grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    })
     const { rows } = await sql<{ actor_username: string }>`
       SELECT ${sql.table('audit_payload')}(u, 'login', 'account', NULL) ->> 'actor_username' AS actor_username
       FROM ${sql.table('users')} u WHERE u.id = ${id}`.execute(test.deps.db)
@@ -245,16 +266,18 @@ describe('an email in mixed case', () => {
     }
     const { body } = await signIn(email)
     const claims = JSON.parse(Buffer.from(body.access_token.split('.')[1], 'base64url').toString())
-    expect(claims).toMatchObject({ sub: id, email: mixed })
+    expect(claims).toEqual(claimsBody({ sub: id, email: mixed, amr: [proof('password')] }))
   })
 
   it('400, 422: is taken, for signups and admins', async () => {
     await seed({ email: email.toUpperCase() })
-    const taken = { status: 400, body: { error_code: 'user_already_exists' } }
-    expect(await ask('POST', '/signup', { email, password: PASSWORD })).toMatchObject(taken)
-    expect(await ask('POST', '/admin/users', { email })).toMatchObject({
+    expect(await ask('POST', '/signup', { email, password: PASSWORD })).toEqual({
+      status: 400,
+      body: errorBody(400, 'user_already_exists', 'User already registered'),
+    })
+    expect(await ask('POST', '/admin/users', { email })).toEqual({
       status: 422,
-      body: { error_code: 'email_exists' },
+      body: errorBody(422, 'email_exists', 'A user with this email address has already been registered'),
     })
   })
 })
@@ -263,12 +286,41 @@ describe('users of an SSO provider', () => {
   it('200: may have one email, by which nobody finds them', async () => {
     await insert('users', { ...seeded(), is_sso_user: true, encrypted_password: null })
     await insert('users', { ...seeded(), id: randomUUID(), is_sso_user: true, email: email.toUpperCase() })
-    expect(await signIn(email)).toMatchObject({ status: 400, body: { error_code: 'invalid_credentials' } })
+    expect(await signIn(email)).toEqual({
+      status: 400,
+      body: grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    })
     const signedUp = await ask('POST', '/signup', { email, password: 'another horse battery' })
-    expect(signedUp).toMatchObject({ status: 200, body: { user: { email } } })
-    expect(await signIn(email, 'another horse battery')).toMatchObject({
+    expect(signedUp).toEqual({
       status: 200,
-      body: { user: { id: signedUp.body.user.id } },
+      body: sessionBody(confirmedBody(anyId, email), {
+        id: anyId,
+        aud: 'authenticated',
+        role: 'authenticated',
+        email,
+        email_confirmed_at: anyTime,
+        phone: '',
+        confirmed_at: anyTime,
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email'] },
+        user_metadata: {},
+        identities: [emailIdentity(anyId, email, { email_verified: true })],
+        created_at: anyTime,
+        updated_at: anyTime,
+        is_anonymous: false,
+      }),
+    })
+    expect(await signIn(email, 'another horse battery')).toEqual({
+      status: 200,
+      body: sessionBody(
+        userBody({
+          id: signedUp.body.user.id,
+          email,
+          email_confirmed_at: anyTime,
+          confirmed_at: anyTime,
+          identities: [emailIdentity(signedUp.body.id, email, { email_verified: true })],
+        }),
+      ),
     })
   })
 })
@@ -296,7 +348,7 @@ describe('a session of others', () => {
     const refreshed = await ask('POST', '/token?grant_type=refresh_token', { refresh_token: body.refresh_token })
     expect(refreshed).toEqual({ status: 200, body: session(shown()) })
     const claims = JSON.parse(Buffer.from(refreshed.body.access_token.split('.')[1], 'base64url').toString())
-    expect(claims).toMatchObject({ aal: 'aal1', amr: [{ method: 'password' }] })
+    expect(claims).toEqual(claimsBody({ sub: id, email, amr: [proof('password')] }))
     expect((await ask('PUT', '/user', { data: {} }, refreshed.body.access_token)).status).toBe(200)
     const { rows } = await sql<Row>`
       SELECT refreshed_at AT TIME ZONE 'UTC' = updated_at AS "isUtc", aal FROM ${sql.table('sessions')}

@@ -7,6 +7,7 @@ import { argon2i, hash as hashByReference } from 'argon2'
 import { Command } from 'commander'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { anyId, anyTime, userBody } from '../../test/bodies.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { usersCommand } from './users.ts'
 
@@ -292,7 +293,27 @@ describe('auth users export', () => {
     const at = '2021-01-01T00:00:00.000001+00:00'
     const { user } = await createSignedUp(deps, { email_confirmed_at: null, claimed_at: at })
     const { output } = await users(['export'])
-    expect(JSON.parse(output)).toMatchObject({ id: user.id, claimed_at: at })
+    expect(JSON.parse(output)).toEqual(
+      userBody({
+        id: user.id,
+        email: user.email,
+        password_hash: user.passwordHash,
+        confirmation_sent_at: anyTime,
+        user_metadata: { name: 'Ann' },
+        identities: [
+          {
+            provider: 'email',
+            provider_id: user.id,
+            identity_data: { sub: user.id, email: user.email, email_verified: true, phone_verified: false },
+            created_at: anyTime,
+            updated_at: anyTime,
+          },
+        ],
+        is_sso_user: false,
+        claimed_at: at,
+        phone: undefined,
+      }),
+    )
     await deps.db.deleteFrom('users').execute()
     expect(await users(['import'], output)).toEqual({ output: added(1), reports: [], failure: undefined })
     const rows = await deps.db.selectFrom('users').select(['id', 'confirmed_at', 'claimed_at']).execute()
@@ -330,7 +351,22 @@ describe('auth users export', () => {
     const file = join(folder, 'out.ndjson')
     await importLines({ email: 'a@example.com' })
     expect(await users(['export', file])).toEqual({ output: '', reports: [], failure: undefined })
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ email: 'a@example.com' })
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(
+      userBody({
+        email: 'a@example.com',
+        identities: [
+          {
+            provider: 'email',
+            provider_id: anyId,
+            identity_data: { sub: anyId, email: 'a@example.com', email_verified: false, phone_verified: false },
+            created_at: anyTime,
+            updated_at: anyTime,
+          },
+        ],
+        is_sso_user: false,
+        phone: undefined,
+      }),
+    )
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect((await users(['export', file])).failure).toMatch(/^EEXIST/)
   })

@@ -26,27 +26,41 @@ const problems = (env: Record<string, string>): readonly string[] => {
 describe('AUTH_PROFILE=strict', () => {
   it('changes defaults, and what no setting switches', () => {
     const { config } = loadAuthConfig(STRICT)
-    expect(config.sessions).toMatchObject({
+    expect(config.sessions).toEqual({
+      revokeFamilyOnReuse: true,
       reuseIntervalMs: 0,
       timeboxMs: 86_400_000,
       inactivityTimeoutMs: 3_600_000,
       lowAalMs: 900_000,
       freshForMs: 900_000,
+      singlePerUser: false,
       enforceOnAccessToken: true,
     })
     expect(config.jwt.lifetimeSeconds).toBe(900)
-    expect(config.mail).toMatchObject({ codeLifetimeSeconds: 600, linkMode: 'confirm' })
+    expect([config.mail.codeLifetimeSeconds, config.mail.linkMode]).toEqual([600, 'confirm'])
     expect(config.mail.isNotified('PASSWORD_CHANGED')).toBe(true)
-    expect(config.signup).toMatchObject({
+    expect(config.signup).toEqual({
+      disabled: false,
+      emailEnabled: true,
+      phoneEnabled: false,
+      anonymousEnabled: false,
+      redirects: { siteUrl: 'https://app.example.com/start', allowsHost: false, allowList: [] },
       pkce: 'required',
       confirmerOwnsAccount: true,
-      redirects: { allowsHost: false },
+      tellsUnconfirmed: false,
+      linkHosts: [],
     })
-    expect(config.security).toMatchObject({
+    expect(config.security).toEqual({
+      reauthenticateForPassword: false,
       currentPasswordForPassword: true,
+      manualLinkingEnabled: false,
       factorGuardsIdentities: true,
       idTokenNonceRequired: true,
       assumesVerified: false,
+      forwardedForEnabled: false,
+      codeAttemptsMax: 10,
+      decryptionKeys: [],
+      outboundAllowedHosts: [],
     })
     const { policy, policyBindsAdmins } = config.passwords
     expect(policyBindsAdmins).toBe(true)
@@ -64,7 +78,16 @@ describe('AUTH_PROFILE=strict', () => {
       AUTH_URI_ALLOW_LIST: 'https://app.example.com/cb, com.example.app:/cb',
     })
     expect(config.passwords.policy.lengthMin).toBe(8)
-    expect(config.sessions).toMatchObject({ timeboxMs: 2_592_000_000, reuseIntervalMs: 10_000 })
+    expect(config.sessions).toEqual({
+      revokeFamilyOnReuse: true,
+      reuseIntervalMs: 10_000,
+      timeboxMs: 2_592_000_000,
+      inactivityTimeoutMs: 3600000,
+      lowAalMs: 900000,
+      freshForMs: 900000,
+      singlePerUser: false,
+      enforceOnAccessToken: true,
+    })
     expect(config.signup.redirects.allowList.map(({ source }) => source)).toEqual([
       'https://app.example.com/cb',
       'com.example.app:/cb',

@@ -2,6 +2,7 @@ import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { anyId } from '../../test/bodies.ts'
 import { NOTHING, startHookStub } from '../../test/hook-stub.ts'
 import { loadAuthConfig } from '../config.ts'
 import { createHooks } from './hooks.ts'
@@ -34,7 +35,7 @@ describe('createHooks', () => {
   it('sends a signed message, and gives what is answered', async () => {
     answerWith({ body: { so: 'be it' } })
     expect(await call()).toEqual({ so: 'be it' })
-    expect(stub.calls.at(-1)).toMatchObject({ name: 'BEFORE_USER_CREATED', payload: { some: 'thing' } })
+    expect(stub.calls.at(-1)).toEqual({ name: 'BEFORE_USER_CREATED', id: anyId, payload: { some: 'thing' } })
     expect([hooks.isOn('BEFORE_USER_CREATED'), hooks.isOn('CUSTOM_ACCESS_TOKEN')]).toEqual([true, false])
   })
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { anyId, errorBody } from '../../test/bodies.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 
 const BREACHED = 'everybody has this one'
@@ -83,7 +84,12 @@ describe('AUTH_PASSWORD_HIBP_ENABLED', () => {
     async (away) => {
       answer = away
       expect((await signUp(BREACHED)).status).toBe(200)
-      expect(await signUp(BREACHED, closed)).toMatchObject({ status: 503, body: { error_code: 'service_unavailable' } })
+      expect(await signUp(BREACHED, closed)).toEqual({
+        status: 503,
+        body: errorBody(503, 'service_unavailable', 'The service is not available for the moment, please retry', {
+          error_id: anyId,
+        }),
+      })
     },
   )
 })

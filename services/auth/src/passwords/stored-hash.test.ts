@@ -28,7 +28,8 @@ describe('parseStoredHash', () => {
     // The alphabet of passlib.
     [`$pbkdf2-sha256$600000$${SALT.replaceAll('+', '.')}$${KEY}`, pbkdf2],
   ])('reads %s', (hash, expected) => {
-    expect(parseStoredHash(hash)).toMatchObject(expected)
+    // The libraries of Argon2 and bcrypt read the text themselves.
+    expect(parseStoredHash(hash)).toEqual('key' in expected ? expected : { ...expected, hash })
   })
 
   it.each([

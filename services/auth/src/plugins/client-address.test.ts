@@ -26,7 +26,7 @@ describe('readClientAddress', () => {
     ['evil, 2.2.2.2', '9.9.9.9'],
     ['', '9.9.9.9'],
   ])('takes the first value of Auth-Forwarded-For where that is on: %j', (value, address) => {
-    expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toMatchObject({ address })
+    expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toEqual({ address })
   })
 
   it.each([

@@ -93,7 +93,13 @@ describe('toCaller and the issuer', () => {
       [undefined, 'us'],
       ['them', undefined],
     ]) {
-      expect(toCaller({ sub: userId, iss }, { adminRoles, issuer })).toMatchObject({ userId })
+      expect(toCaller({ sub: userId, iss }, { adminRoles, issuer })).toEqual({
+        userId,
+        sessionId: null,
+        aal: 'aal1',
+        audiences: [],
+        isAdmin: false,
+      })
     }
   })
 })

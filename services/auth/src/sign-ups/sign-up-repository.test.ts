@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { anyId, anyTime, proof } from '../../test/bodies.ts'
 import { type Holder, judgeSignUp } from './sign-up.model.ts'
 import { batchSignUps, type InsertSignUp, insertSignUp, type SignUp } from './sign-up-repository.ts'
 
@@ -127,13 +128,61 @@ async function signUpAndRead(person: Person) {
   return JSON.parse(text) as { rows: [string, unknown[]][] }
 }
 
+/** Somebody who has just signed up and in. */
+const signedInUser = (members: object) => ({
+  id: anyId,
+  aud: 'authenticated',
+  role: 'authenticated',
+  email: null,
+  emailAsWritten: null,
+  phone: null,
+  passwordHash: null,
+  emailConfirmedAt: null,
+  phoneConfirmedAt: null,
+  confirmedAt: null,
+  invitedAt: null,
+  confirmationSentAt: null,
+  recoverySentAt: null,
+  emailChange: null,
+  emailChangeSentAt: null,
+  emailChangeConfirmStatus: 0,
+  phoneChange: null,
+  phoneChangeSentAt: null,
+  reauthenticationSentAt: null,
+  lastSignInAt: anyTime,
+  userMetadata: { full_name: 'A Person' },
+  bannedUntil: null,
+  deletedAt: null,
+  isAnonymous: false,
+  isSsoUser: false,
+  stagedAt: null,
+  createdAt: anyTime,
+  updatedAt: anyTime,
+  ...members,
+})
+
 describe('insertSignUp', () => {
   it('stores a user with identity, secrets, flow, message and audit entry', async () => {
     const person = newPerson('email')
     const input = toSignUp(person, start, false)
     expect(await insertSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
     const at = '2026-01-02T03:04:05.678000+00:00'
-    expect(await rowsOf(person)).toMatchObject([
+    const stored = database.db
+      .selectFrom('users')
+      .select([
+        'id',
+        'email',
+        'phone',
+        'encrypted_password',
+        'confirmation_sent_at',
+        'email_confirmed_at',
+        'raw_app_meta_data',
+        'raw_user_meta_data',
+        'is_anonymous',
+        'created_at',
+        'updated_at',
+      ])
+    expect(await stored.where('email', '=', person.value).execute()).toEqual([
       {
         id: input.userId,
         email: person.value,
@@ -150,14 +199,30 @@ describe('insertSignUp', () => {
     ])
     const ofUser = (table: 'identities' | 'one_time_tokens' | 'flow_state') =>
       database.db.selectFrom(table).selectAll().where('user_id', '=', input.userId).execute()
-    expect(await ofUser('identities')).toMatchObject([
-      { id: input.identityId, provider: 'email', provider_id: input.userId, identity_data: input.identityData },
+    expect(await ofUser('identities')).toEqual([
+      {
+        provider_id: input.userId,
+        user_id: input.userId,
+        identity_data: input.identityData,
+        provider: 'email',
+        last_sign_in_at: null,
+        created_at: anyTime,
+        updated_at: anyTime,
+        email: '1',
+        id: input.identityId,
+      },
     ])
     const [flow] = await ofUser('flow_state')
-    expect(flow).toMatchObject({ authentication_method: 'email/signup', code_challenge_method: 's256' })
-    expect(await ofUser('one_time_tokens')).toMatchObject([
-      { kind: 'confirmation', relates_to: person.value, flow_state_id: flow?.id, guesses: 0, sent_at: at },
-    ])
+    expect([flow?.authentication_method, flow?.code_challenge_method]).toEqual(['email/signup', 's256'])
+    expect(
+      (await ofUser('one_time_tokens')).map(({ kind, relates_to, flow_state_id, guesses, sent_at }) => ({
+        kind,
+        relates_to,
+        flow_state_id,
+        guesses,
+        sent_at,
+      })),
+    ).toEqual([{ kind: 'confirmation', relates_to: person.value, flow_state_id: flow?.id, guesses: 0, sent_at: at }])
     expect(await tasksFor(person)).toEqual(['first'])
     const log = { log_type: 'user', actor_via_sso: false, actor_username: person.value, traits: { provider: 'email' } }
     expect(await auditOf(input.userId)).toEqual([
@@ -172,20 +237,58 @@ describe('insertSignUp', () => {
     const person = newPerson('phone')
     const outcome = await signUp(person, start, true)
     if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
-    expect(outcome.session).toMatchObject({
-      amr: [{ method: 'password' }],
-      user: { phone: person.value, phoneConfirmedAt: '2026-01-02T03:04:05.678000+00:00', confirmationSentAt: null },
-      identities: [{ provider: 'phone' }],
+    expect(outcome.session).toEqual({
+      user: signedInUser({
+        phone: person.value,
+        phoneConfirmedAt: '2026-01-02T03:04:05.678000+00:00',
+        confirmedAt: anyTime,
+        appMetadata: { provider: 'phone', providers: ['phone'] },
+      }),
+      identities: [
+        {
+          id: anyId,
+          userId: anyId,
+          provider: 'phone',
+          providerId: anyId,
+          data: { sub: anyId, phone: '2' },
+          email: null,
+          lastSignInAt: null,
+          createdAt: anyTime,
+          updatedAt: anyTime,
+        },
+      ],
+      factors: [],
+      sessionId: anyId,
+      aal: 'aal1',
+      startedAt: anyTime,
+      amr: [proof('password')],
     })
     const nobody = { ...toSignUp(person, start, true), email: null, phone: null, passwordHash: null }
     const anonymous = await insertSignUp(database.lanes, nobody)
     if (anonymous.verdict !== 'signed-in') throw new Error(anonymous.verdict)
-    expect(anonymous.session).toMatchObject({
-      amr: [{ method: 'anonymous' }],
-      user: { isAnonymous: true, confirmedAt: null, appMetadata: {} },
+    expect(anonymous.session).toEqual({
+      user: signedInUser({ id: nobody.userId, appMetadata: {}, isAnonymous: true }),
       identities: [],
+      factors: [],
+      sessionId: anyId,
+      aal: 'aal1',
+      startedAt: anyTime,
+      amr: [proof('anonymous')],
     })
-    expect(await auditOf(nobody.userId)).toMatchObject([['user_signedup', { traits: { provider: 'anonymous' } }]])
+    expect(await auditOf(nobody.userId)).toEqual([
+      [
+        'user_signedup',
+        {
+          action: 'user_signedup',
+          traits: { provider: 'anonymous' },
+          actor_id: nobody.userId,
+          log_type: 'team',
+          actor_name: 'A Person',
+          actor_via_sso: false,
+          actor_username: '',
+        },
+      ],
+    ])
   })
 
   it.each(['email', 'phone'] as const)(

@@ -77,18 +77,27 @@ describe('a line of users import', () => {
       banned_until: '2100-01-01T00:00:00+02:00',
       created_at: time,
     })
-    expect(user.row).toMatchObject({
+    expect(user.row).toEqual({
       id: ID,
       aud: 'x',
       role: 'admin',
+      email: 'a@b.c',
       phone: '14155550100',
+      encrypted_password: null,
       email_confirmed_at: time,
       phone_confirmed_at: '2021-01-01T00:00:00Z',
+      invited_at: null,
+      confirmation_sent_at: null,
+      recovery_sent_at: null,
+      last_sign_in_at: null,
       raw_user_meta_data: { name: 'Ada' },
-      raw_app_meta_data: { plan: 'pro', provider: 'phone', providers: ['email', 'phone'] },
       banned_until: '2100-01-01T00:00:00+02:00',
+      is_anonymous: false,
+      is_sso_user: false,
       created_at: time,
       updated_at: now,
+      raw_app_meta_data: { provider: 'phone', providers: ['email', 'phone'], plan: 'pro' },
+      claimed_at: null,
     })
     expect(user.identities.map(({ provider, identity_data }) => [provider, identity_data])).toEqual([
       ['email', { sub: ID, email: 'a@b.c', email_verified: true, phone_verified: false }],
@@ -124,10 +133,27 @@ describe('a line of users import', () => {
     const { line, ignored } = readUserLine(JSON.stringify(row))
     expect(ignored).toEqual(['instance_id', 'recovery_token'])
     const { row: stored, identities } = toImportedUser(line, defaults)
-    expect(stored).toMatchObject({
+    expect(stored).toEqual({
+      id: ID,
+      aud: 'authenticated',
+      role: 'member',
+      email: 'a@b.c',
+      phone: null,
       encrypted_password: row.encrypted_password,
-      raw_app_meta_data: row.raw_app_meta_data,
+      email_confirmed_at: null,
+      phone_confirmed_at: null,
+      invited_at: null,
+      confirmation_sent_at: null,
+      recovery_sent_at: null,
+      last_sign_in_at: null,
       raw_user_meta_data: {},
+      banned_until: null,
+      is_anonymous: false,
+      is_sso_user: false,
+      created_at: expect.any(Date),
+      updated_at: expect.any(Date),
+      raw_app_meta_data: row.raw_app_meta_data,
+      claimed_at: null,
     })
     expect(
       identities.map(({ provider, provider_id, identity_data }) => [provider, provider_id, identity_data]),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { factorBody, identityBody, userBody } from '../../test/bodies.ts'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
 import type { User } from './user.ts'
@@ -180,7 +181,24 @@ describe('toUserView', () => {
       { ...identity, email: null, lastSignInAt: null },
     ]
     const view: unknown = JSON.parse(wire(toUserView(bare, [mailless], [nameless])))
-    expect(view).toMatchObject({ identities: [{ identity_id: identity.id }], factors: [{ phone: '14155550100' }] })
+    expect(view).toEqual(
+      userBody({
+        id: bare.id,
+        app_metadata: {},
+        factors: [factorBody({ id: factor.id, phone: '14155550100' })],
+        identities: [
+          identityBody({
+            identity_id: identity.id,
+            id: bare.id,
+            user_id: bare.id,
+            identity_data: { sub: bare.id, email: identity.data.email },
+            provider: 'email',
+            last_sign_in_at: undefined,
+          }),
+        ],
+        is_anonymous: true,
+      }),
+    )
     expect(wire(view)).not.toMatch(/"email":"a|friendly_name|last_sign_in_at/)
   })
 })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { anyId, anyTime, confirmedBody, emailIdentity, factorBody, phoneIdentity, userBody } from '../bodies.ts'
 import { factorRow } from '../factor-row.ts'
 import { dataOf, newPerson, openClientService } from './client-service.ts'
 
@@ -28,10 +29,23 @@ describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
         role: 'editor',
       }),
     )
-    expect(created.user).toMatchObject({ id, email, role: 'editor', app_metadata: { plan: 'pro', provider: 'email' } })
+    expect(created.user).toEqual(
+      confirmedBody(id, email, {
+        role: 'editor',
+        app_metadata: { plan: 'pro', provider: 'email', providers: ['email'] },
+        user_metadata: { name: 'Ada' },
+      }),
+    )
     expect(dataOf(await admin.getUserById(id)).user).toEqual(created.user)
     const changed = dataOf(await admin.updateUserById(id, { ban_duration: '24h', user_metadata: { name: null, x: 1 } }))
-    expect(changed.user).toMatchObject({ banned_until: expect.any(String), user_metadata: { x: 1 } })
+    expect(changed.user).toEqual(
+      confirmedBody(id, email, {
+        role: 'editor',
+        app_metadata: { plan: 'pro', provider: 'email', providers: ['email'] },
+        user_metadata: { x: 1 },
+        banned_until: expect.any(String),
+      }),
+    )
     const client = service.newClient()
     expect((await client.signInWithPassword({ email, password })).error).toMatchObject({ code: 'user_banned' })
     dataOf(await admin.updateUserById(id, { ban_duration: 'none', password: `new ${password}` }))
@@ -61,7 +75,36 @@ describe('admin.listUsers', () => {
     const all = dataOf(await admin.listUsers())
     expect(all.users.length).toBe(all.total)
     const first = dataOf(await admin.listUsers({ page: 1, perPage: 2 }))
-    expect(first).toMatchObject({ aud: 'authenticated', nextPage: 2, total: all.total })
+    expect(first).toEqual({
+      users: [
+        userBody({
+          email: expect.any(String),
+          email_confirmed_at: anyTime,
+          phone: expect.any(String),
+          confirmed_at: anyTime,
+          app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+          identities: [
+            emailIdentity(anyId, expect.any(String), { email_verified: true }),
+            phoneIdentity(anyId, expect.any(String)),
+          ],
+        }),
+        userBody({
+          email: expect.any(String),
+          email_confirmed_at: anyTime,
+          phone: expect.any(String),
+          confirmed_at: anyTime,
+          app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+          identities: [
+            emailIdentity(anyId, expect.any(String), { email_verified: true }),
+            phoneIdentity(anyId, expect.any(String)),
+          ],
+        }),
+      ],
+      aud: 'authenticated',
+      nextPage: 2,
+      lastPage: 3,
+      total: all.total,
+    })
     expect(first.lastPage).toBe(Math.ceil(all.total / 2))
     const last = dataOf(await admin.listUsers({ page: first.lastPage, perPage: 2 }))
     expect(last.nextPage).toBeNull()
@@ -74,7 +117,15 @@ describe('admin.inviteUserByEmail', () => {
     const { email } = newPerson()
     const options = { data: { team: 'blue' }, redirectTo: 'https://app.example.com/invited' }
     const { user } = dataOf(await admin.inviteUserByEmail(email, options))
-    expect(user).toMatchObject({ email, invited_at: expect.any(String), user_metadata: { team: 'blue' } })
+    expect(user).toEqual(
+      userBody({
+        email,
+        invited_at: expect.any(String),
+        confirmation_sent_at: anyTime,
+        user_metadata: { team: 'blue' },
+        identities: [emailIdentity(anyId, email, { team: 'blue' })],
+      }),
+    )
     const target = await service.open((await service.readMail(email)).link)
     expect(target.href).toMatch(/^https:\/\/app\.example\.com\/invited#access_token=/)
     expect((await admin.inviteUserByEmail(email)).error).toMatchObject({ status: 422, code: 'email_exists' })
@@ -90,7 +141,13 @@ describe('admin.generateLink', () => {
         const options = { redirectTo: 'https://app.example.com/there' }
         const { properties, user } = dataOf(await admin.generateLink({ type, email, password, options }))
         expect(user?.email).toBe(email)
-        expect(properties).toMatchObject({ redirect_to: options.redirectTo, verification_type: type })
+        expect(properties).toEqual({
+          action_link: expect.any(String),
+          email_otp: expect.any(String),
+          hashed_token: expect.any(String),
+          redirect_to: options.redirectTo,
+          verification_type: type,
+        })
         if (by === 'link') {
           const target = await service.open(properties?.action_link ?? '')
           expect(target.href).toMatch(/^https:\/\/app\.example\.com\/there#access_token=/)
@@ -140,7 +197,10 @@ describe('admin.signOut and admin.mfa', () => {
       .returning('id')
       .executeTakeFirstOrThrow()
     // The client wraps this answer twice.
-    expect(dataOf(await admin.mfa.deleteFactor({ id, userId: user.id }))).toMatchObject({ data: { id } })
+    expect(dataOf(await admin.mfa.deleteFactor({ id, userId: user.id }))).toEqual({
+      data: factorBody({ id, status: 'unverified', friendly_name: 'app' }),
+      error: null,
+    })
     expect(dataOf(await admin.mfa.listFactors({ userId: user.id }))).toEqual({ factors: [] })
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { accountBody, externalBody } from '../bodies.ts'
 import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
@@ -46,7 +47,18 @@ describe('signInWithOAuth', () => {
     } = Object.fromEntries(new URLSearchParams(landed.hash.slice(1)))
     expect(provider_token).toMatch(/^ey/)
     const { user } = dataOf(await client.setSession({ access_token, refresh_token }))
-    expect(user).toMatchObject({ email: openId.person.email, app_metadata: { provider: 'keycloak' } })
+    expect(user).toEqual(
+      externalBody(
+        'keycloak',
+        accountBody({
+          iss: openId.realm,
+          sub: openId.person.sub,
+          name: 'Ada',
+          email: openId.person.email,
+          full_name: 'Ada',
+        }),
+      ),
+    )
   })
 
   it('PKCE: ends with a code that exchangeCodeForSession takes, once', async () => {

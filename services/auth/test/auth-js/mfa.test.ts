@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
+import { anyId, anyTime, confirmedBody, factorBody, proof, sessionBody } from '../bodies.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
 let service: ClientService
@@ -44,7 +45,13 @@ describe('mfa with an authenticator app', () => {
     const { id, totp, code, session } = await addApp(client)
     expect(totp.qr_code).toMatch(/^data:image\/svg\+xml;utf-8,<svg /)
     expect(totp.uri).toMatch(/^otpauth:\/\/totp\/Trestle:/)
-    expect(session).toMatchObject({ token_type: 'bearer', user: { email } })
+    expect(session).toEqual(
+      sessionBody(
+        confirmedBody(anyId, email, {
+          factors: [factorBody({ id, friendly_name: 'app', last_challenged_at: anyTime })],
+        }),
+      ),
+    )
     expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
     expect(dataOf(await client.refreshSession()).session).not.toBeNull()
     expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
@@ -53,12 +60,12 @@ describe('mfa with an authenticator app', () => {
     dataOf(await other.signInWithPassword({ email, password }))
     expect(await levelOf(other)).toEqual(['aal1', 'aal2'])
     const factors = dataOf(await other.mfa.listFactors())
-    expect(factors.totp).toMatchObject([{ id, friendly_name: 'app', status: 'verified' }])
+    expect(factors.totp).toEqual([factorBody({ id, friendly_name: 'app', last_challenged_at: anyTime })])
     expect(factors.phone).toEqual([])
     dataOf(await other.mfa.challengeAndVerify({ factorId: id, code: code(1) }))
     expect(await levelOf(other)).toEqual(['aal2', 'aal2'])
     const { currentAuthenticationMethods } = dataOf(await other.mfa.getAuthenticatorAssuranceLevel())
-    expect(currentAuthenticationMethods).toMatchObject([{ method: 'totp' }, { method: 'password' }])
+    expect(currentAuthenticationMethods).toEqual([proof('totp'), proof('password')])
   })
 
   it('refuses a wrong code and a replayed one', async () => {
@@ -91,12 +98,14 @@ describe('mfa with a phone', () => {
   it('enrolls, sends a code, verifies', async () => {
     const { client, phone } = await signUp()
     const enrolled = dataOf(await client.mfa.enroll({ factorType: 'phone', friendlyName: 'mine', phone: `+${phone}` }))
-    expect(enrolled).toMatchObject({ type: 'phone', friendly_name: 'mine', phone })
+    expect(enrolled).toEqual({ id: anyId, type: 'phone', friendly_name: 'mine', phone })
     const challenged = dataOf(await client.mfa.challenge({ factorId: enrolled.id, channel: 'sms' }))
     const { code } = await service.sms.read(phone)
     dataOf(await client.mfa.verify({ factorId: enrolled.id, challengeId: challenged.id, code }))
     expect(await levelOf(client)).toEqual(['aal2', 'aal2'])
-    expect(dataOf(await client.mfa.listFactors()).phone).toMatchObject([{ id: enrolled.id, phone }])
+    expect(dataOf(await client.mfa.listFactors()).phone).toEqual([
+      factorBody({ id: enrolled.id, friendly_name: 'mine', factor_type: 'phone', phone, last_challenged_at: anyTime }),
+    ])
   })
 })
 
@@ -106,8 +115,19 @@ describe('mfa.recoveryCodes', () => {
     expect((await client.mfa.recoveryCodes.getStatus()).error).toMatchObject({ code: 'mfa_factor_not_found' })
     await addApp(client)
     const made = dataOf(await client.mfa.recoveryCodes.generate({ friendlyName: 'Paper' }))
-    expect(made).toMatchObject({ type: 'recovery_code', friendly_name: 'Paper', total: 10 })
-    expect(dataOf(await client.mfa.recoveryCodes.getStatus())).toMatchObject({ id: made.id, total: 10, remaining: 10 })
+    expect(made).toEqual({
+      id: anyId,
+      type: 'recovery_code',
+      friendly_name: 'Paper',
+      total: 10,
+      codes: Array(10).fill(expect.any(String)),
+    })
+    expect(dataOf(await client.mfa.recoveryCodes.getStatus())).toEqual({
+      id: made.id,
+      type: 'recovery_code',
+      total: 10,
+      remaining: 10,
+    })
 
     const other = service.newClient({ experimental: { recoveryCodes: true } })
     dataOf(await other.signInWithPassword({ email, password }))
@@ -116,11 +136,19 @@ describe('mfa.recoveryCodes', () => {
     const session = dataOf(await other.mfa.recoveryCodes.verify({ code: made.codes[0]?.toUpperCase() ?? '' }))
     expect(session.user.factors?.map(({ factor_type }) => factor_type)).toEqual(['totp', 'recovery_code'])
     expect(await levelOf(other)).toEqual(['aal2', 'aal2'])
-    expect(dataOf(await other.mfa.listFactors()).recovery_code).toMatchObject([{ id: made.id }])
+    expect(dataOf(await other.mfa.listFactors()).recovery_code).toEqual([
+      factorBody({ id: made.id, friendly_name: 'Paper', factor_type: 'recovery_code' }),
+    ])
     expect(dataOf(await other.mfa.recoveryCodes.getStatus()).remaining).toBe(9)
 
     const replaced = dataOf(await other.mfa.recoveryCodes.regenerate())
-    expect(replaced).toMatchObject({ id: made.id, total: 10 })
+    expect(replaced).toEqual({
+      id: made.id,
+      type: 'recovery_code',
+      friendly_name: 'Paper',
+      total: 10,
+      codes: Array(10).fill(expect.any(String)),
+    })
     expect(replaced.codes).not.toEqual(made.codes)
     expect(dataOf(await other.mfa.recoveryCodes.unenroll())).toEqual({ id: made.id })
   })
@@ -131,7 +159,9 @@ describe('admin.mfa', () => {
     const { client } = await signUp()
     const { id, session } = await addApp(client)
     const userId = session.user.id
-    expect(dataOf(await service.admin.mfa.listFactors({ userId })).factors).toMatchObject([{ id, status: 'verified' }])
+    expect(dataOf(await service.admin.mfa.listFactors({ userId })).factors).toEqual([
+      factorBody({ id, friendly_name: 'app', last_challenged_at: anyTime }),
+    ])
     dataOf(await service.admin.mfa.deleteFactor({ id, userId }))
     dataOf(await client.refreshSession())
     expect(await levelOf(client)).toEqual(['aal1', 'aal1'])

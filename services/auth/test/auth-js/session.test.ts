@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../../src/access-tokens/signing-key.ts'
+import { anyId, anyTime, claimsBody, emailIdentity, factorBody, phoneIdentity, proof, userBody } from '../bodies.ts'
 import { factorRow } from '../factor-row.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
@@ -39,12 +40,19 @@ describe('getUser and getClaims', () => {
   it('verify a token with the public key alone, and by the service where a secret has signed it', async () => {
     const { client, user } = await signIn()
     const claims = dataOf(await client.getClaims())
-    expect(claims).toMatchObject({ claims: { sub: user.id, aal: 'aal1' }, header: { alg: 'ES256', kid: 'es' } })
+    expect([claims?.claims, claims?.header]).toEqual([
+      claimsBody({
+        sub: user.id,
+        email: user.email,
+        phone: user.phone,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        amr: [proof('password')],
+      }),
+      { alg: 'ES256', typ: 'JWT', kid: 'es' },
+    ])
     const other = await signIn(bySecret)
-    expect(dataOf(await other.client.getClaims())).toMatchObject({
-      claims: { sub: other.user.id },
-      header: { alg: 'HS256' },
-    })
+    const bySharedSecret = dataOf(await other.client.getClaims())
+    expect([bySharedSecret?.claims.sub, bySharedSecret?.header.alg]).toEqual([other.user.id, 'HS256'])
     const forged = `${other.session.access_token.slice(0, -4)}AAAA`
     expect((await other.client.getClaims(forged)).error).toMatchObject({ status: 403 })
   })
@@ -93,7 +101,23 @@ describe('updateUser', () => {
     const { client, email } = await signIn()
     const { email: next } = newPerson()
     const { user } = dataOf(await client.updateUser({ email: next }))
-    expect(user).toMatchObject({ email, new_email: next, email_change_sent_at: expect.any(String) })
+    expect(user).toEqual(
+      userBody({
+        email,
+        email_confirmed_at: anyTime,
+        phone: expect.any(String),
+        phone_confirmed_at: anyTime,
+        confirmed_at: anyTime,
+        new_email: next,
+        email_change_sent_at: expect.any(String),
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [
+          emailIdentity(anyId, email, { email_verified: true }),
+          phoneIdentity(anyId, expect.any(String), { phone_verified: true }),
+        ],
+      }),
+    )
     const [old, fresh] = [await service.readMail(email), await service.readMail(next)]
     const first = dataOf(await client.verifyOtp({ email, token: old.code, type: 'email_change' }))
     expect(first).toEqual({ user: null, session: null })
@@ -116,7 +140,23 @@ describe('updateUser', () => {
   it('changes the phone when the new one has confirmed', async () => {
     const { client } = await signIn()
     const { phone } = newPerson()
-    expect(dataOf(await client.updateUser({ phone })).user).toMatchObject({ new_phone: phone })
+    expect(dataOf(await client.updateUser({ phone })).user).toEqual(
+      userBody({
+        email: expect.any(String),
+        email_confirmed_at: anyTime,
+        phone: expect.any(String),
+        phone_confirmed_at: anyTime,
+        confirmed_at: anyTime,
+        new_phone: phone,
+        phone_change_sent_at: anyTime,
+        last_sign_in_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [
+          emailIdentity(anyId, expect.any(String), { email_verified: true }),
+          phoneIdentity(anyId, expect.any(String), { phone_verified: true }),
+        ],
+      }),
+    )
     const { code } = await service.sms.read(phone)
     expect(dataOf(await client.verifyOtp({ phone, token: code, type: 'phone_change' })).user?.phone).toBe(phone)
   })
@@ -194,10 +234,22 @@ describe('a session that has ended', () => {
 describe('mfa.listFactors', () => {
   it('gives the factors of the user', async () => {
     const { client, user } = await signIn()
-    expect(dataOf(await client.mfa.listFactors())).toMatchObject({ all: [], totp: [] })
+    expect(dataOf(await client.mfa.listFactors())).toEqual({
+      all: [],
+      phone: [],
+      totp: [],
+      webauthn: [],
+      recovery_code: [],
+    })
     const factor = { user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'app' }
     await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
-    expect(dataOf(await client.mfa.listFactors())).toMatchObject({ all: [{ friendly_name: 'app' }], totp: [{}] })
+    expect(dataOf(await client.mfa.listFactors())).toEqual({
+      all: [factorBody({ friendly_name: 'app' })],
+      phone: [],
+      totp: [factorBody({ friendly_name: 'app' })],
+      webauthn: [],
+      recovery_code: [],
+    })
   })
 })
 

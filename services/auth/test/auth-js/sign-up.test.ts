@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
+import { anyId, anyTime, emailIdentity, sessionBody, userBody } from '../bodies.ts'
 import { dataOf, newPerson, openClientService } from './client-service.ts'
 
 const service = await openClientService()
@@ -12,10 +13,28 @@ describe('signUp', () => {
     const options = { data: { name: 'Ada' }, emailRedirectTo: 'https://app.example.com/welcome' }
     const { user, session } = dataOf(await client.signUp({ email, password, options }))
     expect(session).toBeNull()
-    expect(user).toMatchObject({ email, user_metadata: { name: 'Ada' }, identities: [{ provider: 'email' }] })
+    expect(user).toEqual(
+      userBody({
+        email,
+        confirmation_sent_at: anyTime,
+        user_metadata: { name: 'Ada' },
+        identities: [emailIdentity(anyId, email, { name: 'Ada' })],
+      }),
+    )
     const { code } = await service.readMail(email)
     const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'signup' }))
-    expect(verified.user).toMatchObject({ id: user?.id, email_confirmed_at: expect.any(String) })
+    expect(verified.user).toEqual(
+      userBody({
+        id: user?.id,
+        email,
+        email_confirmed_at: expect.any(String),
+        confirmation_sent_at: anyTime,
+        confirmed_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ada' },
+        identities: [emailIdentity(user?.id, email, { name: 'Ada', email_verified: true })],
+      }),
+    )
     expect(dataOf(await client.getSession()).session?.access_token).toBe(verified.session?.access_token)
   })
 
@@ -39,7 +58,14 @@ describe('signUp', () => {
     const client = autoconfirm.newClient()
     const { email, password } = newPerson()
     const { user, session } = dataOf(await client.signUp({ email, password }))
-    expect(session).toMatchObject({ token_type: 'bearer', expires_in: 3600, user: { id: user?.id } })
+    const record = userBody({
+      id: user?.id,
+      email,
+      email_confirmed_at: anyTime,
+      confirmed_at: anyTime,
+      identities: [emailIdentity(user?.id, email, { email_verified: true })],
+    })
+    expect(session).toEqual({ ...sessionBody(record), ...record, last_sign_in_at: anyTime })
     const again = await client.signUp({ email, password })
     expect(again.error).toMatchObject({ status: 400, code: 'user_already_exists', message: 'User already registered' })
   })
@@ -86,13 +112,31 @@ describe('signInAnonymously', () => {
   it('gives a session of a user without address, who can become a lasting one', async () => {
     const client = service.newClient()
     const { user, session } = dataOf(await client.signInAnonymously({ options: { data: { theme: 'dark' } } }))
-    expect(user).toMatchObject({ is_anonymous: true, user_metadata: { theme: 'dark' }, email: '', identities: [] })
+    expect(user).toEqual(
+      userBody({
+        id: session?.user.id,
+        last_sign_in_at: anyTime,
+        app_metadata: {},
+        user_metadata: { theme: 'dark' },
+        is_anonymous: true,
+      }),
+    )
     expect(session?.expires_in).toBe(3600)
     const { email } = newPerson()
     dataOf(await client.updateUser({ email }))
     const { code } = await service.readMail(email)
     const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'email_change' }))
-    expect(verified.user).toMatchObject({ id: user?.id, email, is_anonymous: false })
+    expect(verified.user).toEqual(
+      userBody({
+        id: user?.id,
+        email,
+        email_confirmed_at: anyTime,
+        confirmed_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { theme: 'dark' },
+        identities: [emailIdentity(user?.id, email, { email_verified: true })],
+      }),
+    )
   })
 })
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
+import { anyTime, emailIdentity, userBody } from '../bodies.ts'
 import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
@@ -175,7 +176,16 @@ describe('its other flows, in the strict profile', () => {
     dataOf(await client.updateUser({ email }))
     const { code } = await service.readMail(email)
     const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'email_change' }))
-    expect(verified.user).toMatchObject({ id: user?.id, email, is_anonymous: false })
+    expect(verified.user).toEqual(
+      userBody({
+        id: user?.id,
+        email,
+        email_confirmed_at: anyTime,
+        confirmed_at: anyTime,
+        last_sign_in_at: anyTime,
+        identities: [emailIdentity(user?.id, email, { email_verified: true })],
+      }),
+    )
     dataOf(await client.updateUser({ password: 'a staple of batteries' }))
     dataOf(await service.newClient().signInWithPassword({ email, password: 'a staple of batteries' }))
   })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accountBody, anyTime, externalBody } from '../bodies.ts'
 import { type ExternalApp, land, openExternalApp } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
 import { OPENID_STUBS } from './openid-stubs.ts'
@@ -177,7 +178,33 @@ describe('spotify', () => {
     const { fragment } = await signIn()
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
-    expect(user).toMatchObject({ email: data.email, identities: [{ provider: 'spotify' }] })
-    expect(user.user_metadata).toMatchObject({ name: 'Ada', picture: 'large', email_verified: false })
+    expect(user).toEqual(
+      externalBody(
+        'spotify',
+        accountBody({
+          iss: 'https://api.spotify.com/v1',
+          sub: 'ada',
+          name: 'Ada',
+          email: 'ada@spotify.example',
+          picture: 'large',
+          full_name: 'Ada',
+          avatar_url: 'large',
+          email_verified: false,
+        }),
+        { email: data.email, confirmation_sent_at: anyTime },
+      ),
+    )
+    expect(user.user_metadata).toEqual(
+      accountBody({
+        iss: 'https://api.spotify.com/v1',
+        sub: 'ada',
+        name: 'Ada',
+        email: 'ada@spotify.example',
+        picture: 'large',
+        full_name: 'Ada',
+        avatar_url: 'large',
+        email_verified: false,
+      }),
+    )
   })
 })

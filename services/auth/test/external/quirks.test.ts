@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { accountBody, externalBody } from '../bodies.ts'
 import { type ExternalApp, land, openExternalApp } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
 import { OPENID_STUBS } from './openid-stubs.ts'
@@ -36,8 +37,30 @@ describe('apple', () => {
     const claims = { ...stub.idToken?.claims, email: undefined, is_private_email: undefined }
     const bare = { ...stub, idToken: { claims, jwksUrl: stub.idToken?.jwksUrl ?? '' } }
     const again = await signIn(bare, { code: CODE })
-    expect(again).toMatchObject({ id: first.id, user_metadata: { name: 'Ada Lovelace', email: stub.email } })
-    expect(again.identities[0].identity_data).toMatchObject({ full_name: 'Ada Lovelace', email: stub.email })
+    expect(again).toEqual(
+      externalBody(
+        'apple',
+        accountBody({
+          iss: 'https://account.apple.com',
+          sub: '001234.abcdef.1234',
+          name: 'Ada Lovelace',
+          email: stub.email,
+          full_name: 'Ada Lovelace',
+          custom_claims: { auth_time: expect.any(Number) },
+        }),
+        { id: first.id, email: 'ada@privaterelay.appleid.com' },
+      ),
+    )
+    expect(again.identities[0].identity_data).toEqual(
+      accountBody({
+        iss: 'https://account.apple.com',
+        sub: '001234.abcdef.1234',
+        name: 'Ada Lovelace',
+        email: stub.email,
+        full_name: 'Ada Lovelace',
+        custom_claims: { auth_time: expect.any(Number) },
+      }),
+    )
   })
 
   it('is not believed a name that is none', async () => {
@@ -47,7 +70,17 @@ describe('apple', () => {
       idToken: { ...stub.idToken, claims: { ...stub.idToken?.claims, sub: 'x', email: 'x@y.example' } },
     }
     const user = await signIn(Object(other), { code: CODE, user: '{"name":{"firstName":{"a":1}}}' })
-    expect(user).toMatchObject({ email: 'x@y.example' })
+    expect(user).toEqual(
+      externalBody(
+        'apple',
+        accountBody({
+          iss: 'https://account.apple.com',
+          sub: 'x',
+          email: 'x@y.example',
+          custom_claims: { auth_time: expect.any(Number), is_private_email: true },
+        }),
+      ),
+    )
     expect(user.user_metadata).not.toHaveProperty('name')
   })
 })
@@ -75,10 +108,19 @@ describe('google', () => {
     const { idToken: _idToken, ...stub } = stubOf('google')
     const body = { id: '42', email: 'profile@google.example', verified_email: true, name: 'Ada' }
     const user = await signIn({ ...stub, resources: { 'https://www.googleapis.com/userinfo/v2/me': { body } } })
-    expect(user).toMatchObject({
-      email: body.email,
-      identities: [{ id: '42', identity_data: { email_verified: true } }],
-    })
+    expect(user).toEqual(
+      externalBody(
+        'google',
+        accountBody({
+          iss: 'https://accounts.google.com',
+          sub: body.id,
+          name: 'Ada',
+          email: 'profile@google.example',
+          full_name: 'Ada',
+        }),
+        { email: body.email },
+      ),
+    )
   })
 })
 
@@ -90,7 +132,17 @@ describe('discord', () => {
   ])('has a picture for everybody: discriminator %s, avatar %s', async (discriminator, avatar, picture) => {
     const body = { id: '7', username: 'ada', discriminator, avatar, email: 'seven@discord.example', verified: true }
     const user = await signIn({ ...stubOf('discord'), resources: { 'https://discord.com/api/users/@me': { body } } })
-    expect(user.user_metadata).toMatchObject({ picture, name: `ada#${discriminator}`, full_name: 'ada' })
+    expect(user.user_metadata).toEqual(
+      accountBody({
+        iss: 'https://discord.com/api',
+        sub: '7',
+        name: `ada#${discriminator}`,
+        email: 'seven@discord.example',
+        picture,
+        full_name: 'ada',
+        avatar_url: picture,
+      }),
+    )
   })
 })
 
@@ -133,9 +185,8 @@ describe('GET /authorize', () => {
     expect(apple.url.searchParams.get('scope')).toBe('email name')
     const workos = await service.begin('workos', { workos_provider: 'GoogleOAuth' })
     expect(workos.url.searchParams.get('provider')).toBe('GoogleOAuth')
-    expect(await service.app.inject({ method: 'HEAD', url: '/authorize?provider=github' })).toMatchObject({
-      statusCode: 405,
-    })
-    expect(await service.app.inject({ method: 'HEAD', url: '/callback?state=x' })).toMatchObject({ statusCode: 405 })
+    for (const url of ['/authorize?provider=github', '/callback?state=x']) {
+      expect((await service.app.inject({ method: 'HEAD', url })).statusCode).toBe(405)
+    }
   })
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StubRequest } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { oauth1Header } from '../../src/external-providers/oauth1-client.ts'
+import { accountBody, externalBody, fragmentBody, identityBody } from '../bodies.ts'
 import {
   type Answers,
   clientId,
@@ -93,12 +94,49 @@ describe('twitter', () => {
     const state = await begin({ scopes: 'tweet.read', prompt: 'x' })
     const { status, fragment, url } = await service.comeBack({ state, ...answer })
     expect([status, url.origin, REDIRECT_URI]).toEqual([302, 'http://localhost:3000', 'http://localhost:8081/callback'])
-    expect(fragment).toMatchObject({ provider: 'twitter', provider_token: ACCESS_TOKEN.token })
+    expect(fragment).toEqual(
+      fragmentBody('twitter', {
+        provider_token: ACCESS_TOKEN.token,
+      }),
+    )
     expect(fragment).not.toHaveProperty('provider_refresh_token')
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
-    expect(user).toMatchObject({ email: PROFILE.email, app_metadata: { provider: 'twitter', providers: ['twitter'] } })
-    expect(user.identities[0]).toMatchObject({ id: '783214', provider: 'twitter' })
+    expect(user).toEqual(
+      externalBody(
+        'twitter',
+        accountBody({
+          iss: 'https://api.twitter.com',
+          sub: '783214',
+          name: 'Ada',
+          email: 'ada@twitter.example',
+          picture: 'https://pbs.example/ada.png',
+          full_name: 'Ada',
+          user_name: 'ada',
+          avatar_url: 'https://pbs.example/ada.png',
+          preferred_username: 'ada',
+        }),
+        { email: PROFILE.email },
+      ),
+    )
+    expect(user.identities[0]).toEqual(
+      identityBody({
+        id: '783214',
+        identity_data: accountBody({
+          iss: 'https://api.twitter.com',
+          sub: '783214',
+          name: 'Ada',
+          email: 'ada@twitter.example',
+          picture: 'https://pbs.example/ada.png',
+          full_name: 'Ada',
+          user_name: 'ada',
+          avatar_url: 'https://pbs.example/ada.png',
+          preferred_username: 'ada',
+        }),
+        provider: 'twitter',
+        email: 'ada@twitter.example',
+      }),
+    )
     expect(user.user_metadata).toEqual({
       iss: API,
       sub: '783214',
@@ -122,7 +160,23 @@ describe('twitter', () => {
     expect(query).toEqual({ code: expect.stringMatching(/^[0-9a-f-]{36}$/) })
     const payload = { auth_code: query.code, code_verifier: VERIFIER_OF_PKCE }
     const session = (await service.post('/token?grant_type=pkce', payload)).json()
-    expect(session.user).toMatchObject({ email: PROFILE.email, identities: [{ id: '783214', provider: 'twitter' }] })
+    expect(session.user).toEqual(
+      externalBody(
+        'twitter',
+        accountBody({
+          iss: 'https://api.twitter.com',
+          sub: '783214',
+          name: 'Ada',
+          email: 'ada@twitter.example',
+          picture: 'https://pbs.example/ada.png',
+          full_name: 'Ada',
+          user_name: 'ada',
+          avatar_url: 'https://pbs.example/ada.png',
+          preferred_username: 'ada',
+        }),
+        { email: PROFILE.email },
+      ),
+    )
     expect(session.user.identities).toHaveLength(1)
     expect(session.provider_token).toBe(ACCESS_TOKEN.token)
     expect(session).not.toHaveProperty('provider_refresh_token')
@@ -153,7 +207,11 @@ describe('twitter', () => {
 
   it('tells who has been refused, and takes no token but its own', async () => {
     const denied = await service.comeBack({ state: await begin(), denied: REQUEST_TOKEN.token })
-    expect(denied.query).toMatchObject({ error: 'access_denied', error_code: 'bad_oauth_callback' })
+    expect(denied.query).toEqual({
+      error: 'access_denied',
+      error_code: 'bad_oauth_callback',
+      error_description: 'The provider has refused the sign-in',
+    })
     const foreign = await service.comeBack({ state: await begin(), ...answer, oauth_token: 'of somebody else' })
     expect(foreign.query).toEqual({
       error: 'invalid_request',
