@@ -47,7 +47,7 @@ const TOO_MANY = [
 const NEEDS_AAL2 = [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'] as const
 
 describe('POST /factors', () => {
-  it('200: an authenticator app, as a secret, an address and a picture', async () => {
+  it('200: enrols an authenticator app and returns its secret, URI and QR code', async () => {
     const { headers, email, user } = await createSignedIn(test)
     const answer = await enroll({ factor_type: 'totp', friendly_name: 'my app', issuer: 'Shop & Co' }, headers)
     const secret: string = answer.json().totp.secret
@@ -66,7 +66,7 @@ describe('POST /factors', () => {
     ])
   })
 
-  it('200: the picture shows the address', async () => {
+  it('200: draws the URI as a QR code', async () => {
     const { headers } = await createSignedIn(test)
     const { qr_code, uri } = (await enroll({ factor_type: 'totp' }, headers)).json().totp
     const { data, size } = encode(uri, { ecc: 'L', boostEcc: true, border: 4 })
@@ -76,7 +76,7 @@ describe('POST /factors', () => {
     expect(uri).toContain('&issuer=localhost%3A3000&')
   })
 
-  it('200: a phone', async () => {
+  it('200: enrols a phone and replaces an unverified one with the same number', async () => {
     const { headers } = await createSignedIn(test)
     const answer = await enroll({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
     const id = expect.any(String)
@@ -89,7 +89,7 @@ describe('POST /factors', () => {
     ])
   })
 
-  it('200: names the phone of whoever has no email', async () => {
+  it('200: puts the phone number of a user without an email into the URI', async () => {
     const phone = '14155550111'
     const values = { aud: 'authenticated', role: 'authenticated', phone, phone_confirmed_at: new Date(0) }
     const user = await insertUser(test.deps.db, values)
@@ -99,7 +99,7 @@ describe('POST /factors', () => {
     expect((await enroll({ factor_type: 'totp' }, headers)).json().totp.uri).toContain(`:${phone}?`)
   })
 
-  it('400: what is no factor', async () => {
+  it('400: refuses an unknown type, a phone without a valid number and texts that are too long', async () => {
     const { headers, user } = await createSignedIn(test)
     const bad = (text: string): Failure => [400, 'validation_failed', text]
     for (const type of [undefined, '', 'sms', 'recovery_code']) {
@@ -122,7 +122,7 @@ describe('POST /factors', () => {
     expect((await enroll(wanted, headers)).statusCode).toBe(200)
   })
 
-  it('401 and 403: nobody, no session, nobody with a name', async () => {
+  it('401 and 403: refuses a request without a live session, and an anonymous user', async () => {
     const totp = { factor_type: 'totp' }
     await expectEnrollFailure(totp, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     const { user, headers } = await createSignedIn(test)
@@ -138,7 +138,7 @@ describe('POST /factors', () => {
     ])
   })
 
-  it('422: a name that is taken, also no name', async () => {
+  it('422: refuses a taken name, and an empty name twice', async () => {
     const { headers } = await createSignedIn(test)
     await enrollApp(test, headers, 'app')
     const taken = (name: string): Failure => [
@@ -152,7 +152,7 @@ describe('POST /factors', () => {
     await expectEnrollFailure({ factor_type: 'phone', phone: '14155550100', friendly_name: ' ' }, headers, taken(' '))
   })
 
-  it('422: as many as may be enrolled, or verified', async () => {
+  it('422: refuses a factor over the limit of enrolled or verified factors', async () => {
     const { headers } = await createSignedIn(test)
     for (const name of ['a', 'b', 'c']) await enrollApp(test, headers, name)
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'd' }, headers, TOO_MANY)
@@ -163,7 +163,7 @@ describe('POST /factors', () => {
   })
 
   // ASVS 2.3.2, 2.3.4
-  it('422: of many requests at once no more than the limit are answered', async () => {
+  it('422: parallel requests enrol no more factors than the limit', async () => {
     const { headers } = await createSignedIn(test)
     const names = Array.from({ length: 12 }, (_, index) => `app ${index}`)
     const answers = await Promise.all(
@@ -174,14 +174,14 @@ describe('POST /factors', () => {
   })
 
   // ASVS 7.5.1, 10.3.4
-  it('403: beside a verified factor, in a session that has not shown it', async () => {
+  it('403: refuses to enrol beside a verified factor in a session of aal1', async () => {
     const person = await createSignedIn(test)
     await addApp(test, person.headers, 'app')
     const later = await signIn(test, person)
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
   })
 
-  it('403 and 422: nor with the access token of before, though its own session has been raised since', async () => {
+  it('403 and 422: refuses an older access token of aal1, although its session has been raised since', async () => {
     const { headers } = await createSignedIn(test)
     const { app } = await addApp(test, headers, 'app')
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
@@ -189,7 +189,7 @@ describe('POST /factors', () => {
     await expectUnenrollFailure(app.factorId, headers, [422, 'insufficient_aal', text])
   })
 
-  it('403: nor may a factor from before then be verified in such a session', async () => {
+  it('403: refuses to verify an older factor in a session of aal1', async () => {
     const person = await createSignedIn(test)
     const planted = await enrollApp(test, person.headers, 'planted')
     const { user } = person
@@ -204,7 +204,7 @@ describe('POST /factors', () => {
     ])
   })
 
-  it('200: what was begun long ago makes way, unless it was challenged', async () => {
+  it('200: replaces old unverified factors, except those with an open challenge', async () => {
     const { headers } = await createSignedIn(test)
     await enrollApp(test, headers, 'a')
     const { factorId } = await enrollApp(test, headers, 'b')
@@ -219,7 +219,7 @@ describe('POST /factors', () => {
 })
 
 describe('DELETE /factors/{factor_id}', () => {
-  it('200: an unverified one, in any session and without a mail', async () => {
+  it('200: deletes an unverified factor in any session and sends no mail', async () => {
     const { headers, user } = await createSignedIn(test)
     const { factorId } = await enrollApp(test, headers)
     const answer = await unenroll(factorId.toUpperCase(), headers)
@@ -230,7 +230,7 @@ describe('DELETE /factors/{factor_id}', () => {
     expect(test.recipients()).not.toContain(user.email)
   })
 
-  it('200: a verified one in a session of aal2, which falls to aal1, and a mail', async () => {
+  it('200: deletes a verified factor in a session of aal2, lowers the session to aal1 and sends a mail', async () => {
     const person = await createSignedIn(test)
     const { app, headers, refreshToken } = await addApp(test, person.headers)
     expect((await unenroll(app.factorId, headers)).statusCode).toBe(200)
@@ -242,7 +242,7 @@ describe('DELETE /factors/{factor_id}', () => {
     expect([aal, amr.map(({ method }: { method: string }) => method)]).toEqual(['aal1', ['password']])
   })
 
-  it('404 and 422: not the own, not in a session of aal1', async () => {
+  it('404 and 422: refuses a factor of another user, and a verified factor in a session of aal1', async () => {
     const [person, other] = [await createSignedIn(test), await createSignedIn(test)]
     const { app } = await addApp(test, person.headers)
     const later = await signIn(test, person)

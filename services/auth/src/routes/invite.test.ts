@@ -29,7 +29,7 @@ const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where(
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
 
 describe('POST /invite', () => {
-  it('200: makes a user without password, also where signups are disabled, and mails them', async () => {
+  it('200: creates a user without a password and sends a mail, also while signups are disabled', async () => {
     const email = 'ada@example.com'
     const at = timestamp(clock.now())
     const answer = await invite(
@@ -91,7 +91,7 @@ describe('POST /invite', () => {
   })
 
   // ASVS 6.4.1
-  it('200: accepted with a password, which signs in from then on', async () => {
+  it('200: accepting with a password sets the password', async () => {
     const email = 'grace@example.com'
     await invite({ email })
     const { code } = await main.readMail(email)
@@ -116,7 +116,7 @@ describe('POST /invite', () => {
     expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
   })
 
-  it('200: by a link, which asks for no password', async () => {
+  it('200: accepting by the link needs no password', async () => {
     const email = 'link@example.com'
     await invite({ email })
     const { link } = await main.readMail(email)
@@ -124,7 +124,7 @@ describe('POST /invite', () => {
     expect(followed.headers.location).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=invite&/)
   })
 
-  it('200: invites an unconfirmed user again, whose password does not outlive it', async () => {
+  it('200: invites an unconfirmed user again and removes their password', async () => {
     const { user, email, password } = await createSignedUp(deps, { email_confirmed_at: null })
     const answer = await invite({ email, data: { team: 'x', name: null } })
     expect(answer.json()).toEqual(
@@ -143,7 +143,7 @@ describe('POST /invite', () => {
     expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(400)
   })
 
-  it('200: keeps the password of a user who is confirmed by phone', async () => {
+  it('200: keeps the password of a user with a confirmed phone', async () => {
     const { email, password } = await createSignedUp(deps, {
       email_confirmed_at: null,
       phone: '14155550100',
@@ -155,7 +155,7 @@ describe('POST /invite', () => {
     expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
   })
 
-  it('200: a staged row makes way; parallel invitations make one user', async () => {
+  it('200: replaces a staged user, and parallel invitations create one user', async () => {
     const email = 'staged@example.com'
     const staged = await deps.db
       .insertInto('users')
@@ -178,7 +178,7 @@ describe('POST /invite', () => {
     expect(row?.id).not.toBe(staged.id)
   })
 
-  it('422: a confirmed user, and one of another audience', async () => {
+  it('422: refuses a confirmed user and a user of another audience', async () => {
     const confirmed = await createSignedUp(deps)
     const other = await createSignedUp(deps, { aud: 'other', email_confirmed_at: null })
     await refuse({ email: confirmed.email }, TAKEN)
@@ -187,7 +187,7 @@ describe('POST /invite', () => {
     expect(main.recipients()).not.toContain(confirmed.email)
   })
 
-  it('400: an email that is none; 401 and 403: without the bearer of an admin', async () => {
+  it('400: refuses a malformed email; 401 and 403: refuses a request without the access token of an admin', async () => {
     await refuse({}, [400, 'validation_failed', 'An email address is required'])
     await refuse({ email: 'x' }, [400, 'validation_failed', 'Unable to validate email address: invalid format'])
     await refuse({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'], {})
@@ -197,7 +197,7 @@ describe('POST /invite', () => {
 })
 
 describe('POST /invite under settings', () => {
-  it('429: no mail is left, and nothing is stored; a refusal takes nothing', async () => {
+  it('429: stores nothing when no mail is left, and a refusal uses up no mail', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const { email } = await createSignedUp(open.deps)
     const ask = (payload: object) => open.post('/invite', payload, OPERATOR)

@@ -45,7 +45,7 @@ describe('POST /logout', () => {
     ['?scope=global', [false, false]],
     ['?scope=local', [false, true]],
     ['?scope=others', [true, false]],
-  ])('204: %j ends the right sessions', async (query, alive) => {
+  ])('204: scope %j ends the sessions that it names', async (query, alive) => {
     const person = await createSignedUp(test.deps)
     const [own, other] = [await signIn(person), await signIn(person)]
     const answer = await signOut(own.authorization, query)
@@ -53,7 +53,7 @@ describe('POST /logout', () => {
     expect([await canRefresh(own.refreshToken), await canRefresh(other.refreshToken)]).toEqual(alive)
   })
 
-  it('204: may be repeated, and the access token stays good', async () => {
+  it('204: accepts a repeated sign-out while the access token is valid', async () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
     expect((await signOut(authorization)).statusCode).toBe(204)
     expect((await signOut(authorization)).statusCode).toBe(204)
@@ -61,7 +61,7 @@ describe('POST /logout', () => {
   })
 
   it.each(['', '?scope=global', '?scope=others', '?scope=local'])(
-    '204: %j with the token of a session that has ended ends no later session, and records nothing',
+    '204: scope %j with the token of an ended session ends no later session and records nothing',
     async (query) => {
       const person = await createSignedUp(test.deps)
       const stolen = await signIn(person)
@@ -78,7 +78,7 @@ describe('POST /logout', () => {
     },
   )
 
-  it('400: an unknown scope', async () => {
+  it('400: refuses an unknown scope', async () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
     const answer = await signOut(authorization, '?scope=mine')
     expect({ status: answer.statusCode, body: answer.json() }).toEqual({
@@ -87,7 +87,7 @@ describe('POST /logout', () => {
     })
   })
 
-  it('401: no bearer, in both bodies', async () => {
+  it('401: refuses a request without an access token, in both bodies', async () => {
     const text = 'This endpoint requires a valid Bearer token'
     const plain = await test.app.inject({ method: 'POST', url: '/logout' })
     expect({ status: plain.statusCode, body: plain.json() }).toEqual({
@@ -102,7 +102,7 @@ describe('POST /logout', () => {
     })
   })
 
-  it('403: the banned and the deleted', async () => {
+  it('403: refuses a banned and a deleted user', async () => {
     const person = await createSignedUp(test.deps)
     const { authorization } = await signIn(person)
     const change = (values: { banned_until?: Date; deleted_at?: Date }) =>
@@ -121,7 +121,7 @@ describe('POST /logout', () => {
     })
   })
 
-  it('403: who is a user of another audience, and stays signed in', async () => {
+  it('403: refuses a user of another audience and keeps their session', async () => {
     const person = await createSignedUp(test.deps)
     const { authorization, refreshToken } = await signIn(person)
     const own = { id: person.user.id, aud: person.user.aud }
@@ -137,7 +137,7 @@ describe('POST /logout', () => {
   })
 
   // ASVS 7.4.1
-  it('403: a session that has ended, where that is enforced', async () => {
+  it('403: refuses an ended session when the setting enforces it', async () => {
     const enforced = await openTestApp({ settings: { AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' } })
     const { authorization } = await signIn(await createSignedUp(enforced.deps), enforced)
     expect((await signOut(authorization, '', enforced)).statusCode).toBe(204)

@@ -24,7 +24,7 @@ const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where(
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
 
 describe('POST /magiclink', () => {
-  it('200: mails a link and a code to a user', async () => {
+  it('200: sends a mail with a link and a code to a user', async () => {
     const { user, email, password } = await createSignedUp(deps)
     const answer = await ask({ email, data: { name: 'Mallory' } })
     expect([answer.statusCode, answer.json()]).toEqual([200, {}])
@@ -39,7 +39,7 @@ describe('POST /magiclink', () => {
     expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
   })
 
-  it('200: an unknown address becomes a user when its link is used, and none before', async () => {
+  it('200: an unknown address becomes a user only when its link is used', async () => {
     const email = 'new@example.com'
     await ask({ email, data: { name: 'Grace' } })
     const { token } = await main.readMail(email)
@@ -69,7 +69,7 @@ describe('POST /magiclink', () => {
     expect((await rowsOf(email)).map(({ staged_at }) => ({ staged_at }))).toEqual([{ staged_at: null }])
   })
 
-  it('200: makes an anonymous user permanent to whom an admin has given the address', async () => {
+  it('200: makes an anonymous user permanent when an admin has set the address', async () => {
     const { user, email } = await createSignedUp(deps, { is_anonymous: true, email_confirmed_at: null })
     await ask({ email })
     const { token } = await main.readMail(email)
@@ -84,7 +84,7 @@ describe('POST /magiclink', () => {
     )
   })
 
-  it('200: verified as a signup, a staged user is asked for no password', async () => {
+  it('200: verifies a staged user as a signup without a password', async () => {
     const email = 'staged@example.com'
     await ask({ email })
     const { code } = await main.readMail(email)
@@ -93,7 +93,7 @@ describe('POST /magiclink', () => {
     )
   })
 
-  it('200: asking again renews the stage, with the metadata of the last request alone', async () => {
+  it('200: a second request replaces the metadata of the staged user', async () => {
     const email = 'again@example.com'
     await ask({ email, data: { name: 'Grace' } })
     const old = await main.readMail(email)
@@ -124,14 +124,14 @@ describe('POST /magiclink', () => {
     expect(answer.json().user.id).not.toBe(staged?.id)
   })
 
-  it('200: sends nothing where another audience has the address', async () => {
+  it('200: sends nothing to an address of another audience', async () => {
     const { email } = await createSignedUp(deps, { aud: 'other' })
     expect((await ask({ email })).statusCode).toBe(200)
     await main.idle()
     expect(main.recipients()).not.toContain(email)
   })
 
-  it('422: without an email; 400: with one that is none', async () => {
+  it('422: refuses a request without an email; 400: refuses a malformed email', async () => {
     expect((await ask({})).json()).toEqual(refused(422, 'validation_failed', 'Magic link requires an email'))
     expect((await ask({ email: 'nobody' })).json()).toEqual(
       refused(400, 'validation_failed', 'Unable to validate email address: invalid format'),
@@ -148,7 +148,7 @@ describe('POST /magiclink under settings', () => {
     await open.close()
   })
 
-  it('422: nobody new where signups are disabled', async () => {
+  it('422: refuses unknown addresses while signups are disabled', async () => {
     const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true' })
     const { email } = await createSignedUp(open.deps)
     expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(

@@ -27,7 +27,7 @@ const rowsOf = (kind: 'email' | 'phone', value: string) =>
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
 
 describe('POST /otp with an email', () => {
-  it('200: is a magic link', async () => {
+  it('200: sends a magic link to a user', async () => {
     const { user, email } = await createSignedUp(deps)
     expect((await ask({ email, create_user: false })).json()).toEqual({})
     const { mail, link, code } = await main.readMail(email)
@@ -37,14 +37,14 @@ describe('POST /otp with an email', () => {
     )
   })
 
-  it('200: parallel requests for an unknown address make one staged user', async () => {
+  it('200: parallel requests for an unknown address stage one user', async () => {
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ email: 'race@example.com' })))
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429, 429, 429, 429])
     await main.readMail('race@example.com')
     expect(await rowsOf('email', 'race@example.com')).toHaveLength(1)
   })
 
-  it('422: an unknown or staged address where none may be made', async () => {
+  it('422: refuses an unknown or staged address when create_user is false', async () => {
     const disabled = refused(422, 'otp_disabled', 'Signups not allowed for otp')
     expect((await ask({ email: 'unknown@example.com', create_user: false })).json()).toEqual(disabled)
     await ask({ email: 'unknown@example.com' })
@@ -53,7 +53,7 @@ describe('POST /otp with an email', () => {
 })
 
 describe('POST /otp with a phone', () => {
-  it('200: sends a code to a user, which signs in once', async () => {
+  it('200: sends a code to a user, and the code signs in once', async () => {
     const phone = newPhone()
     const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: clock.now() })
     const answer = await ask({ phone: `+${phone}` })
@@ -69,7 +69,7 @@ describe('POST /otp with a phone', () => {
     )
   })
 
-  it('200: an unknown number becomes a user when its code is entered', async () => {
+  it('200: an unknown number becomes a user when its code is used', async () => {
     const phone = newPhone()
     await ask({ phone, data: { name: 'Grace' } })
     expect((await rowsOf('phone', phone)).map(({ staged_at }) => ({ staged_at }))).toEqual([
@@ -92,7 +92,7 @@ describe('POST /otp with a phone', () => {
     expect((await rowsOf('phone', phone)).map(({ staged_at }) => ({ staged_at }))).toEqual([{ staged_at: null }])
   })
 
-  it('200: parallel first requests for a number make one staged user and send one code', async () => {
+  it('200: parallel first requests for a number stage one user and send one code', async () => {
     const phone = newPhone()
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask({ phone })))
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429, 429, 429, 429])
@@ -100,14 +100,14 @@ describe('POST /otp with a phone', () => {
     expect(sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
   })
 
-  it('200: a test number has its fixed code', async () => {
+  it('200: accepts the fixed code of a test number', async () => {
     const phone = '15005550006'
     await ask({ phone })
     expect((await verify({ type: 'sms', phone, token: '123456' })).statusCode).toBe(200)
     expect(sms.messages.filter(({ to }) => to === phone)).toEqual([])
   })
 
-  it('200: sends nothing where another audience has the number', async () => {
+  it('200: sends nothing to a number of another audience', async () => {
     const phone = newPhone()
     await createSignedUp(deps, { phone, aud: 'other' })
     expect((await ask({ phone })).json()).toEqual({})
@@ -115,7 +115,7 @@ describe('POST /otp with a phone', () => {
     expect(sms.messages.filter(({ to }) => to === phone)).toEqual([])
   })
 
-  it('429: once in an interval, for known and unknown numbers alike', async () => {
+  it('429: sends one code per interval to known and unknown numbers alike', async () => {
     const [known, unknown] = [newPhone(), newPhone()]
     await createSignedUp(deps, { phone: known })
     for (const phone of [known, unknown]) {
@@ -127,7 +127,7 @@ describe('POST /otp with a phone', () => {
     }
   })
 
-  it('422: tells what the gateway refuses at once, and does not try again', async () => {
+  it('422: returns a refusal of the gateway at once and does not try again', async () => {
     const phone = newPhone()
     sms.answer = { status: 400, body: { code: 21_211, message: 'Invalid number' } }
     expect((await ask({ phone })).json()).toEqual(
@@ -161,7 +161,7 @@ describe('POST /otp with a phone', () => {
       'bad_json',
       expect.stringContaining('create_user: Invalid input'),
     ],
-  ])('refuses %j', async (body, status, code, msg) => {
+  ])('400 and 422: refuses %j', async (body, status, code, msg) => {
     const answer = await ask(body)
     expect(answer.statusCode).toBe(status)
     expect(answer.json()).toEqual({ ...refused(status, code, ''), msg })
@@ -169,7 +169,7 @@ describe('POST /otp with a phone', () => {
 })
 
 describe('POST /otp under settings', () => {
-  it('422 and 400: emails and phones may be off', async () => {
+  it('422 and 400: refuses emails and phones while they are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/otp', { email: 'a@example.com' })).json()).toEqual(
       refused(422, 'email_provider_disabled', 'Email logins are disabled'),
@@ -180,7 +180,7 @@ describe('POST /otp under settings', () => {
     await open.close()
   })
 
-  it('422: nobody new where signups are disabled; 429: no SMS is left; 500: no gateway', async () => {
+  it('422: refuses unknown numbers while signups are disabled; 429: refuses when no SMS is left; 500: fails without a gateway', async () => {
     const settings = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' }
     const open = await openMailApp(settings)
     const signups = refused(422, 'signup_disabled', 'Signups not allowed for this instance')

@@ -61,7 +61,7 @@ async function createWithPasskey() {
 }
 
 describe('POST /passkeys/registration', () => {
-  it('200: asks for a credential that can be found without a name, and keeps it', async () => {
+  it('200: asks for a discoverable credential and stores it', async () => {
     const { headers, email, user } = await createSignedIn(test)
     const asked = await test.post(START, {}, headers)
     const { challenge_id, options, expires_at } = asked.json()
@@ -96,7 +96,7 @@ describe('POST /passkeys/registration', () => {
   })
 
   // ASVS 2.3.1
-  it('400: a challenge is answered once, in time, and by whom it was made for', async () => {
+  it('400: refuses a used, expired or foreign challenge', async () => {
     const { headers } = await createSignedIn(test)
     const other = await createSignedIn(test)
     const key = createAuthenticator()
@@ -122,13 +122,13 @@ describe('POST /passkeys/registration', () => {
     ['another relying party', { rpId: 'evil.test' }],
     ['another challenge', { challenge: 'AAAA' }],
     ['nobody at the authenticator', { userPresent: false }],
-  ])('400: %s', async (_, wrong) => {
+  ])('400: refuses %s', async (_, wrong) => {
     const { headers } = await createSignedIn(test)
     const answer = await register(headers, createAuthenticator(), wrong)
     expect(answer.json()).toEqual({ code: 400, error_code: REFUSED[1], msg: REFUSED[2] })
   })
 
-  it('200 and 400: the longest id that a credential may have, and longer ones', async () => {
+  it('200 and 400: accepts a credential id of the longest length and refuses a longer id', async () => {
     const { headers } = await createSignedIn(test)
     expect((await register(headers, createAuthenticator(), { idBytes: 1_023 })).statusCode).toBe(200)
     for (const idBytes of [1_024, 3_000]) {
@@ -137,7 +137,7 @@ describe('POST /passkeys/registration', () => {
     }
   })
 
-  it('422: a credential that somebody has', async () => {
+  it('422: refuses a credential that is already registered', async () => {
     const { headers } = await createSignedIn(test)
     const other = await createSignedIn(test)
     const first = await start(headers)
@@ -157,7 +157,7 @@ describe('POST /passkeys/registration', () => {
     expect([answer.statusCode, answer.json().error_code]).toEqual([422, 'webauthn_credential_exists'])
   })
 
-  it('422: as many as a user may have, also of many at once', async () => {
+  it('422: refuses a passkey over the limit of a user, also from parallel requests', async () => {
     const { headers } = await createSignedIn(test)
     const asked = await Promise.all(Array.from({ length: 6 }, () => start(headers)))
     const answers = await Promise.all(
@@ -169,7 +169,7 @@ describe('POST /passkeys/registration', () => {
     await fail({ method: 'POST', url: START, headers, payload: {} }, TOO_MANY)
   })
 
-  it('403: whose account is deleted at the moment is asked nothing', async () => {
+  it('403: refuses a user whose account is deleted meanwhile', async () => {
     const { headers, user } = await createSignedIn(test)
     const answer = await answerBehind(
       test.deps.db,
@@ -179,7 +179,7 @@ describe('POST /passkeys/registration', () => {
     expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'user_not_found'])
   })
 
-  it('401 and 403: nobody, nobody with a name, a session below aal2', async () => {
+  it('401 and 403: refuses a request without a session, an anonymous user and a session below aal2', async () => {
     const url = START
     await fail({ method: 'POST', url }, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     const { access_token } = (await test.post('/signup', {})).json()
@@ -198,7 +198,7 @@ describe('POST /passkeys/registration', () => {
 })
 
 describe('POST /passkeys/authentication', () => {
-  it('200: a session of who has the passkey', async () => {
+  it('200: signs in the owner of the passkey', async () => {
     const { key, user, passkeyId, headers } = await createWithPasskey()
     const asked = (await test.post(SIGN_IN, {})).json()
     expect(asked.options).toEqual({
@@ -227,12 +227,12 @@ describe('POST /passkeys/authentication', () => {
     ['nobody at the authenticator', { userPresent: false }],
     ['nobody as its owner', { userHandle: '' }],
     ['somebody else as its owner', { userHandle: 'AAAAAAAAQACAAAAAAAAAAA' }],
-  ])('400: %s', async (_, wrong) => {
+  ])('400: refuses %s', async (_, wrong) => {
     const { key } = await createWithPasskey()
     expect((await signInBy(key, wrong)).json()).toEqual({ code: 400, error_code: REFUSED[1], msg: REFUSED[2] })
   })
 
-  it('400: a counter of before, a passkey that nobody has, one that is deleted', async () => {
+  it('400: refuses an old counter, an unknown passkey and a deleted passkey', async () => {
     const { key, passkeyId, headers } = await createWithPasskey()
     expect((await signInBy(key)).statusCode).toBe(200)
     expect((await signInBy(key, { counter: 1 })).json().error_code).toBe(REFUSED[1])
@@ -243,7 +243,7 @@ describe('POST /passkeys/authentication', () => {
     expect((await signInBy(key)).json().error_code).toBe(REFUSED[1])
   })
 
-  it('400: of many answers at once with one counter, one is let in: the others are of a copy', async () => {
+  it('400: accepts one of many parallel answers with the same counter, since the others come from a copy', async () => {
     const { key } = await createWithPasskey()
     const asked = await Promise.all(Array.from({ length: 10 }, async () => (await test.post(SIGN_IN, {})).json()))
     const answers = await Promise.all(
@@ -254,12 +254,12 @@ describe('POST /passkeys/authentication', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(400)])
   })
 
-  it('200: an authenticator that does not count', async () => {
+  it('200: accepts an authenticator whose counter stays 0', async () => {
     const { key } = await createWithPasskey()
     for (const counter of [0, 0]) expect((await signInBy(key, { counter })).statusCode).toBe(200)
   })
 
-  it('400: a challenge is answered once, in time, and not with that of a registration', async () => {
+  it('400: refuses a used challenge, an expired challenge and that of a registration', async () => {
     const { key, headers } = await createWithPasskey()
     const { challenge_id, options } = (await test.post(SIGN_IN, {})).json()
     const payload = { challenge_id, credential: key.get(options) }
@@ -277,7 +277,7 @@ describe('POST /passkeys/authentication', () => {
     expect(expired.json().error_code).toBe(EXPIRED[1])
   })
 
-  it('403: a banned user', async () => {
+  it('403: refuses a banned user', async () => {
     const { key, user } = await createWithPasskey()
     const banned_until = new Date('2100-01-01')
     await test.deps.db.updateTable('users').set({ banned_until }).where('id', '=', user.id).execute()
@@ -286,7 +286,7 @@ describe('POST /passkeys/authentication', () => {
 })
 
 describe('/passkeys/{passkey_id}', () => {
-  it('200 and 204: renamed and deleted', async () => {
+  it('200 and 204: renames and deletes a passkey', async () => {
     const { headers, passkeyId } = await createWithPasskey()
     const url = `/passkeys/${passkeyId}`
     const renamed = await test.app.inject({ method: 'PATCH', url, headers, payload: { friendly_name: 'Laptop' } })
@@ -296,7 +296,7 @@ describe('/passkeys/{passkey_id}', () => {
     expect((await test.app.inject({ url: '/passkeys', headers })).json()).toEqual([])
   })
 
-  it('400, 403 and 404: no name, a session below aal2, not the own', async () => {
+  it('400, 403 and 404: refuses an empty name, a session below aal2 and a passkey of another user', async () => {
     const person = await createWithPasskey()
     const other = await createSignedIn(test)
     const url = `/passkeys/${person.passkeyId}`
@@ -325,7 +325,7 @@ describe('/passkeys/{passkey_id}', () => {
 })
 
 describe('/admin/users/{user_id}/passkeys', () => {
-  it('200 and 204: listed and deleted', async () => {
+  it('200 and 204: lists and deletes the passkeys of a user', async () => {
     const { key, user, passkeyId } = await createWithPasskey()
     const url = `/admin/users/${user.id}/passkeys`
     const listed = await test.app.inject({ url, headers: OPERATOR })
@@ -338,7 +338,7 @@ describe('/admin/users/{user_id}/passkeys', () => {
     await fail({ method: 'GET', ...nobody }, [404, 'user_not_found', 'User not found'])
   })
 
-  it('200: those of a user who is deleted softly are gone', async () => {
+  it('200: a soft deletion removes the passkeys of a user', async () => {
     const { key, user } = await createWithPasskey()
     const payload = { should_soft_delete: true }
     await test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}`, headers: OPERATOR, payload })

@@ -48,7 +48,7 @@ async function readNonce(email: string): Promise<string> {
 }
 
 describe('GET /reauthenticate', () => {
-  it('200: sends a nonce to the email, and notes when', async () => {
+  it('200: sends a nonce to the email and stores the time', async () => {
     const { headers, email, user } = await createSignedIn(test)
     const answer = await ask(headers)
     expect([answer.statusCode, answer.json()]).toEqual([200, {}])
@@ -59,7 +59,7 @@ describe('GET /reauthenticate', () => {
     expect((await query.execute()).map(({ action }) => action)).toContain('user_reauthenticate_requested')
   })
 
-  it('200: sends it to the phone of who has no email', async () => {
+  it('200: sends the nonce to the phone of a user without an email', async () => {
     const phone = '14155550177'
     const confirmed = { phone_confirmed_at: new Date(0), aud: 'authenticated', role: 'authenticated' }
     const { id } = await insertUser(test.deps.db, { ...confirmed, phone })
@@ -70,7 +70,7 @@ describe('GET /reauthenticate', () => {
     expect((await put({ password: 'another horse', nonce: code }, headers)).statusCode).toBe(200)
   })
 
-  it('400 and 422: nobody to send it to', async () => {
+  it('400 and 422: refuses a user without a confirmed address', async () => {
     const create = async (values: object) => {
       const { id } = await insertUser(test.deps.db, { aud: 'authenticated', role: 'authenticated', ...values })
       return { authorization: forgeBearer({ sub: id }) }
@@ -86,7 +86,7 @@ describe('GET /reauthenticate', () => {
     await expectFailure(await create(phone), [422, 'phone_not_confirmed', 'Please verify your phone first.'])
   })
 
-  it('401, 403 and 429: no bearer, an ended session, the interval', async () => {
+  it('401, 403 and 429: refuses no access token, an ended session and a request within the interval', async () => {
     const { headers, user, email } = await createSignedIn(test)
     await expectFailure({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     expect((await ask(headers)).statusCode).toBe(200)
@@ -98,7 +98,7 @@ describe('GET /reauthenticate', () => {
     await expectFailure(headers, [403, 'session_not_found', ended])
   })
 
-  it('200 and 429: while others sign up with the same phone, neither waits for the other for ever', async () => {
+  it('200 and 429: does not deadlock with parallel signups of the same phone', async () => {
     const phone = '14155550176'
     const values = { phone, phone_confirmed_at: new Date(0), aud: 'authenticated', role: 'authenticated' }
     const { id } = await insertUser(test.deps.db, values)
@@ -110,14 +110,14 @@ describe('GET /reauthenticate', () => {
     }
   })
 
-  it('405: HEAD sends nothing', async () => {
+  it('405: refuses HEAD and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
     expect((await test.app.inject({ method: 'HEAD', url: '/reauthenticate', headers })).statusCode).toBe(405)
   })
 })
 
 describe('PUT /user with a password, where it needs reauthentication', () => {
-  it('200: not within a day of the sign-in, whatever nonce comes with it', async () => {
+  it('200: needs no nonce within a day of the sign-in', async () => {
     const fresh = await signedInAgo(DAY_MS)
     expect((await put({ password: 'another horse' }, fresh.headers)).statusCode).toBe(200)
     expect((await put({ password: 'one more horse', nonce: '000000' }, fresh.headers)).statusCode).toBe(200)
@@ -126,7 +126,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     expect((await put({ password: 'yet another horse', nonce }, fresh.headers)).statusCode).toBe(200)
   })
 
-  it('200: with the nonce, once', async () => {
+  it('200: accepts the nonce once', async () => {
     const old = await signedInAgo(DAY_MS + 1)
     await expectPutFailure({ password: 'another horse' }, old.headers, NEEDED)
     expect((await put({ data: { x: 1 } }, old.headers)).statusCode).toBe(200)
@@ -144,7 +144,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     await expectPutFailure({ password: 'one more horse', nonce }, old.headers, NOT_VALID)
   })
 
-  it('422: a nonce that is too old, or that belongs to somebody else', async () => {
+  it('422: refuses an expired nonce and the nonce of another user', async () => {
     const [old, other] = [await signedInAgo(DAY_MS + 1), await signedInAgo(DAY_MS + 1)]
     await ask(old.headers)
     const nonce = await readNonce(old.email)
@@ -154,7 +154,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     await expectPutFailure({ password: 'another horse', nonce }, later, NOT_VALID)
   })
 
-  it('422: the right one after as many wrong ones as a code may have, also of many at once', async () => {
+  it('422: refuses the right nonce after the limit of wrong ones, also from parallel requests', async () => {
     const old = await signedInAgo(DAY_MS + 1)
     await ask(old.headers)
     const nonce = await readNonce(old.email)
@@ -164,7 +164,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     await expectPutFailure({ password: 'another horse', nonce }, old.headers, NOT_VALID)
   })
 
-  it('200 and 422: of many that use one nonce at once, one does', async () => {
+  it('200 and 422: accepts one of many parallel uses of a nonce', async () => {
     const old = await signedInAgo(DAY_MS + 1)
     await ask(old.headers)
     const nonce = await readNonce(old.email)

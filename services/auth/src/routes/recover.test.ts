@@ -17,7 +17,7 @@ const verify = (body: object) => main.post('/verify', body)
 
 describe('POST /recover', () => {
   // ASVS 6.4.3, 6.5.1
-  it('200: mails a link and a code, each of which signs in once', async () => {
+  it('200: sends a mail with a link and a code, each of which signs in once', async () => {
     const { user, email } = await createSignedUp(deps)
     const answer = await recover({ email: email.toUpperCase() })
     expect([answer.statusCode, answer.json()]).toEqual([200, {}])
@@ -39,7 +39,7 @@ describe('POST /recover', () => {
     expect(actions.map(({ action }) => action)).toEqual(['user_recovery_requested', 'login'])
   })
 
-  it('200: confirms a user who had not confirmed yet', async () => {
+  it('200: confirms an unconfirmed user', async () => {
     const { user, email } = await createSignedUp(deps, { email_confirmed_at: null })
     await recover({ email })
     const { token } = await main.readMail(email)
@@ -48,7 +48,7 @@ describe('POST /recover', () => {
   })
 
   // ASVS 6.6.2
-  it('200: a new mail takes the place of the last one', async () => {
+  it('200: a new mail voids the last one', async () => {
     const { email } = await createSignedUp(deps)
     await recover({ email })
     const old = await main.readMail(email)
@@ -59,7 +59,7 @@ describe('POST /recover', () => {
     expect((await verify({ type: 'recovery', token_hash: renewed.token })).statusCode).toBe(200)
   })
 
-  it('200: sends nothing to an address that nobody has, that only waits, or that another audience has', async () => {
+  it('200: sends nothing to an unknown address, a staged address or an address of another audience', async () => {
     await deps.db
       .insertInto('users')
       .values({
@@ -79,7 +79,7 @@ describe('POST /recover', () => {
     expect(main.recipients().filter((to) => to === email || to?.match(/^(nobody|staged)@/))).toEqual([])
   })
 
-  it('429: once in an interval, for known and unknown addresses alike; a magic link counts', async () => {
+  it('429: accepts one request per interval for known and unknown addresses alike, magic links included', async () => {
     const { email } = await createSignedUp(deps)
     for (const address of [email, 'unknown@example.com']) {
       expect((await recover({ email: address })).statusCode).toBe(200)
@@ -117,7 +117,7 @@ describe('POST /recover under settings', () => {
     await open.close()
   })
 
-  it('429: so many requests of a client', async () => {
+  it('429: refuses more requests of a client than the limit', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
     const ask = (index: number) => open.post('/recover', { email: `${index}@example.com` }, { 'x-real-ip': '1.1.1.1' })
     for (let index = 0; index < 30; index += 1) expect((await ask(index)).statusCode).toBe(200)
@@ -125,7 +125,7 @@ describe('POST /recover under settings', () => {
     await open.close()
   })
 
-  it('429: what is left does not tell an unknown address from a known one', async () => {
+  it('429: the remaining mails do not reveal whether an address is known', async () => {
     for (const isKnown of [true, false]) {
       const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
       const email = isKnown ? (await createSignedUp(open.deps)).email : 'nobody@example.com'

@@ -23,7 +23,7 @@ const verify = (body: object) => main.post('/verify', body)
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
 
 describe('POST /resend', () => {
-  it('200: mails the confirmation of a signup again, with new secrets', async () => {
+  it('200: sends the confirmation of a signup again, with new secrets', async () => {
     const email = 'again@example.com'
     await main.post('/signup', { email, password, data: { name: 'Ada' } })
     const old = await main.readMail(email)
@@ -86,7 +86,7 @@ describe('POST /resend', () => {
     expect((await verify({ type: 'sms', phone, token: code })).statusCode).toBe(200)
   })
 
-  it('200: answers alike where nothing is pending, and sends nothing', async () => {
+  it('200: gives the same answer when nothing is pending, and sends nothing', async () => {
     const { email } = await createSignedUp(deps, { phone: '14155550102', phone_confirmed_at: clock.now() })
     const bodies = [
       { type: 'signup', email: 'unknown@example.com' },
@@ -113,7 +113,7 @@ describe('POST /resend', () => {
     expect([main.recipients().length, sms.messages.length]).toEqual([mails, messages])
   })
 
-  it('429: the interval counts from the signup, for known and unknown addresses alike', async () => {
+  it('429: counts the interval from the signup, for known and unknown addresses alike', async () => {
     await main.post('/signup', { email: 'known@example.com', password })
     clock.advance(1_000)
     expect((await resend({ type: 'signup', email: 'known@example.com' })).json()).toEqual(
@@ -151,7 +151,7 @@ describe('POST /resend', () => {
 })
 
 describe('POST /resend under settings', () => {
-  it('429: a change of email counts the mails to both addresses, or none', async () => {
+  it('429: counts the mails to both addresses of a change of email, or none', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
     const resendChange = async (email: string) => {
       const { statusCode } = await open.post('/resend', { type: 'email_change', email })
@@ -167,7 +167,7 @@ describe('POST /resend under settings', () => {
     await open.close()
   })
 
-  it('200: an unknown number is answered alike where no gateway is set', async () => {
+  it('200: gives the same answer for an unknown number without a gateway', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
     for (const type of ['sms', 'phone_change']) {
       const answer = await open.post('/resend', { type, phone: `1415555${type.length}` })
@@ -177,7 +177,7 @@ describe('POST /resend under settings', () => {
     await open.close()
   })
 
-  it('200: a fixed code is good as soon as the request is answered, also after a wrong one', async () => {
+  it('200: accepts a fixed code as soon as the request is answered, also after a wrong code', async () => {
     const [phone, code] = ['14155550199', '123456']
     const open = await openTestApp({
       settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_TEST_OTP: `${phone}:${code}` },
@@ -192,7 +192,7 @@ describe('POST /resend under settings', () => {
     await open.close()
   })
 
-  it('400: emails and phones may be off', async () => {
+  it('400: refuses emails and phones while they are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/resend', { type: 'signup', email: 'a@example.com' })).json()).toEqual(
       refused(400, 'email_provider_disabled', 'Email logins are disabled'),

@@ -20,7 +20,7 @@ const rowsOf = (phone: string) => deps.db.selectFrom('users').selectAll().where(
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
 
 describe('POST /signup by phone', () => {
-  it('200: stores the user and sends a code, which confirms the phone and signs in', async () => {
+  it('200: stores the user and sends a code that confirms the phone and signs in', async () => {
     const at = timestamp(clock.now())
     const answer = await signUp('+1 415 555 0100', { data: { email: 'x@example.com' } })
     expect(answer.statusCode).toBe(200)
@@ -74,7 +74,7 @@ describe('POST /signup by phone', () => {
     expect((await verify('+14155550100', code)).statusCode).toBe(403)
   })
 
-  it('200: answers a duplicate alike, and sends an unconfirmed one another code when its interval has passed', async () => {
+  it('200: gives a duplicate the same answer, and sends an unconfirmed user another code after the interval', async () => {
     const shape = (text: string) => text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id')
     const fresh = await signUp('14155550101')
     const { code: old } = await sms.read('14155550101')
@@ -95,13 +95,13 @@ describe('POST /signup by phone', () => {
     expect(await rowsOf('14155550101')).toHaveLength(1)
   })
 
-  it('200: a test number has its fixed code, and nothing is sent to it', async () => {
+  it('200: accepts the fixed code of a test number and sends nothing', async () => {
     await signUp('15005550006')
     expect((await verify('15005550006', '123456')).statusCode).toBe(200)
     expect(sms.messages.filter(({ to }) => to === '15005550006')).toEqual([])
   })
 
-  it('200: by WhatsApp where the gateway is Twilio', async () => {
+  it('200: sends the code by WhatsApp when the gateway is Twilio', async () => {
     await signUp('14155550102', { channel: 'whatsapp' })
     expect(await sms.read('14155550102')).toEqual({
       to: '14155550102',
@@ -111,7 +111,7 @@ describe('POST /signup by phone', () => {
     })
   })
 
-  it('400: a number that is none', async () => {
+  it('400: refuses a malformed number', async () => {
     expect((await signUp('0415')).json()).toEqual(
       refused(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
     )
@@ -119,7 +119,7 @@ describe('POST /signup by phone', () => {
 })
 
 describe('POST /signup by phone under settings', () => {
-  it('500: without a gateway, unless the number is a test number', async () => {
+  it('500: fails without a gateway, except for a test number', async () => {
     const open = await openMailApp({
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMS_PROVIDER: '',
@@ -134,7 +134,7 @@ describe('POST /signup by phone under settings', () => {
     await open.close()
   })
 
-  it('200: signs in at once with SMS_AUTOCONFIRM, without a gateway; 400: tells of a duplicate', async () => {
+  it('200: signs in at once with SMS_AUTOCONFIRM and no gateway; 400: refuses a duplicate', async () => {
     const open = await openMailApp({
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMS_AUTOCONFIRM: 'true',
@@ -159,7 +159,7 @@ describe('POST /signup by phone under settings', () => {
     await open.close()
   })
 
-  it('429: no SMS is left, and nothing is stored; a dropped duplicate counts like a fresh signup', async () => {
+  it('429: stores nothing when no SMS is left, and counts a dropped duplicate like a new signup', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_RATE_LIMIT_SMS_SENT: '3' })
     const signUpWith = (phone: string) => open.post('/signup', { phone, password })
     for (let i = 0; i < 2; i += 1) expect((await signUpWith('14155550100')).statusCode).toBe(200)

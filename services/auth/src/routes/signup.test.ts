@@ -50,7 +50,7 @@ const auditOf = async (email: string) => {
 const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where('email', '=', email).execute()
 
 describe('POST /signup', () => {
-  it('200: stores the user and mails a link and a code', async () => {
+  it('200: stores the user and sends a mail with a link and a code', async () => {
     const data = { zeta: 1, name: 'Ada', nested: { b: [1, { y: 0, x: null }], a: 'ü' } }
     const answer = await main.post('/signup', { email: 'Ada@Example.com', password, data })
     expect(answer.statusCode).toBe(200)
@@ -68,7 +68,7 @@ describe('POST /signup', () => {
     expect(await auditOf('ada@example.com')).toEqual(['user_confirmation_requested'])
   })
 
-  it('200: answers a duplicate like a fresh signup, byte for byte but for ids', async () => {
+  it('200: gives a duplicate the answer of a new signup, byte for byte except ids', async () => {
     const body = { email: 'twin@example.com', password, data: { zeta: 1, a: { y: 1, x: [1] }, '2': 0, ä: 1, b: 'x' } }
     const shape = (text: string) => text.replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id')
     const fresh = await main.post('/signup', body)
@@ -92,7 +92,7 @@ describe('POST /signup', () => {
     ])
   })
 
-  it('200: sends the confirmation again once its interval has passed, and changes nothing else', async () => {
+  it('200: sends the confirmation again after the interval and changes nothing else', async () => {
     const first = await main.post('/signup', { email: 'again@example.com', password, data: { a: 1 } })
     expect(first.statusCode).toBe(200)
     const [before] = await rowsOf('again@example.com')
@@ -108,7 +108,7 @@ describe('POST /signup', () => {
     expect(main.recipients().filter((to) => to === 'again@example.com')).toHaveLength(2)
   })
 
-  it('200: parallel signups of one address make one user', async () => {
+  it('200: parallel signups of one address create one user', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => main.post('/signup', { email: 'race@example.com', password })),
     )
@@ -123,7 +123,7 @@ describe('POST /signup', () => {
     ])
   })
 
-  it('200: a staged row becomes the signup', async () => {
+  it('200: a signup replaces a staged user', async () => {
     const staged = await deps.db
       .insertInto('users')
       .values({
@@ -142,7 +142,7 @@ describe('POST /signup', () => {
     expect(rows[0]?.id).not.toBe(staged.id)
   })
 
-  it('200: takes the redirect from header, query or Referer, where it is permitted', async () => {
+  it('200: takes a permitted redirect from the header, the query or the Referer', async () => {
     const signUp = async (email: string, url: string, headers = {}) => {
       await main.post(url, { email, password }, headers)
       return (await main.readMail(email)).link.searchParams.get('redirect_to')
@@ -161,13 +161,13 @@ describe('POST /signup', () => {
     expect(await signUp('r4@example.com', '/signup?redirect_to=https://evil.test')).toBe('http://localhost:3000')
   })
 
-  it('200: null members count as absent, and the audience of the request is kept', async () => {
+  it('200: treats null members as absent and stores the audience of the request', async () => {
     const body = { email: 'nulls@example.com', phone: null, password, data: null, code_challenge: null, channel: null }
     const answer = await main.post('/signup', body, { 'x-jwt-aud': 'other' })
     expect(answer.json()).toEqual({ ...unconfirmed('nulls@example.com'), aud: 'other' })
   })
 
-  it('400: an audience that is too long', async () => {
+  it('400: refuses an audience that is too long', async () => {
     const headers = { 'x-jwt-aud': 'x'.repeat(256) }
     const answer = await main.post('/signup', { email: 'long@example.com', password }, headers)
     const text = 'An audience may not be longer than 255 characters'
@@ -213,7 +213,7 @@ describe('POST /signup', () => {
       'validation_failed',
       'User metadata may not be larger than 65536 bytes',
     ],
-  ])('refuses %j', async (body, status, code, msg) => {
+  ])('400 and 422: refuses %j', async (body, status, code, msg) => {
     const answer = await main.post('/signup', body)
     expect(answer.statusCode).toBe(status)
     const reasons = code === 'weak_password' ? { weak_password: { reasons: ['length'] } } : {}
@@ -222,7 +222,7 @@ describe('POST /signup', () => {
   })
 
   // ASVS 2.2.2, 15.3.5
-  it('400: a member of another type', async () => {
+  it('400: refuses a member of the wrong type', async () => {
     const answer = await main.post('/signup', { email: 1, password })
     expect(answer.json()).toEqual(
       refused(
@@ -235,7 +235,7 @@ describe('POST /signup', () => {
 })
 
 describe('POST /signup with MAILER_AUTOCONFIRM', () => {
-  it('200: is at once a session and a user; 400: tells of a duplicate', async () => {
+  it('200: returns a session and a user in one body; 400: refuses a duplicate', async () => {
     const open = await openMailApp({ AUTH_MAILER_AUTOCONFIRM: 'true' })
     const at = timestamp(open.clock.now())
     const answer = await open.post('/signup', { email: 'now@example.com', password })
@@ -279,7 +279,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
     await open.close()
   })
 
-  it('200: sends no mail, so no limit of mails holds it up', async () => {
+  it('200: sends no mail, so the limit of mails does not apply', async () => {
     const open = await openMailApp({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     for (const name of ['a', 'b', 'c']) {
       expect((await open.post('/signup', { email: `${name}@example.com`, password })).statusCode).toBe(200)
@@ -291,7 +291,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
 })
 
 describe('POST /signup under settings', () => {
-  it('200: anonymous where it is on, until its bucket is empty', async () => {
+  it('200: signs up anonymous users until their rate limit is reached', async () => {
     const open = await openMailApp({
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1',
@@ -312,7 +312,7 @@ describe('POST /signup under settings', () => {
     await open.close()
   })
 
-  it('422: nobody signs up where it is disabled', async () => {
+  it('422: refuses every signup while signups are disabled', async () => {
     const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const disabled = refused(422, 'signup_disabled', 'Signups not allowed for this instance')
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(disabled)
@@ -320,7 +320,7 @@ describe('POST /signup under settings', () => {
     await open.close()
   })
 
-  it('400: email signups may be off', async () => {
+  it('400: refuses an email while signups by email are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(
       refused(400, 'email_provider_disabled', 'Email signups are disabled'),
@@ -328,7 +328,7 @@ describe('POST /signup under settings', () => {
     await open.close()
   })
 
-  it('429: no mail is left, and nothing is stored; a duplicate is answered alike', async () => {
+  it('429: stores nothing when no mail is left, and gives a duplicate the same answer', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const exhausted = refused(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
     expect((await open.post('/signup', { email: 'a@example.com', password })).statusCode).toBe(200)
@@ -341,7 +341,7 @@ describe('POST /signup under settings', () => {
     await open.close()
   })
 
-  it('429: what is left of the limit of mails does not tell a duplicate from a fresh signup', async () => {
+  it('429: the remaining mails do not reveal whether a signup is a duplicate', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
     const { email } = await createSignedUp(open.deps)
     expect((await open.post('/signup', { email, password })).statusCode).toBe(200)

@@ -49,7 +49,7 @@ async function expectFailure(body: object, status: number, code: string, text: s
 
 describe('POST /token?grant_type=pkce', () => {
   // ASVS 10.4.2
-  it('200: a session for code and verifier, once', async () => {
+  it('200: exchanges code and verifier for a session once', async () => {
     const { user, email, code, verifier } = await newCode()
     const answer = await exchange({ auth_code: code, code_verifier: verifier })
     expect(answer.statusCode).toBe(200)
@@ -75,7 +75,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect(flows).toEqual([])
   })
 
-  it('200: the method of the flow is that of the session', async () => {
+  it('200: the session has the authentication method of the flow', async () => {
     const methodOf = async (email: string, ask: (pair: object) => Promise<unknown>) => {
       const { verifier, pair } = newPair()
       await ask(pair)
@@ -91,7 +91,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect(await methodOf('staged@example.com', otp)).toEqual(['magiclink'])
   })
 
-  it('200: a plain challenge is its own verifier', async () => {
+  it('200: compares a plain challenge with the verifier itself', async () => {
     const { email } = await createSignedUp(deps)
     const verifier = 'v'.repeat(43)
     await main.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
@@ -100,7 +100,7 @@ describe('POST /token?grant_type=pkce', () => {
   })
 
   // ASVS 10.4.2
-  it('200: one of parallel exchanges', async () => {
+  it('200: accepts one of many parallel exchanges', async () => {
     const { user, code, verifier } = await newCode()
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => exchange({ auth_code: code, code_verifier: verifier })),
@@ -110,7 +110,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect(sessions).toHaveLength(1)
   })
 
-  it('400: a wrong verifier, and the right one is still good', async () => {
+  it('400: refuses a wrong verifier and still accepts the right one', async () => {
     const { code, verifier } = await newCode()
     await expectFailure(
       { auth_code: code, code_verifier: `${verifier}x` },
@@ -122,7 +122,7 @@ describe('POST /token?grant_type=pkce', () => {
   })
 
   // ASVS 10.4.3
-  it('422: an expired code', async () => {
+  it('422: refuses an expired code', async () => {
     const { code, verifier } = await newCode()
     clock.advance(300_000)
     await expectFailure(
@@ -133,7 +133,7 @@ describe('POST /token?grant_type=pkce', () => {
     )
   })
 
-  it('200: the code lives from the moment the link is followed, however old the mail is', async () => {
+  it('200: the lifetime of the code begins when the link is followed', async () => {
     const { email } = await createSignedUp(deps)
     const { verifier, pair } = newPair()
     await main.post('/recover', { email, ...pair })
@@ -143,7 +143,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(200)
   })
 
-  it('404: an unknown code; 400: a banned user; 400: an empty member', async () => {
+  it('404: refuses an unknown code; 400: refuses a banned user and an empty member', async () => {
     const unknown = { auth_code: '0197f7a1-0000-4000-8000-000000000000', code_verifier: 'v'.repeat(43) }
     await expectFailure(unknown, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
     const { user, code, verifier } = await newCode()
@@ -156,7 +156,7 @@ describe('POST /token?grant_type=pkce', () => {
     }
   })
 
-  it('404: a code from before a new password, whoever has set that', async () => {
+  it('404: refuses a code from before a new password, whoever has set the password', async () => {
     const person = await createSignedIn(main)
     const login = await newCode(person)
     const payload = { password: 'another horse' }
@@ -174,14 +174,14 @@ describe('POST /token?grant_type=pkce', () => {
     ['?scope=global', 404],
     ['?scope=others', 404],
     ['?scope=local', 200],
-  ])('a code from before POST /logout%s: %d', async (query, status) => {
+  ])('200 and 404: a code from before POST /logout%s gets %d', async (query, status) => {
     const person = await createSignedIn(main)
     const { code, verifier } = await newCode(person)
     expect((await main.post(`/logout${query}`, {}, person.headers)).statusCode).toBe(204)
     expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(status)
   })
 
-  it('404: a code from before a first factor', async () => {
+  it('404: refuses a code from before the first factor', async () => {
     const person = await createSignedIn(main)
     const { code, verifier } = await newCode(person)
     await addApp(main, person.headers)
@@ -189,7 +189,7 @@ describe('POST /token?grant_type=pkce', () => {
     await expectFailure(body, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
   })
 
-  it('403: the code of the mail is used up together with its link', async () => {
+  it('403: following the link uses up the code of its mail', async () => {
     const { email } = await createSignedUp(deps)
     await main.post('/magiclink', { email, ...newPair().pair })
     const { link, code } = await main.readMail(email)

@@ -88,7 +88,7 @@ function sessionOf({ user, email }: SignedUp) {
 }
 
 describe('POST /token', () => {
-  it.each(['', 'client_credentials', 'Password'])('400: does not know the grant %j', async (grant) => {
+  it.each(['', 'client_credentials', 'Password'])('400: refuses the grant %j', async (grant) => {
     await expectFailure(
       grant,
       {},
@@ -97,14 +97,14 @@ describe('POST /token', () => {
   })
 
   // ASVS 16.3.1
-  it('names the grant in the log line, but no grant that it does not know', async () => {
+  it('logs a known grant and never an unknown one', async () => {
     await ask('web3', {})
     expect(logFields).toEqual({ remote_addr: '127.0.0.1', grant_type: 'web3' })
     await ask('a password put into the wrong place', {})
     expect(logFields).toEqual({ remote_addr: '127.0.0.1' })
   })
 
-  it('422: has no Web3', async () => {
+  it('422: refuses the grant web3', async () => {
     const text = 'Web3 provider is disabled'
     await expectFailure('web3', {}, failure(422, 'web3_provider_disabled', text, 'unauthorized_client'))
   })
@@ -119,7 +119,7 @@ describe('POST /token', () => {
     expect((await ask('password', payload)).body).toEqual(grantErrorBody('invalid_request', 'bad_json', text))
   })
 
-  it('200: takes the grant from a form body', async () => {
+  it('200: reads the grant from a form body', async () => {
     const person = await createSignedUp(test.deps)
     const payload = new URLSearchParams({ grant_type: 'password', email: person.email, password: person.password })
     const { status } = await ask('', payload.toString(), { 'content-type': 'application/x-www-form-urlencoded' })
@@ -129,7 +129,7 @@ describe('POST /token', () => {
 
 describe('POST /token?grant_type=password', () => {
   // ASVS 14.2.2, 14.3.2
-  it('200: signs in, and says who and how in the access token', async () => {
+  it('200: signs in and writes user and method into the access token', async () => {
     const person = await createSignedUp(test.deps)
     const { email, password } = person
     const { status, body, headers } = await ask('password', { email: email.toUpperCase(), password })
@@ -158,7 +158,7 @@ describe('POST /token?grant_type=password', () => {
   })
 
   it.each(['fe80::1%eth0', 'unknown, ::ffff:1.2.3.4', '2001:DB8::1', '1.2.3'])(
-    '200: whatever stands in X-Forwarded-For: %s',
+    '200: ignores a malformed X-Forwarded-For: %s',
     async (address) => {
       const { email, password } = await createSignedUp(test.deps)
       const headers = { 'x-forwarded-for': address }
@@ -168,7 +168,7 @@ describe('POST /token?grant_type=password', () => {
     },
   )
 
-  it('200: signs in by phone, however the number is written', async () => {
+  it('200: signs in by a phone number in any notation', async () => {
     const person = await createSignedUp(test.deps, { phone: '14155550100', phone_confirmed_at: new Date() })
     const { status, body } = await ask('password', { phone: '+1 415 555 0100', password: person.password })
     expect(status).toBe(200)
@@ -177,7 +177,7 @@ describe('POST /token?grant_type=password', () => {
     )
   })
 
-  it('200: tells of a right password that no longer meets the policy', async () => {
+  it('200: signs in with a password that no longer meets the policy and names what it lacks', async () => {
     const strict = await openTestApp({ settings: { AUTH_PASSWORD_MIN_LENGTH: '40' } })
     const { email, password } = await createSignedUp(strict.deps)
     const { status, body } = await ask('password', { email, password }, {}, strict)
@@ -186,7 +186,7 @@ describe('POST /token?grant_type=password', () => {
     await strict.close()
   })
 
-  it('200: makes an outdated hash anew', async () => {
+  it('200: replaces an outdated hash', async () => {
     const old = await hashByReference('old password', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
     const { email, user } = await createSignedUp(test.deps, { encrypted_password: old })
     expect((await ask('password', { email, password: 'old password' })).status).toBe(200)
@@ -195,7 +195,7 @@ describe('POST /token?grant_type=password', () => {
     expect((await ask('password', { email, password: 'old password' })).status).toBe(200)
   })
 
-  it('400: wants an email or a phone number, not both', async () => {
+  it('400: refuses both or neither of email and phone, and a malformed number', async () => {
     const both = 'Only an email address or phone number should be provided on login.'
     await expectFailure(
       'password',
@@ -214,7 +214,7 @@ describe('POST /token?grant_type=password', () => {
     )
   })
 
-  it('422: a method that is switched off', async () => {
+  it('422: refuses a method that is switched off', async () => {
     const off = await openTestApp({ settings: { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' } })
     const email = failure(422, 'email_provider_disabled', 'Email logins are disabled', 'unauthorized_client')
     const phone = failure(422, 'phone_provider_disabled', 'Phone logins are disabled', 'unauthorized_client')
@@ -223,7 +223,7 @@ describe('POST /token?grant_type=password', () => {
     await off.close()
   })
 
-  it('400: bans and missing confirmations show only to who knows the password', async () => {
+  it('400: reveals a ban or a missing confirmation only with the right password', async () => {
     const wrong = failure(400, 'invalid_credentials', 'Invalid login credentials', 'invalid_grant')
     const until = new Date(Date.now() + 60_000)
     const banned = await createSignedUp(test.deps, { banned_until: until, email_confirmed_at: null })
@@ -244,7 +244,7 @@ describe('POST /token?grant_type=password', () => {
     )
   })
 
-  it('400: another audience does not know the user', async () => {
+  it('400: refuses a user of another audience', async () => {
     const { email, password } = await createSignedUp(test.deps)
     expect((await ask('password', { email, password }, { 'x-jwt-aud': 'elsewhere' })).body).toEqual(
       grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
@@ -253,7 +253,7 @@ describe('POST /token?grant_type=password', () => {
   })
 
   // ASVS 6.3.1
-  it('400: everything that is wrong looks the same and costs one comparison', async () => {
+  it('400: every wrong sign-in gets the same answer after one comparison', async () => {
     const work: string[] = []
     const counted = await openTestApp({
       replace: ({ passwords }) => ({
@@ -296,7 +296,7 @@ describe('POST /token?grant_type=password', () => {
   })
 
   // ASVS 6.3.1
-  it('400: the right one of many guesses that come at once, when it is compared after the last that may fail', async () => {
+  it('400: refuses the right one of many parallel guesses after the limit of failures', async () => {
     const { promise: failures, resolve: letGo } = Promise.withResolvers<void>()
     const limited = await openTestApp({
       settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '2' },
@@ -335,7 +335,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     'invalid_grant',
   )
 
-  it('200: gives the child and a fresh access token of the same session', async () => {
+  it('200: returns the next refresh token and a new access token of the same session', async () => {
     const { person, token, sessionId } = await signIn()
     test.clock.advance(60_000)
     const { status, body } = await refresh(token)
@@ -352,7 +352,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     )
   })
 
-  it('200: twenty parallel refreshes of one token agree on one child', async () => {
+  it('200: twenty parallel refreshes of one token return the same next token', async () => {
     const { token, sessionId } = await signIn()
     const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(token)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -368,7 +368,7 @@ describe('POST /token?grant_type=refresh_token', () => {
   })
 
   // ASVS 10.4.5
-  it('400: a replayed ancestor ends the whole family', async () => {
+  it('400: refuses a replayed older token and ends its session', async () => {
     const { token } = await signIn()
     const child = (await refresh(token)).body.refresh_token
     const grandchild = (await refresh(child)).body.refresh_token
@@ -376,7 +376,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     await expectFailure('refresh_token', { refresh_token: grandchild }, alreadyUsed)
   })
 
-  it('400: with rotation off, reuse fails also within the interval, and the family lives', async () => {
+  it('400: refuses reuse within the interval while rotation is off, and keeps the session', async () => {
     const off = await openTestApp({ settings: { AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' } })
     const { token } = await signIn(off)
     const child = (await refresh(token, off)).body.refresh_token
@@ -385,7 +385,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     await off.close()
   })
 
-  it('200: a new JWT_SECRET replaces the stored child and signs from then on', async () => {
+  it('200: a new JWT_SECRET replaces the stored next token', async () => {
     const { token, sessionId } = await signIn()
     const before = (await refresh(token)).body
     const { deriveRefreshTokenKey } = await import('../sessions/refresh-token.ts')
@@ -404,18 +404,18 @@ describe('POST /token?grant_type=refresh_token', () => {
   })
 
   it.each(['', 'short', 'x'.repeat(11), 'abc def ghi jkl', 'ünïcödé_tökén', undefined])(
-    '400: %j is no refresh token',
+    '400: refuses the malformed refresh token %j',
     async (token) => {
       const expected = failure(400, 'validation_failed', 'Refresh token is not valid', 'invalid_request')
       await expectFailure('refresh_token', { refresh_token: token }, expected)
     },
   )
 
-  it('400: an unknown token', async () => {
+  it('400: refuses an unknown token', async () => {
     await expectFailure('refresh_token', { refresh_token: 'x'.repeat(32) }, notFound)
   })
 
-  it('400: a banned user', async () => {
+  it('400: refuses a banned user', async () => {
     const { person, token } = await signIn()
     await test.deps.db
       .updateTable('users')
@@ -430,7 +430,7 @@ describe('POST /token?grant_type=refresh_token', () => {
   })
 
   // ASVS 7.3.1, 7.3.2, 10.4.8
-  it('400: sessions past their limits, each with its reason', async () => {
+  it('400: refuses sessions past their limits, each with its reason', async () => {
     const limited = await openTestApp({
       settings: {
         AUTH_SESSIONS_TIMEBOX: '1h',
@@ -471,7 +471,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     await limited.close()
   })
 
-  it('400: a session without the second factor of its user, past its shorter life', async () => {
+  it('400: refuses a session of aal1 past its shorter limit when its user has a second factor', async () => {
     const low = await openTestApp({ settings: { AUTH_SESSIONS_ALLOW_LOW_AAL: '10m' } })
     const { person, token, sessionId } = await signIn(low)
     const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }

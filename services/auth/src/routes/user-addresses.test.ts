@@ -80,7 +80,7 @@ async function askForChange(test: MailApp, person: SignedIn, email: string, extr
 }
 
 describe('PUT /user with an email: secure change', () => {
-  it('200: both addresses confirm, in either order, by link or by code', async () => {
+  it('200: changes the email after both addresses confirm, in either order, by link or code', async () => {
     for (const order of ['new first', 'current first']) {
       const person = await createSignedIn(secure)
       const email = nextEmail()
@@ -123,7 +123,7 @@ describe('PUT /user with an email: secure change', () => {
     }
   })
 
-  it('200: another address, or sending again, begins anew', async () => {
+  it('200: another address or another mail starts the change over', async () => {
     const person = await createSignedIn(secure)
     const first = await askForChange(secure, person, nextEmail())
     expect((await verify(secure, { token_hash: first.toCurrent?.token })).body).toEqual(HALF)
@@ -147,7 +147,7 @@ describe('PUT /user with an email: secure change', () => {
     )
   })
 
-  it('200: one address alone confirms for who has no other', async () => {
+  it('200: needs only the new address when the user has no current one', async () => {
     const { access_token: token } = (await secure.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }
     const email = nextEmail()
@@ -166,7 +166,7 @@ describe('PUT /user with an email: secure change', () => {
     expect(body.user).toEqual(confirmedBody(anyId, email, { last_sign_in_at: anyTime }))
   })
 
-  it('200: an anonymous user is not told whether an address is taken, and nothing goes there', async () => {
+  it('200: hides from an anonymous user that an address is taken, and sends no mail to it', async () => {
     const phone = nextPhone()
     const owner = await createSignedUp(simple.deps, { phone, phone_confirmed_at: simple.clock.now() })
     const ask = async (wanted: { email: string; phone: string }) => {
@@ -186,7 +186,7 @@ describe('PUT /user with an email: secure change', () => {
     expect(simple.sms.messages.map(({ to }) => to)).not.toContain(phone)
   })
 
-  it('200 and 403: messages that are used at once are used one after the other, each once', async () => {
+  it('200 and 403: accepts each of two parallel messages once', async () => {
     const person = await createSignedIn(secure)
     const email = nextEmail()
     const { toNew, toCurrent } = await askForChange(secure, person, email)
@@ -197,7 +197,7 @@ describe('PUT /user with an email: secure change', () => {
     expect(bodies.sort()).toEqual([HALF.msg, email])
   })
 
-  it('303: links end in a message first, then in a session, or in a code', async () => {
+  it('303: the first link ends in a message, the second in a session or a code', async () => {
     const person = await createSignedIn(secure)
     const { toNew, toCurrent } = await askForChange(secure, person, nextEmail())
     const follow = ({ pathname, search }: URL) => secure.app.inject({ url: pathname + search })
@@ -223,7 +223,7 @@ describe('PUT /user with an email: secure change', () => {
 })
 
 describe('PUT /user with an email: simple change', () => {
-  it('200: the new address confirms alone, and the current one gets no mail', async () => {
+  it('200: needs only the new address and sends no mail to the current one', async () => {
     const person = await createSignedIn(simple)
     const email = nextEmail()
     const { toNew } = await askForChange(simple, person, email)
@@ -240,7 +240,7 @@ describe('PUT /user with an email: simple change', () => {
     expect((await simple.readMail(person.email)).mail.subject).toBe('Your email address was changed')
   })
 
-  it('422: an address that was taken meanwhile, and nothing changes', async () => {
+  it('422: refuses an address that was taken meanwhile and changes nothing', async () => {
     const person = await createSignedIn(simple)
     const email = nextEmail()
     const { toNew } = await askForChange(simple, person, email)
@@ -257,7 +257,7 @@ describe('PUT /user with an email: simple change', () => {
     ])
   })
 
-  it('200 and 422: of two users who want one address, the first to confirm gets it', async () => {
+  it('200 and 422: gives an address to the first of two users to confirm it', async () => {
     const email = nextEmail()
     const people = [await createSignedIn(simple), await createSignedIn(simple)]
     const tokens: string[] = []
@@ -267,7 +267,7 @@ describe('PUT /user with an email: simple change', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
   })
 
-  it('200: takes an address from somebody who only waits for a first code', async () => {
+  it('200: takes over the address of a staged user', async () => {
     const person = await createSignedIn(simple)
     const email = nextEmail()
     await simple.post('/otp', { email })
@@ -276,7 +276,7 @@ describe('PUT /user with an email: simple change', () => {
     expect((await verify(simple, { token_hash: toNew.token })).status).toBe(200)
   })
 
-  it('429: another change before the interval is over', async () => {
+  it('429: refuses another change within the interval', async () => {
     const person = await createSignedIn(simple)
     await askForChange(simple, person, nextEmail())
     const failure = 'For security purposes, you can only request this after 60 seconds.'
@@ -286,7 +286,7 @@ describe('PUT /user with an email: simple change', () => {
     await askForChange(simple, person, nextEmail())
   })
 
-  it('429: more mails than may go out, and nothing is changed or counted', async () => {
+  it('429: changes and counts nothing when too few mails are left', async () => {
     const tight = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const person = await createSignedIn(tight)
     const email = nextEmail()
@@ -305,7 +305,7 @@ describe('PUT /user with an email: simple change', () => {
 })
 
 describe('PUT /user with a phone', () => {
-  it('200: the new number confirms by its code; the user is told by mail', async () => {
+  it('200: confirms the new number by its code and notifies the user by mail', async () => {
     const person = await createSignedIn(simple, { phone: nextPhone() })
     const phone = nextPhone()
     const { body } = await put(simple, { phone: `+${phone}` }, person)
@@ -334,7 +334,7 @@ describe('PUT /user with a phone', () => {
     expect(mail.text).toContain(`from ${person.user.phone} to ${phone}`)
   })
 
-  it('200: the code is sent once more, to the number that is pending', async () => {
+  it('200: sends the code again to the pending number', async () => {
     const person = await createSignedIn(simple)
     const phone = nextPhone()
     await put(simple, { phone }, person)
@@ -353,7 +353,7 @@ describe('PUT /user with a phone', () => {
     expect((await verify(simple, { type: 'phone_change', phone, token: second.code })).status).toBe(200)
   })
 
-  it('400, 422 and 429: a bad channel, a taken number, the interval', async () => {
+  it('400, 422 and 429: refuses an unknown channel, a taken number and a change within the interval', async () => {
     const { user } = await createSignedIn(simple, { phone: nextPhone() })
     const { headers } = await createSignedIn(simple)
     const request = (payload: object) => ({ method: 'PUT', url: '/user', headers, payload }) as const
@@ -371,7 +371,7 @@ describe('PUT /user with a phone', () => {
     await failWith(simple, request({ phone }), [429, 'over_sms_send_rate_limit', wait])
   })
 
-  it('500: no gateway is set', async () => {
+  it('500: fails without a gateway', async () => {
     const none = await openMailApp({ AUTH_SMS_PROVIDER: '' })
     const { headers } = await createSignedIn(none)
     const answer = await none.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: nextPhone() } })
@@ -381,7 +381,7 @@ describe('PUT /user with a phone', () => {
     await none.close()
   })
 
-  it('200: a change that is applied at once sends no message, so it counts none', async () => {
+  it('200: a change that needs no confirmation counts no message', async () => {
     const auto = await openMailApp({
       ...SETTINGS,
       AUTH_SMS_AUTOCONFIRM: 'true',
@@ -399,7 +399,7 @@ describe('PUT /user with a phone', () => {
     await auto.close()
   })
 
-  it('200: applied at once where phones are confirmed by themselves, and emails of the anonymous likewise', async () => {
+  it('200: applies phones, and emails of anonymous users, at once when the settings confirm them', async () => {
     const auto = await openMailApp({ ...SETTINGS, AUTH_SMS_AUTOCONFIRM: 'true', AUTH_MAILER_AUTOCONFIRM: 'true' })
     const { access_token: token } = (await auto.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }

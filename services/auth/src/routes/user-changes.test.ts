@@ -36,7 +36,7 @@ async function auditOf(userId: string) {
 }
 
 describe('PUT /user', () => {
-  it('200: merges data key by key, where null deletes', async () => {
+  it('200: merges data key by key, and null deletes a key', async () => {
     const { headers, record, user } = await createSignedIn(test)
     const { status, body } = await put({ data: { name: null, nick: 'a', list: [1, null] } }, headers)
     const at = '2026-01-02T03:04:05.678000+00:00'
@@ -48,7 +48,7 @@ describe('PUT /user', () => {
   })
 
   // ASVS 1.2.3, 1.2.4
-  it('200: data come back as they were sent, whatever they hold', async () => {
+  it('200: returns data exactly as they were sent', async () => {
     const { headers } = await createSignedIn(test)
     const data = {
       name: 'a"}],',
@@ -61,7 +61,7 @@ describe('PUT /user', () => {
     expect([status, body.user_metadata]).toEqual([200, data])
   })
 
-  it('200: of many that change different keys at once, none is lost', async () => {
+  it('200: parallel changes of different keys lose none', async () => {
     const { headers } = await createSignedIn(test)
     await Promise.all(Array.from({ length: 10 }, (_, i) => put({ data: { [`k${i}`]: i } }, headers)))
     const { body } = await put({}, headers)
@@ -69,7 +69,7 @@ describe('PUT /user', () => {
   })
 
   // ASVS 8.2.3, 15.3.3
-  it('200 and 403: app_metadata is for admins', async () => {
+  it('200 and 403: only admins change app_metadata', async () => {
     const { headers } = await createSignedIn(test)
     await expectFailure({ app_metadata: { plan: 'pro' } }, headers, [
       403,
@@ -89,7 +89,7 @@ describe('PUT /user', () => {
   })
 
   // ASVS 7.4.1, 8.2.1
-  it('401 and 403: only for a live session of somebody who may act', async () => {
+  it('401 and 403: refuses no access token, ended sessions, and banned or deleted users', async () => {
     const { headers, user } = await createSignedIn(test)
     await expectFailure({}, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     await expectFailure({}, OPERATOR, [403, 'bad_jwt', 'invalid claim: missing sub claim'])
@@ -116,18 +116,18 @@ describe('PUT /user', () => {
     [{ data: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
     [{ email: 'a@b.c', code_challenge: 'x'.repeat(43) }, 'PKCE flow requires code_challenge_method and code_challenge'],
     [{ password: 'x'.repeat(73) }, 'Password cannot be longer than 72 characters'],
-  ])('400: %j', async (payload, text) => {
+  ])('400: refuses %j', async (payload, text) => {
     const { headers } = await createSignedIn(test)
     await expectFailure(payload, headers, [400, 'validation_failed', text])
   })
 
-  it('400: no body', async () => {
+  it('400: refuses a request without a body', async () => {
     const { headers } = await createSignedIn(test)
     const text = 'Could not parse request body as JSON: the body is empty'
     await expectFailure(undefined, headers, [400, 'bad_json', text])
   })
 
-  it('429: more requests than the bucket has', async () => {
+  it('429: refuses more requests than the limit', async () => {
     const limited = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_OTP: '30' })
     const headers = { 'x-client': 'a' }
     const ask = () => limited.app.inject({ method: 'PUT', url: '/user', headers, payload: {} })
@@ -139,7 +139,7 @@ describe('PUT /user', () => {
 
 describe('PUT /user with a password', () => {
   // ASVS 6.2.2, 7.4.3
-  it('200: ends all other sessions and every message that is on its way, and tells the user', async () => {
+  it('200: ends all other sessions, voids every pending message and notifies the user', async () => {
     const own = await createSignedIn(test)
     const other = await signIn(test, own)
     await test.post('/recover', { email: own.email })
@@ -156,7 +156,7 @@ describe('PUT /user with a password', () => {
     expect(await auditOf(own.user.id)).toContain('user_updated_password')
   })
 
-  it('422: a weak one, and the one that is there', async () => {
+  it('422: refuses a weak password and the current password', async () => {
     const { headers, password } = await createSignedIn(test)
     await expectFailure({ password: 'short' }, headers, [
       422,
@@ -168,7 +168,7 @@ describe('PUT /user with a password', () => {
     await expectFailure({ password }, headers, [422, 'same_password', same])
   })
 
-  it('403: of two sessions that set one at once, one wins and the other is over', async () => {
+  it('403: lets one of two parallel sessions set its password and ends the other', async () => {
     const own = await createSignedIn(test)
     const other = await signIn(test, own)
     const answers = await Promise.all([
@@ -179,7 +179,7 @@ describe('PUT /user with a password', () => {
     expect(answers.find(({ status }) => status === 403)?.body.error_code).toBe('session_not_found')
   })
 
-  it('401: counts a factor that the same session gets while the password is hashed', async () => {
+  it('401: needs a factor that was added while the password was hashed', async () => {
     const { headers, user } = await createSignedIn(test)
     const { status, body } = await answerBehind(
       test.deps.db,
@@ -195,7 +195,7 @@ describe('PUT /user with a password', () => {
     expect([status, body.error_code]).toEqual([401, 'insufficient_aal'])
   })
 
-  it('400: of two that show the same current password at once, one replaces it', async () => {
+  it('400: lets one of two parallel requests with the same current password replace it', async () => {
     const asking = await openMailApp({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
     const { headers, password } = await createSignedIn(asking)
     const answers = await Promise.all(
@@ -214,7 +214,7 @@ describe('PUT /user with a password', () => {
   })
 
   // ASVS 6.4.3, 7.5.1, 10.3.4
-  it('401: needs the second factor of who has one', async () => {
+  it('401: needs the second factor of a user who has one', async () => {
     const { headers, user, sessionId, refreshToken } = await createSignedIn(test)
     await test.deps.db
       .insertInto('mfa_factors')
@@ -233,7 +233,7 @@ describe('PUT /user with a password', () => {
     expect((await put({ password: 'another horse' }, raised)).status).toBe(200)
   })
 
-  it('422: an anonymous user needs an address with it', async () => {
+  it('422: refuses the password of an anonymous user without an address', async () => {
     const { access_token: token } = (await test.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }
     const text = 'Updating password of an anonymous user without an email or phone is not allowed'

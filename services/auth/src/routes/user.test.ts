@@ -50,7 +50,7 @@ function forge(claims: Readonly<Record<string, unknown>>): string {
 }
 
 describe('GET /user', () => {
-  it('200: is the record that the session carried', async () => {
+  it('200: returns the record of the session', async () => {
     const { token, record } = await signIn()
     const { status, body, headers } = await getUser(`Bearer ${token}`)
     expect({ status, body }).toEqual({ status: 200, body: record })
@@ -82,20 +82,20 @@ describe('GET /user', () => {
     ])
   })
 
-  it('200: a trailing slash is the same route, and the scheme may be written in any case', async () => {
+  it('200: accepts a trailing slash and the scheme in any case', async () => {
     const { token } = await signIn()
     const answer = await test.app.inject({ url: '/user/', headers: { authorization: `bEARER ${token}` } })
     expect(answer.statusCode).toBe(200)
   })
 
-  it('401: no bearer', async () => {
+  it('401: refuses a request without an access token', async () => {
     const text = 'This endpoint requires a valid Bearer token'
     for (const header of [undefined, '', 'Basic eA==', 'Bearer', 'Bearer a b']) {
       await expectFailure(header, [401, 'no_authorization', text])
     }
   })
 
-  it('403: a bad or expired token', async () => {
+  it('403: refuses an invalid or expired token', async () => {
     const start = 'invalid JWT: unable to parse or verify signature, '
     const { token, user } = await signIn()
     await expectFailure('Bearer x', [
@@ -114,7 +114,7 @@ describe('GET /user', () => {
   })
 
   // ASVS 10.3.3
-  it('200: who they were at the sign-in, though their address is somebody else’s now', async () => {
+  it('200: returns the user of the session, although another user has their former address', async () => {
     const { token, user, email } = await signIn()
     const moved = { email: `moved.${email}` }
     await test.deps.db.updateTable('users').set(moved).where('id', '=', user.id).execute()
@@ -134,7 +134,7 @@ describe('GET /user', () => {
   })
 
   // ASVS 10.3.3
-  it('403 and 400: claims that name nobody', async () => {
+  it('403 and 400: refuses claims without a valid user', async () => {
     const { user } = await signIn()
     await expectFailure(forge({ role: 'service_role' }), [403, 'bad_jwt', 'invalid claim: missing sub claim'])
     await expectFailure(forge({ sub: 'me' }), [400, 'bad_jwt', 'invalid claim: sub claim must be a UUID'])
@@ -146,7 +146,7 @@ describe('GET /user', () => {
   })
 
   // ASVS 7.4.2
-  it('403: a user who is gone', async () => {
+  it('403: refuses a deleted user', async () => {
     const { token, user } = await signIn()
     const other = await signIn()
     const text = 'User from sub claim in JWT does not exist'
@@ -157,7 +157,7 @@ describe('GET /user', () => {
   })
 
   // ASVS 7.4.2
-  it('403: a ban holds at once, and ends by itself', async () => {
+  it('403: refuses a banned user until the ban ends', async () => {
     const { token, user } = await signIn()
     const ban = (until: Date) =>
       test.deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', user.id).execute()
@@ -168,7 +168,7 @@ describe('GET /user', () => {
   })
 
   // ASVS 8.4.1, 9.2.4, 10.3.1
-  it('400: a token of another audience than the one asked for, or than its user', async () => {
+  it('400: refuses a token of another audience than that of the request or the user', async () => {
     const { token, user } = await signIn()
     const text = "Token audience doesn't match request audience"
     const { status, body } = await getUser(`Bearer ${token}`, { 'x-jwt-aud': 'elsewhere' })
@@ -177,7 +177,7 @@ describe('GET /user', () => {
     await expectFailure(forge({ sub: user.id, aud: 'elsewhere' }), [400, 'validation_failed', text])
   })
 
-  it('403: a session that has ended, only where that is enforced', async () => {
+  it('403: refuses an ended session only when the setting enforces it', async () => {
     const enforced = await openTestApp({ settings: { AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' } })
     for (const on of [test, enforced]) {
       const { token, user } = await signIn(on)

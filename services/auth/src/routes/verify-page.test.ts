@@ -33,7 +33,7 @@ function formOf(html: string): string {
 
 describe('GET /verify with MAILER_LINK_MODE confirm', () => {
   // ASVS 3.5.3, 7.6.2, 14.2.2
-  it('200: shows a page whose button does what the link would, once', async () => {
+  it('200: shows a page whose button uses the link once', async () => {
     const { link } = await newLink('http://localhost:5173/a"b?<c>&d')
     for (const headers of [{}, { 'sec-purpose': 'prefetch' }, {}]) {
       const page = await open(link, headers)
@@ -58,7 +58,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
     )
   })
 
-  it('400: a form that is not UTF-8, or whose text cannot be stored', async () => {
+  it('400: refuses a form that is not UTF-8 or has text that cannot be stored', async () => {
     const post = (payload: string | Buffer) =>
       main.app.inject({ method: 'POST', url: '/verify', headers: FORM, payload })
     const broken = await post(Buffer.concat([Buffer.from('token='), Buffer.from([0xff])]))
@@ -68,7 +68,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
   })
 
   // ASVS 3.4.3, 14.2.3
-  it('200: its policy lets its own style apply, and its form lead to the redirect alone', async () => {
+  it("200: the content policy allows only the page's style and a form that leads to the redirect", async () => {
     const policyOf = async (redirectTo: string) => {
       const page = await open((await newLink(redirectTo)).link)
       const style = /<style>(.*)<\/style>/s.exec(page.body)?.[1] ?? ''
@@ -84,7 +84,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
   })
 
   // ASVS 1.2.1, 3.2.2
-  it('200: a page for any type, with nothing of the query as markup', async () => {
+  it('200: escapes the query, for any type', async () => {
     const page = await main.app.inject({ method: 'GET', url: '/verify?type=<b>&token="><script>alert(1)</script>' })
     expect(page.statusCode).toBe(200)
     expect(page.body).toContain('<title>Confirm that it is you</title>')
@@ -101,7 +101,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
     expect(answer.headers.location).toMatch(/^http:\/\/localhost:3000\/\?code=[0-9a-f-]{36}$/)
   })
 
-  it('400: without type or token; 405: HEAD', async () => {
+  it('400: refuses a request without type or token; 405: refuses HEAD', async () => {
     const bad = await main.app.inject({ method: 'GET', url: '/verify?token=x' })
     expect(bad.json()).toEqual(errorBody(400, 'validation_failed', 'Verify requires a verification type'))
     const form = await main.post('/verify', 'type=signup', FORM)

@@ -33,7 +33,7 @@ const wrongCodes = (code: string, count: number) =>
 
 describe('POST /verify under attack', () => {
   // ASVS 6.6.3
-  it('403: of a thousand guesses of parallel clients ten are compared, then the right code is dead', async () => {
+  it('403: compares ten of a thousand parallel guesses and then voids the code', async () => {
     const { user, email, code, token } = await newMail()
     const statuses = new Set<number>()
     const client = async (codes: readonly string[], address: number) => {
@@ -53,7 +53,7 @@ describe('POST /verify under attack', () => {
     expect((await main.post('/verify', { type: 'recovery', token_hash: token })).statusCode).toBe(200)
   })
 
-  it('403: the claims of parallel guesses are counted before they are compared', async () => {
+  it('403: counts parallel guesses before it compares them', async () => {
     const { email } = await newMail()
     const wanted = { audience: 'authenticated', relatesTo: email, kinds: ['recovery'] as const }
     const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
@@ -62,7 +62,7 @@ describe('POST /verify under attack', () => {
     expect(claims.filter(({ length }) => length > 0)).toHaveLength(ATTEMPTS_MAX)
   })
 
-  it('403: twenty failures of one client with one address, and even the right code is wrong', async () => {
+  it('403: refuses the right code after twenty failures of one client with one address', async () => {
     const { email, code } = await newMail()
     for (const wrong of wrongCodes(code, 9)) await guess(email, wrong, 1)
     const renewed = await deps.db.updateTable('one_time_tokens').set({ guesses: 0 }).where('relates_to', '=', email)
@@ -76,7 +76,7 @@ describe('POST /verify under attack', () => {
 })
 
 describe('GET /verify, many at once', () => {
-  it('303: a link gives one session', async () => {
+  it('303: parallel uses of a link give one session', async () => {
     const { user, link } = await newMail()
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => app.inject({ method: 'GET', url: `/verify${link.search}` })),
@@ -88,7 +88,7 @@ describe('GET /verify, many at once', () => {
     expect(sessions).toHaveLength(1)
   })
 
-  it('303: a link of a PKCE flow gives one code', async () => {
+  it('303: parallel uses of a link of a PKCE flow give one code', async () => {
     const { link } = await newMail({ code_challenge: 'c'.repeat(43), code_challenge_method: 's256' })
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => app.inject({ method: 'GET', url: `/verify${link.search}` })),
@@ -98,7 +98,7 @@ describe('GET /verify, many at once', () => {
 })
 
 describe('POST /verify while its staged user signs up', () => {
-  it('gives the address to one of them, whoever is first', async () => {
+  it('200 and 403: gives the address to exactly one of two parallel requests', async () => {
     const outcomes = new Set<string>()
     for (let round = 0; round < 8; round += 1) {
       const email = `staged${round}@example.com`
@@ -131,7 +131,7 @@ describe('POST /verify while its staged user signs up', () => {
 
 describe('POST /verify after a change of address', () => {
   // ASVS 6.6.2
-  it('403: a message to the former address is worth nothing', async () => {
+  it('403: refuses a message to the former address', async () => {
     const { user, email, code, token } = await newMail()
     await deps.db
       .updateTable('users')

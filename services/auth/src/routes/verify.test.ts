@@ -71,7 +71,7 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(OTP_EXPIRED)
   })
 
-  it.each([['token_hash'], ['token']])('200: the token of a link as %s', async (member) => {
+  it.each([['token_hash'], ['token']])('200: accepts the token of a link as %s', async (member) => {
     const { id, token } = await signUp()
     const answer = await verify({ type: 'email', [member]: token })
     expect(answer.json()).toEqual(
@@ -81,7 +81,7 @@ describe('POST /verify', () => {
   })
 
   // ASVS 6.5.1
-  it('200: one of two parallel verifies wins, by code and by link', async () => {
+  it('200: accepts one of two parallel requests, by code and by link', async () => {
     const { email, id, code, token } = await signUp()
     const answers = await Promise.all([
       verify({ type: 'signup', token: code, email }),
@@ -96,7 +96,7 @@ describe('POST /verify', () => {
     expect(await sessionsOf(id)).toHaveLength(1)
   })
 
-  it('403: an unknown address, a wrong code and an expired one are answered alike', async () => {
+  it('403: gives the same answer to an unknown address, a wrong code and an expired code', async () => {
     const { email, code, token } = await signUp()
     const wrong = code === '000000' ? '000001' : '000000'
     expect((await verify({ type: 'signup', token: code, email: 'nobody@example.com' })).json()).toEqual(OTP_EXPIRED)
@@ -110,7 +110,7 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(LINK_EXPIRED)
   })
 
-  it('403: after ten wrong codes the right one is dead, and the link is not', async () => {
+  it('403: refuses the right code after ten wrong ones and still accepts the link', async () => {
     const { email, code, token, id } = await signUp()
     const guesses = Array.from({ length: 20 }, (_, index) => String(index).padStart(6, '0')).filter((g) => g !== code)
     const answers = await Promise.all(
@@ -123,7 +123,7 @@ describe('POST /verify', () => {
     )
   })
 
-  it('403: a banned user is told so with the right code; a wrong one is answered as for nobody', async () => {
+  it('403: reveals a ban only with the right code', async () => {
     const { email, id, code, token } = await signUp()
     const until = new Date(clock.now().getTime() + 1_000)
     await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()
@@ -140,7 +140,7 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token: code, email })).statusCode).toBe(200)
   })
 
-  it('400: a user without password must give one at signup; the code stays good', async () => {
+  it('400: needs a password when the user of a signup has none, and keeps the code', async () => {
     const { email, id, code } = await signUp()
     await deps.db.updateTable('users').set({ encrypted_password: null }).where('id', '=', id).execute()
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual({
@@ -158,7 +158,7 @@ describe('POST /verify', () => {
     expect((await userOf(id)).encrypted_password).toMatch(/^\$argon2id/)
   })
 
-  it('200: an invited user may set a password, or not', async () => {
+  it('200: an invited user signs in with or without setting a password', async () => {
     const { email, id, code } = await signUp()
     await deps.db
       .updateTable('users')
@@ -176,7 +176,7 @@ describe('POST /verify', () => {
     expect(audit.map(({ action }) => action)).toContain('invite_accepted')
   })
 
-  it('200: verifying makes a staged row a user and ends every other message', async () => {
+  it('200: makes a staged user a user and voids every other message', async () => {
     const { id, token } = await signUp()
     await deps.db.updateTable('users').set({ staged_at: clock.now() }).where('id', '=', id).execute()
     await deps.db
@@ -192,7 +192,7 @@ describe('POST /verify', () => {
     expect(left).toEqual([])
   })
 
-  it('400: what a body must have', async () => {
+  it('400 and 422: refuses a body without a token, and a malformed email', async () => {
     const answer = await verify({ type: 'signup' })
     expect(answer.json()).toEqual({
       code: 400,
@@ -209,7 +209,7 @@ describe('POST /verify', () => {
 
 describe('GET /verify', () => {
   // ASVS 3.4.5
-  it('303: signs in and carries the session in the fragment', async () => {
+  it('303: signs in and puts the session into the fragment', async () => {
     const { link, id } = await signUp()
     const answer = await follow(link.search.slice(1))
     expect(answer.statusCode).toBe(303)
@@ -222,7 +222,7 @@ describe('GET /verify', () => {
     expect((await follow(link.search.slice(1))).headers.location).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
   })
 
-  it('303: signs in a user of another audience, since no link can carry the header that names it', async () => {
+  it('303: signs in a user of another audience, since a link cannot carry X-JWT-AUD', async () => {
     const email = 'mobile@example.com'
     await main.post('/signup', { email, password }, { 'x-jwt-aud': 'mobile' })
     const { link } = await main.readMail(email)
@@ -231,7 +231,7 @@ describe('GET /verify', () => {
     expect(claimsOf(token)).toEqual(claimsBody({ aud: 'mobile', email, amr: [proof('otp')] }))
   })
 
-  it('303: to the redirect of the link, judged again', async () => {
+  it('303: checks the redirect of the link again', async () => {
     const { token } = await signUp()
     const location = async (target: string) => {
       const answer = await follow(`token=wrong&type=signup&redirect_to=${encodeURIComponent(target)}`)
@@ -244,7 +244,7 @@ describe('GET /verify', () => {
     expect(answer.headers.location).toMatch(/^myapp:\/\/callback\/?#access_token=/)
   })
 
-  it('303: errors of every other kind', async () => {
+  it('303: puts every other error into the redirect', async () => {
     const { id, token } = await signUp()
     expect((await follow(`token=${token}&type=sms`)).headers.location).toBe(
       'http://localhost:3000/#error=invalid_request&error_code=validation_failed&error_description=Invalid+email+verification+type&sb=',
@@ -289,7 +289,7 @@ describe('GET /verify', () => {
     expect((await userOf(id)).email_confirmed_at).not.toBeNull()
   })
 
-  it('400: JSON where type or token is missing', async () => {
+  it('400: answers in JSON when type or token is missing', async () => {
     expect((await follow('token=x')).json()).toEqual(
       errorBody(400, 'validation_failed', 'Verify requires a verification type'),
     )
@@ -304,7 +304,7 @@ describe('GET /verify', () => {
     ['purpose', 'prefetch'],
     ['x-purpose', 'preview'],
     ['x-moz', 'prefetch'],
-  ])('400: fetching ahead uses nothing up: %s: %s', async (name, value) => {
+  ])('400: a prefetch uses nothing up: %s: %s', async (name, value) => {
     const { link } = await signUp()
     const ahead = await follow(link.search.slice(1), { [name]: value })
     expect(ahead.json()).toEqual({

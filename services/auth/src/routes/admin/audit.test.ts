@@ -41,7 +41,7 @@ async function list(query = '') {
 }
 
 describe('GET /admin/audit', () => {
-  it('200: newest first, with a total and links', async () => {
+  it('200: lists the newest entries first, with a total and page links', async () => {
     const all = await list()
     const latest = {
       id: anyId,
@@ -70,7 +70,7 @@ describe('GET /admin/audit', () => {
     ['type:team', [5, 2]],
     ['author:%', []],
     ['action:', [5, 4, 3, 2, 1, 0]],
-  ])('200: finds %s', async (query, orders) => {
+  ])('200: finds the entries of the query %s', async (query, orders) => {
     const found = await list(`?query=${encodeURIComponent(query)}`)
     expect([found.status, found.orders, found.total]).toEqual([200, orders, String(orders.length)])
   })
@@ -79,7 +79,7 @@ describe('GET /admin/audit', () => {
     ['query=who:x', 'Invalid query scope: who:x'],
     ['query=author', 'Invalid query scope: author'],
     ['page=-1', 'Bad Pagination Parameters: page must be an integer between 1 and 1000000000'],
-  ])('400: %s', async (query, text) => {
+  ])('400: refuses %s', async (query, text) => {
     const request = { method: 'GET', url: `/admin/audit?${query}`, headers: OPERATOR } as const
     await failWith(test, request, [400, 'validation_failed', text])
   })

@@ -93,7 +93,7 @@ const newPerson = () => {
 }
 
 describe('POST /admin/custom-providers', () => {
-  it('201: adds an OpenID provider, with what its issuer says; the secret is told to nobody', async () => {
+  it('201: adds an OpenID provider from the document of its issuer and never shows the secret', async () => {
     const { status, body } = await ask('POST', '', oidc())
     const defaults = {
       acceptable_client_ids: [],
@@ -142,7 +142,7 @@ describe('POST /admin/custom-providers', () => {
       { issuer: 'https://other.example.com', discovery_url: `${ISSUER}/.well-known/openid-configuration` },
       /of another issuer$/,
     ],
-  ])('400: %o', async (changes, msg) => {
+  ])('400: refuses %o', async (changes, msg) => {
     const { status, body } = await ask('POST', '', oidc(changes))
     expect({ status, body }).toEqual({
       status: 400,
@@ -151,14 +151,14 @@ describe('POST /admin/custom-providers', () => {
     expect((await ask('GET')).body).toEqual({ providers: [] })
   })
 
-  it('400: an oauth2 provider without its addresses, or with an issuer', async () => {
+  it('400: refuses an oauth2 provider without its addresses, or with an issuer', async () => {
     expect((await ask('POST', '', oauth2({ token_url: undefined }))).body.msg).toMatch(/^token_url: /)
     expect((await ask('POST', '', oauth2({ issuer: ISSUER }))).body.msg).toBe(
       'issuer is not for providers of the type oauth2',
     )
   })
 
-  it('400: no address that must not be called, however it is written', async () => {
+  it('400: refuses an internal address in every notation', async () => {
     const hosts = REFUSED_HOSTS.filter(
       (host) => !host.includes('@') && !host.includes('example') && host !== 'localhost.',
     )
@@ -174,7 +174,7 @@ describe('POST /admin/custom-providers', () => {
     expect(loopback.body.msg).toBe('token_url is an address that this service may not call')
   })
 
-  it('409 and 422: one of a name, and no more than the setting permits, also at the same moment', async () => {
+  it('409 and 422: refuses a taken name and a provider over the limit, also when requests run in parallel', async () => {
     const same = await Promise.all([1, 2].map(() => ask('POST', '', oauth2())))
     expect(same.map(({ status }) => status).sort()).toEqual([201, 409])
     const many = await Promise.all([1, 2, 3, 4].map((n) => ask('POST', '', oauth2({ identifier: `custom:n${n}` }))))
@@ -182,7 +182,7 @@ describe('POST /admin/custom-providers', () => {
     expect(many.find(({ status }) => status === 422)?.body.error_code).toBe('over_custom_provider_quota')
   })
 
-  it('401 and 403: for admins alone', async () => {
+  it('401 and 403: refuses callers who are not admins', async () => {
     expect((await service.app.inject('/admin/custom-providers')).statusCode).toBe(401)
     const person = { authorization: forgeBearer({ role: 'authenticated' }) }
     expect((await ask('GET', '', undefined, person)).status).toBe(403)
@@ -190,7 +190,7 @@ describe('POST /admin/custom-providers', () => {
 })
 
 describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
-  it('200: changes what is given; another issuer has to speak for itself', async () => {
+  it('200: changes only the given members and reads the document of a new issuer', async () => {
     const created = (await ask('POST', '', oidc())).body
     const { status, body } = await ask('PUT', '/custom:company', { name: 'New', enabled: false, scopes: ['openid'] })
     const changed = { name: 'New', enabled: false, scopes: ['openid'], updated_at: body.updated_at }
@@ -199,7 +199,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
     expect([moved.status, (await ask('GET', '/custom:company')).body]).toEqual([400, body])
   })
 
-  it('409: of two changes at the same moment one is told, or both are made one after the other', async () => {
+  it('409: refuses the second of two parallel changes, unless they run one after the other', async () => {
     await ask('POST', '', oauth2())
     const names = ['A', 'B', 'C', 'D']
     const answers = await Promise.all(names.map((name) => ask('PUT', '/custom:old', { name })))
@@ -207,7 +207,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
     expect(answers.some(({ status }) => status === 200)).toBe(true)
   })
 
-  it('204 and 404: takes one away, once; a fixed provider is none', async () => {
+  it('204 and 404: deletes a custom provider once, and never a built-in one', async () => {
     await ask('POST', '', oauth2())
     expect(await ask('DELETE', '/custom:old')).toEqual({ status: 204, body: undefined })
     for (const [method, path] of [
@@ -222,7 +222,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
 })
 
 describe('a sign-in at a custom provider', () => {
-  it('goes by its metadata, with PKCE towards it; the id_token is verified', async () => {
+  it("uses the provider's metadata and PKCE, and verifies the id_token", async () => {
     await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
     const person = newPerson()
     openId.person = person
@@ -258,7 +258,7 @@ describe('a sign-in at a custom provider', () => {
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })
 
-  it('asks for a profile where the id_token tells no address, and believes none of another person', async () => {
+  it('reads the profile when the id_token has no address, and refuses the profile of another person', async () => {
     await ask('POST', '', oidc({ attribute_mapping: { email: 'mail' }, custom_claims_allowlist: ['groups'] }))
     const person = newPerson()
     openId.person = person
@@ -271,7 +271,7 @@ describe('a sign-in at a custom provider', () => {
     expect(user).toEqual(externalBody('custom:company', accountOf(person, { custom_claims: { groups: ['staff'] } })))
   })
 
-  it('reads a profile as the mapping says, where the provider speaks no OpenID', async () => {
+  it('maps the members of a profile when the provider has no OpenID', async () => {
     await ask('POST', '', oauth2())
     const person = newPerson()
     openId.person = {
@@ -311,7 +311,7 @@ describe('a sign-in at a custom provider', () => {
     ])
   })
 
-  it('is not to be had while the provider is switched off, gone, or all of them are', async () => {
+  it('is refused while the provider, or every custom provider, is switched off or deleted', async () => {
     await ask('POST', '', oidc())
     openId.person = newPerson()
     await ask('PUT', '/custom:company', { enabled: false })

@@ -58,7 +58,7 @@ function linkBody(type: string, user: object, members: object = {}) {
 }
 
 describe('POST /admin/generate_link', () => {
-  it('200: signup makes the user, and mails nothing', async () => {
+  it('200: signup creates the user and sends no mail', async () => {
     const email = nextEmail()
     const { status, body } = await generate({ type: 'signup', email, password: 'correct horse', data: { a: 1 } })
     const token = body.hashed_token
@@ -96,7 +96,7 @@ describe('POST /admin/generate_link', () => {
     ])
   })
 
-  it('200: signup of one who has not confirmed adds the data; the last link alone is good', async () => {
+  it('200: signup of an unconfirmed user merges the data, and only the last link works', async () => {
     const email = nextEmail()
     const first = await generate({ type: 'signup', email, password: 'correct horse', data: { a: 1, b: 1 } })
     const second = await generate({ type: 'signup', email, data: { b: null, c: 2 } })
@@ -119,7 +119,7 @@ describe('POST /admin/generate_link', () => {
     await expectFailure({ type: 'signup', email, password: 'correct horse' }, [422, 'email_exists', TAKEN])
   })
 
-  it('200: invite makes the user, or invites one again who has not confirmed', async () => {
+  it('200: invite creates the user, or invites an unconfirmed user again', async () => {
     const email = nextEmail()
     const { body } = await generate({ type: 'invite', email, data: { a: 1 } })
     expect(body).toEqual(
@@ -141,7 +141,7 @@ describe('POST /admin/generate_link', () => {
     await expectFailure({ type: 'invite', email }, [422, 'email_exists', TAKEN])
   })
 
-  it('200: magiclink and recovery of a known user; a magic link for somebody unknown is a signup', async () => {
+  it('200: magiclink and recovery sign a known user in; a magic link of an unknown address is a signup', async () => {
     const { user, email } = await createSignedUp(test.deps)
     const magic = await generate({ type: 'magiclink', email })
     expect(magic.body).toEqual(
@@ -166,7 +166,7 @@ describe('POST /admin/generate_link', () => {
     ])
   })
 
-  it('200: a change of email, by a link to each address', async () => {
+  it('200: changes the email after the links to both addresses are used', async () => {
     const { user, email } = await createSignedUp(test.deps)
     const new_email = nextEmail()
     const current = await generate({ type: 'email_change_current', email, new_email })
@@ -189,7 +189,7 @@ describe('POST /admin/generate_link', () => {
     )
   })
 
-  it('200: whoever agrees to one change agrees to no other', async () => {
+  it('200: a link that confirms one change of email confirms no other change', async () => {
     const { email } = await createSignedUp(test.deps)
     const current = await generate({ type: 'email_change_current', email, new_email: nextEmail() })
     const other = await generate({ type: 'email_change_new', email, new_email: nextEmail() })
@@ -198,7 +198,7 @@ describe('POST /admin/generate_link', () => {
     expect(half.msg).toMatch(/^Confirmation link accepted/)
   })
 
-  it('200: redirect_to of the body or the query, where it is permitted', async () => {
+  it('200: takes redirect_to from the body or the query when it is permitted', async () => {
     const { email } = await createSignedUp(test.deps)
     const wanted = 'http://localhost:3000/welcome'
     for (const [body, query] of [
@@ -213,7 +213,7 @@ describe('POST /admin/generate_link', () => {
     expect(refused.body.redirect_to).toBe('http://localhost:3000')
   })
 
-  it('200: many signups of one address at once make one user', async () => {
+  it('200: parallel signups of one address create one user', async () => {
     const email = nextEmail()
     const answers = await Promise.all(Array.from({ length: 6 }, () => generate({ type: 'magiclink', email })))
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200])
@@ -227,11 +227,11 @@ describe('POST /admin/generate_link', () => {
     [{ type: 'signup', email: 'x' }, 'Unable to validate email address: invalid format'],
     [{ type: 'signup', email: 'nobody@b.c' }, 'Signup requires a valid password'],
     [{ type: 'email_change_new', email: 'a@b.c' }, 'An email address is required'],
-  ])('400: %j', async (payload, text) => {
+  ])('400: refuses %j', async (payload, text) => {
     await expectFailure(payload, [400, 'validation_failed', text])
   })
 
-  it('400 and 422: a weak password, a taken address, no secure change', async () => {
+  it('400 and 422: refuses a weak password, a taken address, and a change link while secure change is off', async () => {
     const [one, two] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
     await expectFailure({ type: 'signup', email: nextEmail(), password: 'short' }, [
       422,

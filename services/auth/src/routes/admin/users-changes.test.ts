@@ -42,13 +42,13 @@ const refresh = (refresh_token: string) =>
   test.app.inject({ method: 'POST', url: '/token?grant_type=refresh_token', payload: { refresh_token } })
 
 describe('GET /admin/users/{user_id}', () => {
-  it('200: a user, whatever the case of the id', async () => {
+  it('200: finds a user by an id in upper or lower case', async () => {
     const { user, email } = await createSignedUp(test.deps)
     expect(await ask('GET', user.id.toUpperCase())).toEqual({ status: 200, body: signedUpBody({ user, email }) })
   })
 
   // ASVS 8.4.1
-  it('404: somebody of another audience than the one asked for', async () => {
+  it('404: hides a user of another audience than the requested one', async () => {
     const { user } = await createSignedUp(test.deps, { aud: 'elsewhere' })
     const url = `/admin/users/${user.id}`
     const here = { ...OPERATOR, 'x-jwt-aud': 'authenticated' }
@@ -64,7 +64,7 @@ describe('GET /admin/users/{user_id}', () => {
     })
   })
 
-  it('404: nobody, somebody staged, and what is no id', async () => {
+  it('404: refuses an unknown user, a staged user and a malformed id', async () => {
     await expectFailure('GET', randomUUID(), undefined, [404, 'user_not_found', 'User not found'])
     const { user } = await createSignedUp(test.deps, { staged_at: new Date() })
     for (const method of ['GET', 'PUT', 'DELETE'] as const) {
@@ -76,7 +76,7 @@ describe('GET /admin/users/{user_id}', () => {
 })
 
 describe('PUT /admin/users/{user_id}', () => {
-  it('200: merges metadata key by key, where null deletes', async () => {
+  it('200: merges metadata key by key, and null deletes a key', async () => {
     const { user } = await createSignedUp(test.deps)
     const { body } = await ask('PUT', user.id, {
       role: ' editor ',
@@ -108,7 +108,7 @@ describe('PUT /admin/users/{user_id}', () => {
     })
   })
 
-  it('200: replaces email and phone at once, and what was sent to the old address is dead', async () => {
+  it('200: replaces email and phone at once, and voids messages to the old addresses', async () => {
     const { user, password } = await createSignedUp(test.deps, { email_change: 'pending@example.com' })
     const token = {
       user_id: user.id,
@@ -172,7 +172,7 @@ describe('PUT /admin/users/{user_id}', () => {
     )
   })
 
-  it('200: makes an anonymous user permanent with a confirmed address', async () => {
+  it('200: makes an anonymous user permanent once the address is confirmed', async () => {
     const anonymous = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', is_anonymous: true }
     const { id } = await test.deps.db.insertInto('users').values(anonymous).returning('id').executeTakeFirstOrThrow()
     const email = 'once-anonymous@example.com'
@@ -184,7 +184,7 @@ describe('PUT /admin/users/{user_id}', () => {
     )
   })
 
-  it('200: the address that is there changes nothing, and can be confirmed', async () => {
+  it('200: setting the current address changes nothing except its confirmation', async () => {
     const { user, email } = await createSignedUp(test.deps, {
       email_confirmed_at: null,
       email_change: 'next@example.com',
@@ -211,7 +211,7 @@ describe('PUT /admin/users/{user_id}', () => {
   })
 
   // ASVS 7.4.5
-  it('200: a new password ends every session, and every message but that of an invitation', async () => {
+  it('200: a new password ends every session and voids every message except an invitation', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
     const expires_at = new Date(Date.now() + 60_000)
@@ -233,7 +233,7 @@ describe('PUT /admin/users/{user_id}', () => {
   })
 
   // ASVS 7.4.5
-  it('200: a new role ends every session, so an admin who is none any more does not take it back', async () => {
+  it('200: a new role ends every session, so a former admin cannot restore their role', async () => {
     const { user, email, password } = await createSignedUp(test.deps, { role: 'supabase_admin' })
     const session = (await signIn({ email, password })).json()
     const headers = { authorization: `Bearer ${session.access_token}` }
@@ -250,7 +250,7 @@ describe('PUT /admin/users/{user_id}', () => {
   })
 
   // ASVS 7.4.2, 7.4.5
-  it('200: a ban holds at once and everywhere, until it is lifted', async () => {
+  it('200: a ban applies at once to every endpoint, until it is lifted', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
     const headers = { authorization: `Bearer ${session.access_token}` }
@@ -273,7 +273,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await refresh(session.refresh_token)).statusCode).toBe(200)
   })
 
-  it('400 and 422: bad values, and the policy of passwords', async () => {
+  it('400 and 422: refuses invalid values and weak passwords', async () => {
     const { user } = await createSignedUp(test.deps)
     const { user: other } = await createSignedUp(test.deps, { phone: '14155550124' })
     const invalid = (text: string) => [400, 'validation_failed', text] as const
@@ -294,13 +294,13 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await ask('GET', user.id)).body).toEqual(signedUpBody({ user, email: user.email }))
   })
 
-  it('422: of many that want one address at once, one gets it', async () => {
+  it('422: gives an address to one of many parallel requests', async () => {
     const people = await Promise.all(Array.from({ length: 6 }, () => createSignedUp(test.deps)))
     const wanted = people.map(({ user }) => ask('PUT', user.id, { email: 'wanted@example.com' }))
     expect((await Promise.all(wanted)).map(({ status }) => status).sort()).toEqual([200, 422, 422, 422, 422, 422])
   })
 
-  it('200 and 422: two who want what the other has do not wait for each other', async () => {
+  it("200 and 422: two users who take each other's address do not deadlock", async () => {
     const [one, two] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
     const swap = await Promise.all([
       ask('PUT', one.user.id, { email: two.email }),
@@ -312,7 +312,7 @@ describe('PUT /admin/users/{user_id}', () => {
 
 describe('DELETE /admin/users/{user_id}', () => {
   // ASVS 7.4.2
-  it('200: removes the user and all that belongs to them', async () => {
+  it('200: deletes the user and everything that belongs to them', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     const session = (await signIn({ email, password })).json()
     expect(await ask('DELETE', user.id)).toEqual({ status: 200, body: {} })
@@ -339,7 +339,7 @@ describe('DELETE /admin/users/{user_id}', () => {
     })
   })
 
-  it('200: softly, keeps a row that tells nothing and frees the address', async () => {
+  it('200: a soft deletion keeps a row without personal data and frees the address', async () => {
     const { user, email, password } = await createSignedUp(test.deps, {
       phone: '14155550125',
       email_change: 'next@example.com',

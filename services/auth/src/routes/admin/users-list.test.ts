@@ -66,7 +66,7 @@ async function readAll(query: string, aud: string): Promise<string[][]> {
 }
 
 describe('GET /admin/users', () => {
-  it('200: by pages, newest first, with a total and links that clients can take apart', async () => {
+  it('200: lists pages, newest first, with a total and links that clients can parse', async () => {
     await populate('paged', [{ email: 'p1@x.y' }, { email: 'p2@x.y' }, { email: 'p3@x.y' }])
     await test.deps.db
       .insertInto('users')
@@ -123,14 +123,14 @@ describe('GET /admin/users', () => {
     expect((await list('', { 'x-jwt-aud': 'nobody' })).link).toBe('</admin/users?page=1&per_page=50>; rel="last"')
   })
 
-  it('200: the record of each user is the one that GET /admin/users/{user_id} gives', async () => {
+  it('200: lists the same record as GET /admin/users/{user_id}', async () => {
     await populate('alone', [{ email: 'alone@x.y', name: 'A Person' }])
     const { body } = await list('', { 'x-jwt-aud': 'alone' })
     const answer = await test.app.inject({ url: `/admin/users/${body.users[0]?.id}`, headers: OPERATOR })
     expect(body.users).toEqual([answer.json()])
   })
 
-  it('200: by cursor, in both directions, each user once, also of one moment', async () => {
+  it('200: follows a cursor in both directions and lists each user once, also users of the same moment', async () => {
     const moment = new Date()
     const values = Array.from({ length: 7 }, (_, i) => ({
       id: randomUUID(),
@@ -149,7 +149,7 @@ describe('GET /admin/users', () => {
     expect([whole.status, whole.body.users.length, whole.total, whole.link]).toEqual([200, 7, undefined, undefined])
   })
 
-  it('200: finds parts of email, phone and name in any case, and beginnings of one or two characters', async () => {
+  it('200: finds any part of an email, phone or name, and prefixes of one or two characters', async () => {
     await populate('search', [
       { email: 'ada.lovelace+test@example.com', name: 'Ada Lovelace' },
       { email: 'grace_hopper@navy.mil', phone: '14155550100', name: "Grace O'Hopper 100%" },
@@ -187,7 +187,7 @@ describe('GET /admin/users', () => {
     expect(await find('ov')).toEqual([])
   })
 
-  it('200: follows changes and deletions of a user at once', async () => {
+  it('200: finds a changed user by the new values only, and a deleted user never', async () => {
     await populate('changes', [{ email: 'before@x.y', name: 'Old Name' }])
     const headers = { 'x-jwt-aud': 'changes' }
     const { body } = await list('?filter=before', headers)
@@ -200,7 +200,7 @@ describe('GET /admin/users', () => {
     expect((await list('', headers)).emails).toEqual([])
   })
 
-  it('200: a user who was staged is listed from their first code on', async () => {
+  it('200: lists a staged user only after their first code', async () => {
     const { db } = test.deps
     await db
       .insertInto('users')
@@ -211,7 +211,7 @@ describe('GET /admin/users', () => {
     expect((await list('?filter=late', { 'x-jwt-aud': 'late' })).emails).toEqual(['late@x.y'])
   })
 
-  it('200: finds the same whether the first rows of the list hold it or only the index does', async () => {
+  it('200: finds the same users whether it reads the list or the index of texts', async () => {
     const crowd = Array.from({ length: 10_500 }, (_, i) => ({ email: `${i < 400 ? 'old' : 'new'}${i}@x.y` }))
     await populate('crowd', crowd)
     for (const [filter, per] of [
@@ -252,7 +252,7 @@ describe('GET /admin/users', () => {
     ['sort=email+asc', 'Bad Sort Parameters: "email asc"'],
     ['sort=created_at+up', 'Bad Sort Parameters: "created_at up"'],
     ['filter=%00', 'Text may not contain NUL characters or lone surrogates'],
-  ])('400: %s', async (query, text) => {
+  ])('400: refuses %s', async (query, text) => {
     const request = { method: 'GET', url: `/admin/users?${query}`, headers: OPERATOR } as const
     await failWith(test, request, [400, 'validation_failed', text])
   })

@@ -61,7 +61,7 @@ const nextPhone = () => `1415555${String(1_000 + ++count)}`
 
 describe('guard of /admin', () => {
   // ASVS 8.2.1, 8.3.1
-  it('401 and 403: only the bearer of an admin', async () => {
+  it('401 and 403: refuses a request without the access token of an admin', async () => {
     const request = { method: 'GET', url: `/admin/users/${randomUUID()}` } as const
     const noBearer = 'This endpoint requires a valid Bearer token'
     await failWith(test, request, [401, 'no_authorization', noBearer])
@@ -74,14 +74,14 @@ describe('guard of /admin', () => {
     }
   })
 
-  it('takes any of the admin roles, without sub, exp, aud or session', async () => {
+  it('200: accepts a token with any admin role, also without sub, exp, aud and session', async () => {
     for (const role of ['service_role', 'supabase_admin']) {
       const headers = { authorization: forgeBearer({ role }) }
       expect((await ask('GET', `/admin/users/${randomUUID()}`, undefined, headers)).status).toBe(404)
     }
   })
 
-  it('403: a token with a session is good for as long as that session and its user are', async () => {
+  it('403: refuses a token whose session has ended, or whose user is banned or not an admin anymore', async () => {
     const { user, email, password } = await createSignedUp(test.deps, { role: 'supabase_admin' })
     const token = (await signIn({ email, password })).json().access_token
     const headers = { authorization: `Bearer ${token}` }
@@ -112,7 +112,7 @@ describe('guard of /admin', () => {
 })
 
 describe('POST /admin/users', () => {
-  it('200: a user with an email, who is invited', async () => {
+  it('200: creates a user with an email and mails an invitation', async () => {
     const email = nextEmail()
     const { status, body, headers } = await ask('POST', '/admin/users', {
       email: email.toUpperCase(),
@@ -184,7 +184,7 @@ describe('POST /admin/users', () => {
     expect((await signIn({ email, password: 'short' })).statusCode).toBe(200)
   })
 
-  it('200: no invitation for a confirmed email, for a phone, or where the setting is off', async () => {
+  it('200: sends no invitation to a confirmed email, to a phone, or when the setting is off', async () => {
     const confirmed = await create({ email: nextEmail(), email_confirm: true, phone: nextPhone(), phone_confirm: true })
     expect(confirmed).toEqual(
       userBody({
@@ -214,7 +214,7 @@ describe('POST /admin/users', () => {
     await off.close()
   })
 
-  it('200: signs nobody in who has no password, and takes hashes of other systems', async () => {
+  it('200: accepts password hashes of other systems, and refuses sign-ins of users without a password', async () => {
     const email = nextEmail()
     await create({ email, email_confirm: true, password: '' })
     expect((await signIn({ email, password: '' })).statusCode).toBe(400)
@@ -224,7 +224,7 @@ describe('POST /admin/users', () => {
     await create({ email: nextEmail(), password_hash: `$2b$10$${'a'.repeat(53)}` })
   })
 
-  it('200: role, audience, ban, and the id that the body gives', async () => {
+  it('200: sets the role, audience, ban and id of the body', async () => {
     const id = randomUUID()
     const email = nextEmail()
     const body = await create({ id: id.toUpperCase(), email, role: ' editor ', aud: 'elsewhere', ban_duration: '24h' })
@@ -243,7 +243,7 @@ describe('POST /admin/users', () => {
     expect(Date.parse(body.banned_until) - Date.now()).toBeGreaterThan(86_000_000)
   })
 
-  it('200: takes the place of somebody who only waits for a first code', async () => {
+  it('200: replaces a staged user', async () => {
     const email = nextEmail()
     const staged = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
     await test.deps.db.insertInto('users').values(staged).execute()
@@ -271,11 +271,11 @@ describe('POST /admin/users', () => {
     [{ email: 'a@b.c', aud: 'x'.repeat(256) }, 'An audience may not be longer than 255 characters'],
     [{ email: 'a@b.c', id: 'x' }, 'user_id must be an UUID'],
     [{ email: 'a@b.c', user_metadata: { x: 'y'.repeat(65_536) } }, 'User metadata may not be larger than 65536 bytes'],
-  ])('400: %j', async (payload, text) => {
+  ])('400: refuses %j', async (payload, text) => {
     await expectFailure('POST', '/admin/users', payload, [400, 'validation_failed', text])
   })
 
-  it('400: fields of the wrong type', async () => {
+  it('400: refuses members of the wrong type', async () => {
     const { body } = await ask('POST', '/admin/users', { email: 'a@b.c', email_confirm: 'yes' })
     expect(body).toEqual(
       errorBody(
@@ -286,7 +286,7 @@ describe('POST /admin/users', () => {
     )
   })
 
-  it('422: a taken email or phone, also for one of many that come at once', async () => {
+  it('422: refuses a taken email or phone, also to all but one of many parallel requests', async () => {
     const { email, phone } = await create({ email: nextEmail(), phone: nextPhone() })
     const byEmail = 'A user with this email address has already been registered'
     await expectFailure('POST', '/admin/users', { email }, [422, 'email_exists', byEmail])
@@ -301,7 +301,7 @@ describe('POST /admin/users', () => {
 })
 
 describe('POST /admin/users/{user_id}', () => {
-  it('200: makes the user under that id; 409 when there is one', async () => {
+  it('200: creates the user with that id; 409: refuses a taken id', async () => {
     const id = randomUUID()
     const email = nextEmail()
     const { status, body } = await ask('POST', `/admin/users/${id}`, { id, email, email_confirm: true })
@@ -310,7 +310,7 @@ describe('POST /admin/users/{user_id}', () => {
     await expectFailure('POST', `/admin/users/${id}`, again, [409, 'conflict', 'A user with this id already exists'])
   })
 
-  it('400: ids that are none, or differ', async () => {
+  it('400: refuses a malformed id, and a body with another id than the path', async () => {
     const text = 'user_id must be an UUID'
     await expectFailure('POST', '/admin/users/x', { email: 'a@b.c' }, [400, 'validation_failed', text])
     const nil = 'user_id may not be the nil UUID'

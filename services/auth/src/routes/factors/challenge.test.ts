@@ -39,7 +39,7 @@ async function createWithPhone() {
 }
 
 describe('POST /factors/{factor_id}/challenge', () => {
-  it('200: an app is asked, and nothing is sent', async () => {
+  it('200: challenges an authenticator app and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
     const { factorId } = await enrollApp(test, headers)
     const answer = await ask(factorId, headers)
@@ -53,7 +53,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   })
 
   // ASVS 6.6.1
-  it('200: a phone is sent a code, which raises the session', async () => {
+  it('200: sends a code to a phone, and the code raises the session', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const answer = await ask(factorId, headers)
     expect(answer.json()).toEqual({ id: anyId, type: 'phone', expires_at: expect.any(Number) })
@@ -84,7 +84,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(again.json().error_code).toBe('mfa_ip_address_mismatch')
   })
 
-  it('200: by WhatsApp where the gateway can', async () => {
+  it('200: sends the code by WhatsApp when the gateway supports it', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     expect((await ask(factorId, headers, { channel: 'whatsapp' })).statusCode).toBe(200)
     expect((await test.sms.read(phone)).channel).toBe('whatsapp')
@@ -96,7 +96,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     ])
   })
 
-  it('200: a phone of the tests has its fixed code, and nothing is sent', async () => {
+  it('200: accepts the fixed code of a test phone and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
     const factorId = await enrollPhone(headers, '15005550001')
     expect((await answerChallenge(test, headers, { factorId, code: '12345678' })).statusCode).toBe(200)
@@ -104,7 +104,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(test.sms.messages.map(({ to }) => to)).not.toContain('15005550001')
   })
 
-  it('422: a second phone with the number of a verified one', async () => {
+  it('422: refuses to verify a second phone with the number of a verified one', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const challenged = await ask(factorId, headers)
     const { code } = await test.sms.read(phone)
@@ -117,7 +117,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     ])
   })
 
-  it('429: another code too soon, also after enrolling the phone anew', async () => {
+  it('429: refuses another code within the interval, also after the phone is enrolled again', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     expect((await ask(factorId, headers)).statusCode).toBe(200)
     test.clock.advance(59_000)
@@ -129,7 +129,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect((await ask(again, headers)).statusCode).toBe(200)
   })
 
-  it('429: of many at once for one phone, one is sent', async () => {
+  it('429: sends one code for many parallel challenges of a phone', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const answers = await Promise.all(Array.from({ length: 4 }, () => ask(factorId, headers)))
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429, 429, 429])
@@ -137,7 +137,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(test.sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
   })
 
-  it('429: as many SMS as the whole service may send; as many challenges as a client may make', async () => {
+  it('429: refuses more SMS than the service may send, and more challenges than a client may start', async () => {
     const { headers, factorId } = await createWithPhone()
     const limited = { code: 429, error_code: 'over_sms_send_rate_limit', msg: 'SMS rate limit exceeded' }
     let refused: unknown
@@ -162,7 +162,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   })
 
   // ASVS 8.2.2
-  it('404: a factor of somebody else', async () => {
+  it('404: refuses a factor of another user', async () => {
     const { factorId } = await createWithPhone()
     const { headers } = await createSignedIn(test)
     await expectFailure(factorId, headers, {}, [404, 'mfa_factor_not_found', 'Factor not found'])

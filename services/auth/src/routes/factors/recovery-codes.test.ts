@@ -46,7 +46,7 @@ async function createWithCodes() {
 }
 
 describe('POST /factors/recovery-codes', () => {
-  it('200: ten codes, this once, and a mail', async () => {
+  it('200: shows ten codes only once and sends a mail', async () => {
     const { headers, email } = await createWithApp()
     const answer = await generate(headers)
     const codes = answer.json().codes
@@ -65,7 +65,7 @@ describe('POST /factors/recovery-codes', () => {
     expect(texts).toContainEqual(expect.stringContaining('(recovery_code)'))
   })
 
-  it('200: under a name, without a body too', async () => {
+  it('200: stores the given name, and a default name when there is no body', async () => {
     const { headers } = await createWithApp()
     expect((await generate(headers, { friendly_name: 'Safe' })).json().friendly_name).toBe('Safe')
     const { headers: other } = await createWithApp()
@@ -73,7 +73,7 @@ describe('POST /factors/recovery-codes', () => {
     expect(answer.json().friendly_name).toBe('Recovery codes')
   })
 
-  it('403 and 422: beside no factor, below aal2, a second set, a name that is taken', async () => {
+  it('403 and 422: refuses codes without another factor, in a session of aal1, a second set and a taken name', async () => {
     const { headers: nobody } = await createSignedIn(test)
     const alone = 'Recovery codes need another verified factor beside them'
     await expectFailure('POST', PATH, nobody, [422, 'mfa_recovery_codes_sole_factor', alone])
@@ -91,7 +91,7 @@ describe('POST /factors/recovery-codes', () => {
 
 describe('POST /factors/recovery-codes/verify', () => {
   // ASVS 6.4.4, 6.5.1
-  it('200: a session of aal2, once, however it is typed', async () => {
+  it('200: raises the session to aal2 once per code, in any case and spacing', async () => {
     const person = await createWithCodes()
     const { later, codes } = person
     const [first = '', second = ''] = codes
@@ -115,7 +115,7 @@ describe('POST /factors/recovery-codes/verify', () => {
     expect((await verify(later.headers, second)).statusCode).toBe(200)
   })
 
-  it('200 and 422: of many that use one code at once, one is let in', async () => {
+  it('200 and 422: accepts one of many parallel uses of a code', async () => {
     const { later, codes } = await createWithCodes()
     const answers = await Promise.all(Array.from({ length: 20 }, () => verify(later.headers, codes[0])))
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
@@ -123,7 +123,7 @@ describe('POST /factors/recovery-codes/verify', () => {
   })
 
   // ASVS 6.6.3
-  it('429: five guesses in a quarter of an hour, also at once; the right code is refused then too', async () => {
+  it('429: refuses every code after five guesses in 15 minutes, also parallel guesses and the right code', async () => {
     const { later, codes, headers } = await createWithCodes()
     const answers = await Promise.all(Array.from({ length: 12 }, () => verify(later.headers, 'a'.repeat(16))))
     expect(answers.map((answer) => answer.json().error_code).sort()).toEqual([
@@ -142,7 +142,7 @@ describe('POST /factors/recovery-codes/verify', () => {
     expect((await verify(headers, codes[1])).statusCode).toBe(200)
   })
 
-  it('404 and 422: who has none; no code', async () => {
+  it('404 and 422: refuses a user without codes and a malformed code', async () => {
     const { headers } = await createSignedIn(test)
     await expectFailure('POST', `${PATH}/verify`, headers, NOT_FOUND)
     const { later } = await createWithCodes()
@@ -151,7 +151,7 @@ describe('POST /factors/recovery-codes/verify', () => {
 })
 
 describe('POST /factors/recovery-codes/regenerate', () => {
-  it('200: other codes under the same id and name, and whoever was locked out may guess again', async () => {
+  it('200: replaces the codes, keeps id and name, and lifts the limit of guesses', async () => {
     const { headers, later, id, codes } = await createWithCodes()
     for (let guess = 0; guess < 6; guess += 1) await verify(later.headers, 'wrong')
     await expectFailure('POST', `${PATH}/regenerate`, later.headers, NEEDS_AAL2)
@@ -178,14 +178,14 @@ describe('POST /factors/recovery-codes/regenerate', () => {
     expect((await verify(later.headers, answer.codes[0])).statusCode).toBe(200)
   })
 
-  it('404: where there are none', async () => {
+  it('404: refuses a user without recovery codes', async () => {
     const { headers } = await createWithApp()
     await expectFailure('POST', `${PATH}/regenerate`, headers, NOT_FOUND)
   })
 })
 
 describe('DELETE /factors/recovery-codes', () => {
-  it('200: in a session of aal2; sessions that they have raised fall to aal1', async () => {
+  it('200: deletes the codes in a session of aal2 and lowers the sessions that they raised to aal1', async () => {
     const { headers, later, id, codes } = await createWithCodes()
     const needed = [422, 'insufficient_aal', 'AAL2 required to unenroll verified factor'] as const
     await expectFailure('DELETE', PATH, later.headers, needed)
@@ -206,7 +206,7 @@ describe('DELETE /factors/recovery-codes', () => {
     await expectFailure('GET', PATH, headers, NOT_FOUND)
   })
 
-  it('422: nor by the path of other factors', async () => {
+  it('404: refuses recovery codes at the paths of other factors', async () => {
     const { headers, id } = await createWithCodes()
     await expectFailure('DELETE', `/factors/${id}`, headers, NOT_FOUND)
     await expectFailure('POST', `/factors/${id}/challenge`, headers, NOT_FOUND)
@@ -214,7 +214,7 @@ describe('DELETE /factors/recovery-codes', () => {
 })
 
 describe('the last other factor', () => {
-  it.each(['its owner', 'an admin'] as const)('takes the codes with it when %s removes it', async (who) => {
+  it.each(['its owner', 'an admin'] as const)('200: deletes the recovery codes too when %s deletes it', async (who) => {
     const { user, headers, app } = await createWithCodes()
     const path = who === 'an admin' ? `/admin/users/${user.id}/factors` : '/factors'
     const request = { url: `${path}/${app.factorId}`, headers: who === 'an admin' ? OPERATOR : headers }

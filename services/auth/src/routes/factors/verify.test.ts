@@ -60,7 +60,7 @@ async function createWithApp() {
 }
 
 describe('POST /factors/{factor_id}/verify', () => {
-  it('200: the same session, of aal2, with a user who has a verified factor', async () => {
+  it('200: raises the same session to aal2 and verifies the factor', async () => {
     const { app, headers, user, sessionId, email } = await createWithApp()
     const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     const { access_token, ...rest } = answer.json()
@@ -107,7 +107,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(actions.slice(0, 4)).toEqual(['login', 'factor_in_progress', 'challenge_created', 'verification_attempted'])
   })
 
-  it('200: a mail the first time, and none later', async () => {
+  it('200: sends a mail at the first verification only', async () => {
     const { app, headers, email } = await createWithApp()
     const first = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     const { mail } = await test.readMail(email)
@@ -121,7 +121,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   // ASVS 7.2.4, 7.4.3
-  it('200: ends other sessions that have shown no second factor, and what else was begun with an app', async () => {
+  it('200: ends the other sessions of aal1 and removes unverified authenticator apps', async () => {
     const person = await createSignedIn(test)
     const elsewhere = await signIn(test, person)
     const planted = await enrollApp(test, elsewhere.headers, 'planted')
@@ -140,7 +140,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   // ASVS 7.2.4
-  it('400: the refresh token of before neither fetches nor replaces the new one', async () => {
+  it('400: the earlier refresh token neither returns nor replaces the new one', async () => {
     const person = await createSignedIn(test)
     const { refreshToken } = await addApp(test, person.headers)
     const old = await refresh(person.refreshToken)
@@ -149,7 +149,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect((await refresh(refreshToken)).statusCode).toBe(400)
   })
 
-  it('403: a session whose refresh tokens were stolen is not brought back', async () => {
+  it('403: refuses to raise a session that was revoked for a stolen refresh token', async () => {
     const { app, headers, refreshToken } = await createWithApp()
     const child = (await refresh(refreshToken)).json().refresh_token
     await refresh(child)
@@ -164,7 +164,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   it.each([
     ['began too long ago', 'created_at', '25 hours'],
     ['was idle for too long', 'refreshed_at', '2 hours'],
-  ] as const)('403: a session that %s gets no other token', async (_, column, age) => {
+  ] as const)('403: refuses a session that %s', async (_, column, age) => {
     const { app, headers, sessionId, ask } = await createWithApp()
     const challenge_id = await ask()
     const at = sql<Date>`now() - ${age}::interval`
@@ -176,7 +176,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     ])
   })
 
-  it('422: a wrong code leaves the challenge as it is, ten remove it', async () => {
+  it('422: a wrong code keeps the challenge, and ten wrong codes remove it', async () => {
     const { app, headers, ask } = await createWithApp()
     const challenge_id = await ask()
     await inTurn(wrongCodes(app, 9), async (code) => {
@@ -191,7 +191,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     await expectFailure(next.app.factorId, { challenge_id: nextId, code: next.app.code() }, next.headers, NOT_FOUND)
   })
 
-  it('422: of wrong codes that come at once, ten are compared', async () => {
+  it('422: compares ten of many parallel wrong codes', async () => {
     const { app, headers, ask } = await createWithApp()
     const challenge_id = await ask()
     const guesses = wrongCodes(app, 40).map((code) => verify(app.factorId, { challenge_id, code }, headers))
@@ -200,7 +200,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(texts.filter((text) => text === NOT_FOUND[2])).toHaveLength(30)
   })
 
-  it('422: twenty failures from an address, and the right code is wrong from there', async () => {
+  it('422: refuses the right code after twenty failures from the same address', async () => {
     const { app, headers, ask } = await createWithApp()
     await inTurn([0, 1], async () => {
       const challenge_id = await ask()
@@ -210,7 +210,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   // ASVS 6.6.3
-  it('422: a hundred failures from any addresses, and the right code is wrong from everywhere', async () => {
+  it('422: refuses the right code from every address after a hundred failures from any addresses', async () => {
     const { app, headers } = await createWithApp()
     const post = (remoteAddress: string, path: string, payload: object = {}) =>
       test.app.inject({ method: 'POST', url: `/factors/${app.factorId}/${path}`, headers, payload, remoteAddress })
@@ -225,7 +225,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   // ASVS 6.5.1
-  it('422: a code is taken once, also of another challenge, and none of before it', async () => {
+  it('422: refuses a used code and every older code, also for another challenge', async () => {
     const { app, headers } = await createWithApp()
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
     expect((await answer(app.code())).statusCode).toBe(200)
@@ -235,7 +235,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect((await answer(app.code(1))).statusCode).toBe(200)
   })
 
-  it('200: the challenge of a code that was taken before is open for the next code', async () => {
+  it('200: a challenge that refused a used code accepts the next code', async () => {
     const { app, headers, ask } = await createWithApp()
     const code = app.code()
     expect((await answerChallenge(test, headers, { factorId: app.factorId, code })).statusCode).toBe(200)
@@ -244,7 +244,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect((await verify(app.factorId, { challenge_id, code: app.code(1) }, headers)).statusCode).toBe(200)
   })
 
-  it('200 and 422: of fifty that send one code at once, one is let in', async () => {
+  it('200 and 422: accepts one of fifty parallel requests with one code', async () => {
     const { app, headers, ask } = await createWithApp()
     const challenges = await Promise.all(Array.from({ length: 50 }, () => ask()))
     const code = app.code()
@@ -257,7 +257,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     )
   })
 
-  it('200 and 422: of fifty that answer one challenge at once, one is let in', async () => {
+  it('200 and 422: accepts one of fifty parallel answers to one challenge', async () => {
     const { app, headers, ask } = await createWithApp()
     const challenge_id = await ask()
     const code = app.code()
@@ -270,7 +270,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   // ASVS 6.6.2
-  it('422: from another address than the challenge was made for', async () => {
+  it('422: refuses an answer from another address than that of the challenge', async () => {
     const { app, headers } = await createWithApp()
     const forwarded = { ...headers, 'x-forwarded-for': '203.0.113.7' }
     const challenge_id = await challenge(test, forwarded, app.factorId)
@@ -278,7 +278,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect((await verify(app.factorId, { challenge_id, code: app.code() }, forwarded)).statusCode).toBe(200)
   })
 
-  it('422: an old challenge, which is removed', async () => {
+  it('422: refuses an expired challenge and removes it', async () => {
     const { app, headers, ask } = await createWithApp()
     const challenge_id = await ask()
     test.clock.advance(299_999)
@@ -297,7 +297,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, NOT_FOUND)
   })
 
-  it('400, 404 and 422: what is no answer', async () => {
+  it('400, 404 and 422: refuses malformed answers, and unknown factors and challenges', async () => {
     const { app, headers, ask } = await createWithApp()
     const other = await createWithApp()
     const challenge_id = await ask()

@@ -48,13 +48,13 @@ async function createWithKey() {
 }
 
 describe('a WebAuthn factor', () => {
-  it('200: is enrolled without anything to show', async () => {
+  it('200: enrols and returns only the id, type and name', async () => {
     const { headers } = await createSignedIn(test)
     const answer = await test.post('/factors', { factor_type: 'webauthn', friendly_name: 'key' }, headers)
     expect(answer.json()).toEqual({ id: expect.any(String), type: 'webauthn', friendly_name: 'key' })
   })
 
-  it('200: asks for a new credential first', async () => {
+  it('200: asks for a new credential at the first challenge', async () => {
     const { headers, email, user } = await createSignedIn(test)
     const { type, options } = await ask(await enroll(headers), headers)
     expect(type).toBe('create')
@@ -81,7 +81,7 @@ describe('a WebAuthn factor', () => {
     })
   })
 
-  it('200: raises the session, then and at the next sign-in', async () => {
+  it('200: raises the session, now and after the next sign-in', async () => {
     const person = await createWithKey()
     const { key, factorId, answer, sessionId } = person
     expect(claimsOf(answer.json().access_token)).toEqual(
@@ -115,13 +115,13 @@ describe('a WebAuthn factor', () => {
     )
   })
 
-  it('200: no authenticator is asked for a second credential', async () => {
+  it('200: excludes authenticators that already have a credential', async () => {
     const { key, raised } = await createWithKey()
     const { options } = await ask(await enroll(raised, 'second'), raised)
     expect(() => key.create(options)).toThrow('already')
   })
 
-  it('200: the statement of an attestation is not looked at', async () => {
+  it('200: ignores the attestation statement', async () => {
     const { headers } = await createSignedIn(test)
     const factorId = await enroll(headers)
     const { challenge_id, options } = await ask(factorId, headers)
@@ -134,7 +134,7 @@ describe('a WebAuthn factor', () => {
     ['another origin', { origin: 'https://app.example.com.evil.test' }],
     ['another relying party', { rpId: 'evil.test' }],
     ['another challenge', { challenge: 'AAAA' }],
-  ])('422: %s, for a new credential and an old one', async (_, wrong) => {
+  ])('422: refuses %s, for a new credential and a known one', async (_, wrong) => {
     const { headers } = await createSignedIn(test)
     const unverified = await enroll(headers)
     const created = await ask(unverified, headers)
@@ -148,7 +148,7 @@ describe('a WebAuthn factor', () => {
     expect([answer.statusCode, answer.json().error_code]).toEqual([422, WRONG[1]])
   })
 
-  it('422: a counter that does not rise, another key, a signature of before, the wrong ceremony', async () => {
+  it('422: refuses a counter that does not rise, another key, a replayed signature and the wrong ceremony', async () => {
     const { key, factorId, raised } = await createWithKey()
     const other = await createWithKey()
     const refuse = async (toWebauthn: (options: Parameters<typeof key.get>[0]) => object) => {
@@ -168,7 +168,7 @@ describe('a WebAuthn factor', () => {
     expect((await verify(factorId, { challenge_id: id, code: '123456' }, raised)).json().msg).toBe(WRONG[2])
   })
 
-  it('422: of many that answer one challenge at once, one is let in', async () => {
+  it('422: accepts one of many parallel answers to one challenge', async () => {
     const { key, factorId, raised } = await createWithKey()
     const { challenge_id, options } = await ask(factorId, raised)
     const webauthn = { type: 'request', credential_response: key.get(options) }
@@ -178,7 +178,7 @@ describe('a WebAuthn factor', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(422)])
   })
 
-  it('422: of many answers at once with one counter, one is let in: the others are of a copy', async () => {
+  it('422: accepts one of many parallel answers with the same counter, since the others come from a copy', async () => {
     const { key, factorId, raised } = await createWithKey()
     const asked = await Promise.all(Array.from({ length: 10 }, () => ask(factorId, raised)))
     const answers = await Promise.all(
@@ -190,14 +190,14 @@ describe('a WebAuthn factor', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array(9).fill(422)])
   })
 
-  it('200: an authenticator that does not count', async () => {
+  it('200: accepts an authenticator whose counter stays 0', async () => {
     const { key, factorId, raised } = await createWithKey()
     const { challenge_id, options } = await ask(factorId, raised)
     const webauthn = { type: 'request', credential_response: key.get(options, { counter: 0 }) }
     expect((await verify(factorId, { challenge_id, webauthn }, raised)).statusCode).toBe(200)
   })
 
-  it('200 and 422: of two new credentials for one factor at once, one is kept', async () => {
+  it('200 and 422: keeps one of two parallel new credentials of a factor', async () => {
     const { headers } = await createSignedIn(test)
     const factorId = await enroll(headers)
     const asked = [await ask(factorId, headers), await ask(factorId, headers)]
@@ -210,7 +210,7 @@ describe('a WebAuthn factor', () => {
     expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 422])
   })
 
-  it('400: what is no answer of an authenticator', async () => {
+  it('400: refuses a malformed answer of an authenticator', async () => {
     const { headers } = await createSignedIn(test)
     const factorId = await enroll(headers)
     const { challenge_id, options } = await ask(factorId, headers)

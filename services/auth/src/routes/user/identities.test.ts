@@ -44,7 +44,7 @@ const expectFailure = ({ headers }: Pick<SignedIn, 'headers'>, id: string, failu
   failWith(on, { method: 'DELETE', url: `/user/identities/${id}`, headers }, failure)
 
 describe('DELETE /user/identities/{identity_id}', () => {
-  it('200: takes one away, and its provider; the user is told', async () => {
+  it('200: unlinks an identity, removes its provider and notifies the user', async () => {
     const person = await createSignedIn(test)
     const id = await link(person, 'github', { email: person.email, email_verified: true })
     const { status, body, user } = await unlink(person, id.toUpperCase())
@@ -66,7 +66,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     )
   })
 
-  it('200: an unconfirmed email goes with its identity, and another one is adopted: verified, and taken by nobody', async () => {
+  it('200: unlinking removes an unconfirmed email and adopts a verified email of another identity that is free', async () => {
     const other = await createSignedUp(test.deps)
     const person = await createSignedIn(test)
     await unconfirm(person)
@@ -83,7 +83,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
   })
 
   // Finding 8: the access token said that the unverified address was the user's.
-  it('422: an email that its provider has not verified takes the place of none', async () => {
+  it('422: never adopts an email that its provider has not verified', async () => {
     const person = await createSignedIn(test)
     await unconfirm(person)
     await link(person, 'gitlab', { email: 'ceo@corp.example', email_verified: false })
@@ -101,7 +101,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     )
   })
 
-  it('200: a phone goes with its identity; an unconfirmed email too where nothing has one', async () => {
+  it('200: unlinking removes the phone, and an unconfirmed email without a replacement', async () => {
     const person = await createSignedIn(test, { phone: '14155550160', phone_confirmed_at: new Date() })
     const phone = await link(person, 'phone', { phone: '14155550160', phone_verified: true })
     const first = await unlink(person, phone)
@@ -132,7 +132,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect(second.user).not.toHaveProperty('email_confirmed_at')
   })
 
-  it('422: the last one, one that is not there, a conflict of emails', async () => {
+  it('422: refuses the last identity, an unknown identity and a conflict of emails', async () => {
     const person = await createSignedIn(test)
     const own = ownIdentity(person)
     const single = 'User must have at least 1 identity after unlinking'
@@ -144,14 +144,14 @@ describe('DELETE /user/identities/{identity_id}', () => {
     await expectFailure(person, own, [422, 'email_conflict_identity_not_deletable', CONFLICT])
   })
 
-  it('200 and 422: of two requests that take the last two, one is left', async () => {
+  it('200 and 422: keeps one identity when parallel requests unlink the last two', async () => {
     const person = await createSignedIn(test)
     const github = await link(person, 'github', { email: person.email, email_verified: true })
     const answers = await Promise.all([unlink(person, github), unlink(person, ownIdentity(person))])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
   })
 
-  it('401, 403 and 404: a bad id, another audience, no session, linking switched off', async () => {
+  it('401, 403 and 404: refuses no session, another audience, a malformed id and a request while linking is off', async () => {
     const person = await createSignedIn(test)
     const id = randomUUID()
     await expectFailure(person, 'x', [404, 'validation_failed', 'identity_id must be an UUID'])

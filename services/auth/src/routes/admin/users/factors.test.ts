@@ -56,7 +56,7 @@ async function auditOf(userId: string) {
 }
 
 describe('GET /admin/users/{user_id}/factors', () => {
-  it('200: all of them without their secrets, or none', async () => {
+  it('200: lists every factor without its secret', async () => {
     const { user, appId, phoneId } = await createUser()
     const apps = [view(appId, 'totp', 'app', ''), view(phoneId, 'phone', 'phone', '14155550100')]
     expect(await ask('GET', `${user.id}/factors`)).toEqual({ status: 200, body: apps })
@@ -67,7 +67,7 @@ describe('GET /admin/users/{user_id}/factors', () => {
 })
 
 describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
-  it('200: another name, another phone, and no phone for what is none', async () => {
+  it('200: changes the name and phone of a phone, and only the name of an authenticator app', async () => {
     const { user, appId, phoneId } = await createUser()
     const changes = { friendly_name: 'new phone', phone: '+1 415 555 0199' }
     expect(await ask('PUT', `${user.id}/factors/${phoneId}`, changes)).toEqual({
@@ -85,7 +85,7 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
     )
   })
 
-  it('400, 404 and 422: bad values, foreign factors, taken names', async () => {
+  it('400, 404 and 422: refuses invalid values, factors of other users and taken names', async () => {
     const { user, appId } = await createUser()
     const other = await createUser()
     const path = `${user.id}/factors/${appId}`
@@ -128,7 +128,7 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
 })
 
 describe('DELETE /admin/users/{user_id}/factors/{factor_id}', () => {
-  it('200: the factor that it was; sessions that used it fall to aal1', async () => {
+  it('200: returns the deleted factor and lowers the sessions that used it to aal1', async () => {
     const { user, credentials, appId, phoneId } = await createUser()
     const signIn = () => test.app.inject({ method: 'POST', url: '/token?grant_type=password', payload: credentials })
     const tokens = [(await signIn()).json().refresh_token, (await signIn()).json().refresh_token]
@@ -159,8 +159,8 @@ describe('DELETE /admin/users/{user_id}/factors/{factor_id}', () => {
   })
 })
 
-describe('what is not offered', () => {
-  it('404: passkeys and SAML providers', async () => {
+describe('endpoints that are not offered', () => {
+  it('404: refuses the passkeys and SAML endpoints', async () => {
     const user = randomUUID()
     const passkeys = [404, 'passkey_disabled', 'Passkeys are disabled'] as const
     await expectFailure('GET', `${user}/passkeys`, undefined, passkeys)
