@@ -25,6 +25,7 @@ import { pinnedActions } from './layout/pinned-actions.ts'
 import { pinnedImages } from './layout/pinned-images.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { pureFiles } from './layout/pure-files.ts'
+import { refusedWords } from './layout/refused-words.ts'
 import { rootEntries } from './layout/root-entries.ts'
 import { singleImporters } from './layout/single-importers.ts'
 import { sizes } from './layout/sizes.ts'
@@ -63,6 +64,7 @@ export const rules: readonly Rule[] = [
   smallFolders,
   sizes,
   pureFiles,
+  refusedWords,
   functionFiles,
   walks,
 ]
