@@ -87,7 +87,11 @@ export function makeMailSecrets(
   const codeSalt = makeSalt(randomBytes)
   const codeHash = hashCode(serverKeys.hmac, codeSalt, email, code)
   const linkHash = hashLinkToken(link)
-  return { secrets: { kind: tokenKind, relatesTo: email, linkHash, codeHash, codeSalt, sentAt, expiresAt }, link, code }
+  return {
+    secrets: { kind: tokenKind, identifier: email, linkHash, codeHash, codeSalt, sentAt, expiresAt },
+    link,
+    code,
+  }
 }
 
 /**

@@ -48,7 +48,7 @@ export function prepareSmsCode(
   const codeHash = hashCode(serverKeys.hmac, codeSalt, phone, code)
   const text = renderText(config.sms.template, { Code: code })
   return {
-    secrets: { kind: tokenKind, relatesTo: phone, linkHash: null, codeHash, codeSalt, sentAt, expiresAt },
+    secrets: { kind: tokenKind, identifier: phone, linkHash: null, codeHash, codeSalt, sentAt, expiresAt },
     sms:
       testCode === undefined
         ? { to: phone, text, code, channel, messageId, expiresAt: expiresAt.toISOString(), userId: user.id }

@@ -12,7 +12,7 @@ export interface OneTimeToken {
   readonly userId: string
   readonly kind: TokenKind
   /** The normalised address that the message went to. */
-  readonly relatesTo: string
+  readonly identifier: string
   /** The table allows NULL, which no code matches. */
   readonly codeHash: Buffer | null
   readonly codeSalt: Buffer | null
@@ -23,7 +23,7 @@ export interface OneTimeToken {
 /** The hashed secrets of a new message. */
 export interface MessageSecrets {
   readonly kind: TokenKind
-  readonly relatesTo: string
+  readonly identifier: string
   readonly linkHash: Buffer | null
   readonly codeHash: Buffer
   readonly codeSalt: Buffer
@@ -40,7 +40,7 @@ export interface NewOneTimeToken extends MessageSecrets {
 /** Stores the secrets of a new message, in place of the last message of its kind. */
 export async function replaceToken(trx: Transaction<AuthDatabase>, token: NewOneTimeToken): Promise<void> {
   const values = {
-    relates_to: token.relatesTo,
+    relates_to: token.identifier,
     link_hash: token.linkHash,
     otp_hash: token.codeHash,
     otp_salt: token.codeSalt,
@@ -75,7 +75,7 @@ export async function findTokenByLink(
 /** A guess at a code: the address that got the code, and the kinds of message that it may belong to. */
 export interface Guess {
   readonly audience: string
-  readonly relatesTo: string
+  readonly identifier: string
   readonly kinds: readonly TokenKind[]
   /** Of `hashGuessKey`. */
   readonly keyHash: Buffer
@@ -106,12 +106,12 @@ function isAddressChange(kind: TokenKind): boolean {
  */
 export function hashGuessKey(
   hmacKey: Buffer,
-  { relatesTo, kinds }: Pick<Guess, 'relatesTo' | 'kinds'>,
+  { identifier, kinds }: Pick<Guess, 'identifier' | 'kinds'>,
   network?: string,
 ): Buffer {
   const group = kinds.some(isAddressChange) ? 'change' : kinds.includes('reauthentication') ? 'session' : 'own'
   return createHmac('sha256', hmacKey)
-    .update(`guess\0${group}\0${relatesTo}${network === undefined ? '' : `\0${network}`}`)
+    .update(`guess\0${group}\0${identifier}${network === undefined ? '' : `\0${network}`}`)
     .digest()
 }
 
@@ -127,7 +127,7 @@ export function hashGuessKey(
  */
 export async function countGuess(
   db: Database,
-  { audience, relatesTo, kinds, keyHash, networkHash, now, network }: Guess,
+  { audience, identifier, kinds, keyHash, networkHash, now, network }: Guess,
   guessesMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
@@ -142,9 +142,9 @@ export async function countGuess(
   const keys = networkHash === undefined ? [keyHash] : [keyHash, networkHash]
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
     WITH wanted AS MATERIALIZED (
-      SELECT t.id, t.user_id, coalesce(${relatesTo} IN (lower(u.email), u.phone), false) AS is_owner, t.sent_at
+      SELECT t.id, t.user_id, coalesce(${identifier} IN (lower(u.email), u.phone), false) AS is_owner, t.sent_at
         FROM ${sql.table('one_time_tokens')} t JOIN ${sql.table('users')} u ON u.id = t.user_id
-        WHERE u.aud = ${audience} AND t.relates_to = ${relatesTo} AND t.kind IN (${sql.join(kinds)})
+        WHERE u.aud = ${audience} AND t.relates_to = ${identifier} AND t.kind IN (${sql.join(kinds)})
           AND t.otp_hash IS NOT NULL AND t.guesses < ${guessesMax}),
     claimed AS (
       UPDATE ${sql.table('one_time_tokens')} t SET guesses = t.guesses + 1
@@ -229,7 +229,7 @@ function toToken(row: Selectable<OneTimeTokensTable>): OneTimeToken {
     id: row.id,
     userId: row.user_id,
     kind: row.kind,
-    relatesTo: row.relates_to,
+    identifier: row.relates_to,
     codeHash: row.otp_hash,
     codeSalt: row.otp_salt,
     flowStateId: row.flow_state_id,

@@ -55,7 +55,7 @@ describe('POST /verify under attack', () => {
 
   it('403: counts parallel guesses before it compares them', async () => {
     const { email } = await newMail()
-    const wanted = { audience: 'authenticated', relatesTo: email, kinds: ['recovery'] as const }
+    const wanted = { audience: 'authenticated', identifier: email, kinds: ['recovery'] as const }
     const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
     const claim = { ...wanted, keyHash, now: main.clock.now(), network: undefined }
     const claims = await Promise.all(Array.from({ length: 1_000 }, () => countGuess(deps.db, claim, ATTEMPTS_MAX)))

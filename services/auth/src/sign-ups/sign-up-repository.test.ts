@@ -53,7 +53,7 @@ function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean):
           },
           secrets: {
             kind: kind === 'email' ? 'confirmation' : 'sms',
-            relatesTo: value,
+            identifier: value,
             linkHash: Buffer.from(userId),
             codeHash: Buffer.from('code'),
             codeSalt: Buffer.from('salt'),

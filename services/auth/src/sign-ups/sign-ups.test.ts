@@ -108,7 +108,7 @@ describe('batchSignUps', () => {
     expect(batches).toEqual([1, 'alone'])
     const secrets = {
       kind: 'confirmation',
-      relatesTo: 'somebody@example.com',
+      identifier: 'somebody@example.com',
       linkHash: randomBytes(32),
       codeHash: randomBytes(32),
       codeSalt: randomBytes(16),

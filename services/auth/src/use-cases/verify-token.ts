@@ -70,7 +70,7 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCode): Promi
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
-  const wanted = { audience: context.audience, relatesTo: identifier.value, kinds: ACCEPTED_KINDS[type] }
+  const wanted = { audience: context.audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
   const { hmac } = deps.serverKeys
   const keyHash = hashGuessKey(hmac, wanted)
   const networkHash = context.network === undefined ? undefined : hashGuessKey(hmac, wanted, siteKey(context.address))
@@ -177,7 +177,7 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
     const user = await lockUserById(trx, found.id)
     if (!user || user.deletedAt !== null) throw redemption.expired()
     if (isBanned(user, deps.now())) throw userBanned()
-    if (addressFor(redemption.token.kind, user) !== redemption.token.relatesTo) throw redemption.expired()
+    if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
     // While the password was hashed, somebody may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
