@@ -81,12 +81,12 @@ export async function changeOwnAddresses(
     // The interval belongs to the identifier that POST /resend takes. An interval of the new address would allow a mail to each
     // of any number of addresses.
     const identifier = user.email ?? user.phone ?? user.id
-    await requireInterval(trx, deps, { kind: 'email_change', identifier, audience: user.aud })
+    await requireInterval(trx, deps, { kind: 'email_change', identifier, audience: user.audience })
     await sendEmailChange(trx, deps, user, { newEmail, pkce: changes.pkce, context })
   }
   if (newPhone === undefined) return
   if (deps.config.sms.autoconfirm) return void (await applyPhoneChange(trx, deps, current, { newPhone, ip }))
-  await requireInterval(trx, deps, { kind: 'sms', identifier: newPhone, audience: user.aud })
+  await requireInterval(trx, deps, { kind: 'sms', identifier: newPhone, audience: user.audience })
   const message = { newPhone, channel: changes.channel, messageId: randomUUID() }
   await sendPhoneChange(trx, deps, current, message)
 }

@@ -130,7 +130,7 @@ export async function resendPhoneChange(
 ): Promise<boolean> {
   const user = await lockRecipient(trx, request)
   if (!user || user.phoneChange === null || !(await isWithinInterval(trx, deps.now(), user, 'phone'))) return false
-  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.aud })
+  const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.audience })
   if (waitMs !== undefined) return false
   return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId, isAgain: true })
 }
@@ -141,7 +141,7 @@ async function lockRecipient(
   { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
 ): Promise<User | undefined> {
   const user = await lockUserByIdentifier(trx, identifier)
-  return user?.aud === audience ? user : undefined
+  return user?.audience === audience ? user : undefined
 }
 
 async function isWithinInterval(

@@ -32,7 +32,7 @@ export async function askBeforeExternalUser(
   if ((await listOwnersOfEmails(deps.db, emails)).length > 0) return
   const { provider, subject, data, email } = account
   const ids = { userId: randomUUID(), identityId: randomUUID() }
-  const fresh = { ...ids, aud: context.audience, role: deps.config.jwt.defaultRole, data, now: deps.now() }
+  const fresh = { ...ids, audience: context.audience, role: deps.config.jwt.defaultRole, data, now: deps.now() }
   const identifier = { kind: 'email', value: email?.email ?? '' } as const
   const { user } = createUnconfirmedUser({ ...fresh, identifier })
   const at = toTimestamp(fresh.now)

@@ -17,7 +17,7 @@ export type UnverifiedDeps = RequestMessageDeps & ActiveCallerDeps
 export interface UnverifiedEmail {
   readonly provider: string
   /** The user of the identity. */
-  readonly user: Pick<User, 'id' | 'aud'>
+  readonly user: Pick<User, 'id' | 'audience'>
   /** The account that the identity was linked to; undefined: it was to sign in. */
   readonly linking: LinkingTarget | undefined
   /** The email that a mail may confirm; undefined: only the provider can verify it. */
@@ -52,7 +52,7 @@ async function mailEmailChange(
   const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
     await deps.db.transaction().execute(async (trx) => {
-      await requireInterval(trx, deps, { kind: 'email_change', identifier: user.id, audience: user.aud })
+      await requireInterval(trx, deps, { kind: 'email_change', identifier: user.id, audience: user.audience })
       const caller = await lockLinkingUser(trx, deps, target)
       const owner = caller.user
       if (owner.email !== null) return

@@ -50,6 +50,13 @@ export async function askBeforeOwnUser(deps: AskOwnDeps, { email, data, context 
   const holder = await findIdentifierHolder(deps.db, identifier)
   if (holder && !isStaged(holder)) return
   const [userId, identityId] = [randomUUID(), randomUUID()]
-  const fresh = { userId, identityId, aud: context.audience, role: deps.config.jwt.defaultRole, data, now: deps.now() }
+  const fresh = {
+    userId,
+    identityId,
+    audience: context.audience,
+    role: deps.config.jwt.defaultRole,
+    data,
+    now: deps.now(),
+  }
   await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
 }

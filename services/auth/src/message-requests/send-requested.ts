@@ -70,8 +70,8 @@ async function sendMagicLink(
 async function sendRecovery(trx: Transaction<AuthDatabase>, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { audience, identifier, ip, pkce } = request
   const user = await lockUserByIdentifier(trx, identifier)
-  if (!user || isStaged(user) || user.aud !== audience || (await hasClaimedEmail(trx, user))) return false
-  await keepSignUpContent(trx, user, { kind: 'recovery', aud: audience, data: {}, passwordHash: null })
+  if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return false
+  await keepSignUpContent(trx, user, { kind: 'recovery', audience: audience, data: {}, passwordHash: null })
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,
@@ -99,7 +99,7 @@ async function resendConfirmation(
 ): Promise<boolean> {
   const { audience, identifier, ip } = request
   const user = await lockUserByIdentifier(trx, identifier)
-  if (!user || user.aud !== audience) return false
+  if (!user || user.audience !== audience) return false
   if ((identifier.kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== null) return false
   if (identifier.kind === 'phone') return resendCode(trx, deps, user, request)
   if (isStaged(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: user.userMetadata } })

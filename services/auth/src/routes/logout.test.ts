@@ -124,7 +124,7 @@ describe('POST /logout', () => {
   it('403: refuses a user of another audience and keeps their session', async () => {
     const person = await createSignedUp(test.deps)
     const { authorization, refreshToken } = await signIn(person)
-    const own = { id: person.user.id, aud: person.user.aud }
+    const own = { id: person.user.id, aud: person.user.audience }
     const moveTo = (aud: string) => test.deps.db.updateTable('users').set({ aud }).where('id', '=', own.id).execute()
     await moveTo('elsewhere')
     expect((await signOut(authorization)).json()).toEqual({

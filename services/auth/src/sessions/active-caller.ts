@@ -65,7 +65,7 @@ async function toActiveCaller(
   if (!user || isStaged(user) || user.deletedAt !== null) throw tokenUserNotFound()
   // A token for another service that shares the secret speaks for none of our users.
   const audience = callerAudience(caller, undefined, config.jwt.audience)
-  if (!caller.isAdmin && user.aud !== audience) throw tokenUserNotFound()
+  if (!caller.isAdmin && user.audience !== audience) throw tokenUserNotFound()
   if (isBanned(user, now())) throw userBanned()
   if (sessionId === null) return { user, session: undefined }
   const session = await findSession(db, userId, sessionId)

@@ -58,7 +58,7 @@ export async function checkNonce(
   const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
   const attempt = { identifier, address }
   const blocked = await isBlocked(deps, attempt)
-  const wanted = { audience: user.aud, identifier, kinds: ['reauthentication'] } as const
+  const wanted = { audience: user.audience, identifier, kinds: ['reauthentication'] } as const
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
   const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
   const tokens = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)

@@ -40,7 +40,7 @@ const session: IssuedSession = {
   factors: [],
   user: {
     id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-    aud: 'people',
+    audience: 'people',
     role: 'member',
     email: null,
     emailAsWritten: null,

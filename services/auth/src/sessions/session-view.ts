@@ -118,7 +118,7 @@ function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expir
   return {
     iss: issuer,
     sub: user.id,
-    aud: user.aud,
+    aud: user.audience,
     iat: issuedAt,
     exp: expiresAt,
     email: user.emailAsWritten ?? '',

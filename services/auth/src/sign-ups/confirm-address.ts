@@ -38,7 +38,11 @@ export async function confirmAddress(
     is_anonymous: false,
     ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
     ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
-    ...(content && { aud: content.aud, raw_user_meta_data: content.data, encrypted_password: content.passwordHash }),
+    ...(content && {
+      aud: content.audience,
+      raw_user_meta_data: content.data,
+      encrypted_password: content.passwordHash,
+    }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
   const value = user[kind]

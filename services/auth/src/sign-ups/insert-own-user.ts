@@ -23,7 +23,7 @@ export interface OwnUserDeps {
 /** A user who is about to be inserted, known by one identifier of their own. */
 export interface OwnUser {
   readonly identifier: UserIdentifier
-  readonly aud: string
+  readonly audience: string
   /** Null for a user without a password. */
   readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
@@ -38,13 +38,13 @@ export interface OwnUser {
 export async function insertOwnUser(
   trx: Transaction<AuthDatabase>,
   { config, hooks, jobs, now }: OwnUserDeps,
-  { identifier, aud, passwordHash, data, since }: OwnUser,
+  { identifier, audience, passwordHash, data, since }: OwnUser,
 ): Promise<User | undefined> {
   const at = now()
   const { kind, value } = identifier
   const user = await insertUnlessTaken(trx, {
     ...since,
-    aud,
+    aud: audience,
     role: config.jwt.defaultRole,
     [kind]: value,
     encrypted_password: passwordHash,

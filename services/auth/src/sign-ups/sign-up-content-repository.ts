@@ -7,7 +7,7 @@ import type { User } from '../users/user.ts'
 
 /** What a request brings whose message may confirm an account: the account's, if this message does. */
 export interface SignUpContent {
-  readonly aud: string
+  readonly audience: string
   readonly data: Readonly<Record<string, unknown>>
   /** Null for a request without a password. */
   readonly passwordHash: string | null
@@ -21,13 +21,13 @@ export interface SignUpContent {
 export async function keepSignUpContent(
   trx: Transaction<AuthDatabase>,
   user: Pick<User, 'id' | 'confirmedAt' | 'invitedAt'>,
-  { kind, aud, data, passwordHash }: SignUpContent & { readonly kind: TokenKind },
+  { kind, audience, data, passwordHash }: SignUpContent & { readonly kind: TokenKind },
 ): Promise<boolean> {
   if (user.confirmedAt !== null || user.invitedAt !== null) return false
   const contents = sql.table('sign_up_contents')
   const { rows } = await sql<{ kind: string }>`
     INSERT INTO ${contents} AS c (user_id, kind, aud, data, password_hash)
-    SELECT ${user.id}::uuid, ${kind}, ${aud}, ${JSON.stringify(data)}::jsonb, ${passwordHash}
+    SELECT ${user.id}::uuid, ${kind}, ${audience}, ${JSON.stringify(data)}::jsonb, ${passwordHash}
     WHERE EXISTS (SELECT FROM ${contents} p WHERE p.user_id = ${user.id})
     ON CONFLICT (user_id, kind)
       DO UPDATE SET aud = excluded.aud, data = excluded.data, password_hash = excluded.password_hash
@@ -43,7 +43,7 @@ export async function takeSignUpContent(
 ): Promise<SignUpContent | undefined> {
   const rows = await trx.deleteFrom('sign_up_contents').where('user_id', '=', userId).returningAll().execute()
   const row = rows.find((content) => content.kind === kind)
-  return row && { aud: row.aud, data: row.data, passwordHash: row.password_hash }
+  return row && { audience: row.aud, data: row.data, passwordHash: row.password_hash }
 }
 
 /** Replaces what the identity of a user's own address remembers of a request. */

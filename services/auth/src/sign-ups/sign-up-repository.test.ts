@@ -37,7 +37,7 @@ function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean):
     identityId: randomUUID(),
     email: kind === 'email' ? value : null,
     phone: kind === 'phone' ? value : null,
-    aud: 'authenticated',
+    audience: 'authenticated',
     role: 'authenticated',
     passwordHash: `hash of ${userId}`,
     data: { full_name: 'A Person' },

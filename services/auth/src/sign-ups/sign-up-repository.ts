@@ -19,7 +19,7 @@ export interface SignUp extends SessionOrigin {
   /** Null for a user without an email. A user without a phone too is anonymous. */
   readonly email: string | null
   readonly phone: string | null
-  readonly aud: string
+  readonly audience: string
   readonly role: string
   /** Null for an anonymous user. */
   readonly passwordHash: string | null
@@ -78,7 +78,7 @@ interface SignUpRow extends SessionRow {
 const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare(
   'sign_up',
   (p) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
-    ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.aud}, ${p.role}, ${p.passwordHash}, ${p.data},
+    ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.audience}, ${p.role}, ${p.passwordHash}, ${p.data},
     ${p.identityData}, ${p.now}, ${p.confirmed}, ${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind},
     ${p.linkHash}, ${p.codeHash}, ${p.codeSalt}, ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message},
     ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
@@ -97,7 +97,7 @@ const signUpsQuery: PreparedQuery<{ readonly signUps: readonly SignUp[] }, SignU
       identityId: 'uuid',
       email: 'text',
       phone: 'text',
-      aud: 'text',
+      audience: 'text',
       role: 'text',
       passwordHash: 'text',
       data: 'text',

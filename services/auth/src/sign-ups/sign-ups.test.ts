@@ -38,7 +38,7 @@ function newSignUp(changes: Partial<SignUp> = {}): SignUp {
     identityId: randomUUID(),
     email: `user${count}@example.com`,
     phone: null,
-    aud: 'authenticated',
+    audience: 'authenticated',
     role: 'authenticated',
     passwordHash: `hash ${count}`,
     data: {},

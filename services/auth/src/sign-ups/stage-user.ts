@@ -39,13 +39,14 @@ export async function lockOrStageUser(
   const holder = await (stage
     ? lockOwnerOfIdentifier(trx, identifier, deps.now())
     : lockUserByIdentifier(trx, identifier))
-  if (holder && holder.aud !== audience && (await hasRecentMessage(trx, deps, holder, identifier))) return undefined
+  if (holder && holder.audience !== audience && (await hasRecentMessage(trx, deps, holder, identifier)))
+    return undefined
   if (holder && !isStaged(holder)) return keepWantedContent(trx, holder, { identifier, audience, stage })
   if (!stage) return undefined
   if (holder) return updateStagedUser(trx, deps, holder, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {
     identifier,
-    aud: audience,
+    audience: audience,
     passwordHash: hashOfUnknownPassword(deps.randomBytes),
     data: stage.data,
     since: { staged_at: deps.now() },
@@ -74,11 +75,11 @@ async function keepWantedContent(
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
   if (await hasClaimedEmail(trx, holder)) return undefined
-  if (holder.aud !== audience && !stage) return undefined
+  if (holder.audience !== audience && !stage) return undefined
   const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
-  const content = { kind, aud: audience, data: stage?.data ?? {}, passwordHash: null } as const
+  const content = { kind, audience, data: stage?.data ?? {}, passwordHash: null } as const
   const isOpen = await keepSignUpContent(trx, holder, content)
-  if (holder.aud === audience) return holder
+  if (holder.audience === audience) return holder
   return isOpen ? updateUser(trx, holder.id, { aud: audience }) : undefined
 }
 

@@ -83,7 +83,7 @@ async function insertWantedUser(
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
   const user = await insertUser(trx, {
     ...(id === undefined ? {} : { id }),
-    aud: wanted.aud ?? context.audience,
+    aud: wanted.audience ?? context.audience,
     role: wanted.role ?? deps.config.jwt.defaultRole,
     email: email ?? null,
     phone: phone ?? null,

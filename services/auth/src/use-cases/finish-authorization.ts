@@ -117,7 +117,7 @@ export async function finishAuthorization(
     return { ...signedIn, finished: await createSessionOrCode(trx, deps, signedIn, { flow, account, tokens, context }) }
   })
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
-  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
+  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
   if (outcome.verdict === 'unverified') {
     return refuseUnverified(deps, {
       provider: name,

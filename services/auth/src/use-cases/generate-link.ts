@@ -171,7 +171,7 @@ async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps
   }
   if (!user) throw emailUnknown()
   if (type === 'magiclink' || type === 'recovery') {
-    await keepSignUpContent(trx, user, { kind: 'recovery', aud: user.aud, data: {}, passwordHash: null })
+    await keepSignUpContent(trx, user, { kind: 'recovery', audience: user.audience, data: {}, passwordHash: null })
     return { user, type, address }
   }
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
@@ -188,7 +188,7 @@ async function lockKnownUser(
   const holder = await (mayMake ? lockOwnerOfIdentifier(trx, identifier, now()) : lockUserByIdentifier(trx, identifier))
   if (!holder || isStaged(holder)) return undefined
   if (type === 'recovery' && (await hasClaimedEmail(trx, holder))) return undefined
-  if (holder.aud === context.audience) return holder
+  if (holder.audience === context.audience) return holder
   if (mayMake) throw emailExists()
   return undefined
 }
@@ -205,7 +205,7 @@ async function findOrSignUp(
 ): Promise<User | undefined> {
   if (user) {
     if (user.emailConfirmedAt !== null) throw emailExists()
-    const content = { kind: 'confirmation', aud: user.aud, data, passwordHash: passwordHash ?? null } as const
+    const content = { kind: 'confirmation', audience: user.audience, data, passwordHash: passwordHash ?? null } as const
     await keepSignUpContent(trx, user, content)
     return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
   }
@@ -214,7 +214,13 @@ async function findOrSignUp(
   const holder = await findIdentifierHolder(trx, identifier)
   if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
   const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes)
-  const wanted = { identifier, aud: context.audience, passwordHash: stored, data: mergeMetadata({}, data), since: KEPT }
+  const wanted = {
+    identifier,
+    audience: context.audience,
+    passwordHash: stored,
+    data: mergeMetadata({}, data),
+    since: KEPT,
+  }
   return insertOwnUser(trx, deps, wanted)
 }
 

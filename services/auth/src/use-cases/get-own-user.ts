@@ -26,6 +26,6 @@ export async function getOwnUser(
   if (!found.isSessionLive) throw sessionNotFound()
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.
-  if (!caller.audiences.includes(wanted) || found.user.aud !== wanted) throw audienceMismatch()
+  if (!caller.audiences.includes(wanted) || found.user.audience !== wanted) throw audienceMismatch()
   return toUserView(found.user, found.identities, found.factors)
 }

@@ -68,7 +68,7 @@ export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGran
   const { user, mailTo } = outcome
   const linking = flow.link?.target
   const context = {
-    audience: user.aud,
+    audience: user.audience,
     redirectTo: flow.redirectTo,
     linkBase: deps.config.server.externalUrl,
     ip: grant.ip,

@@ -92,7 +92,7 @@ export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant):
     return { ...signIn, session: await createSession(trx, deps, user, { ...context, ...proof }) }
   })
   if (outcome.verdict === 'no-email') throw idTokenWithoutEmail()
-  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.aud } }
+  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
   if (outcome.verdict === 'unverified') {
     const { name: provider } = judge.configured
     return refuseUnverified(deps, { provider, user: outcome.user, linking: target, ...mail })

@@ -85,11 +85,11 @@ export async function findOrMakeInvited(
   const since = { invited_at: at, confirmation_sent_at: at, keep_unconfirmed: true }
   const holder = await lockOwnerOfIdentifier(trx, identifier, at)
   if (holder && !isStaged(holder)) {
-    if (holder.emailConfirmedAt !== null || holder.aud !== context.audience) throw emailExists()
+    if (holder.emailConfirmedAt !== null || holder.audience !== context.audience) throw emailExists()
     // The admin invites without the metadata with which a stranger may have signed up.
     const isStrange = await keepSignUpContent(trx, holder, {
       kind: 'confirmation',
-      aud: holder.aud,
+      audience: holder.audience,
       data,
       passwordHash: null,
     })
@@ -103,6 +103,12 @@ export async function findOrMakeInvited(
     })
   }
   if (holder) await deleteStagedUser(trx, holder.id)
-  const made = await insertOwnUser(trx, deps, { identifier, aud: context.audience, passwordHash: null, data, since })
+  const made = await insertOwnUser(trx, deps, {
+    identifier,
+    audience: context.audience,
+    passwordHash: null,
+    data,
+    since,
+  })
   return made ?? findOrMakeInvited(trx, deps, invitation)
 }

@@ -47,7 +47,7 @@ export async function reauthenticate(
   const interval = {
     kind: kind === 'phone' ? 'sms' : 'reauthentication',
     identifier,
-    audience: found.aud,
+    audience: found.audience,
   } as const
   try {
     await deps.db.transaction().execute(async (trx) => {

@@ -44,7 +44,7 @@ export async function signInAnonymously(
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const fresh = {
     userId: randomUUID(),
-    aud: context.audience,
+    audience: context.audience,
     role: deps.config.jwt.defaultRole,
     data,
     now: deps.now(),

@@ -121,7 +121,7 @@ export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpIn
   const fresh = {
     userId: randomUUID(),
     identityId: randomUUID(),
-    aud: context.audience,
+    audience: context.audience,
     role: deps.config.jwt.defaultRole,
     data,
     now: deps.now(),

@@ -25,7 +25,7 @@ export interface AdminUserFields {
 
 /** The values that an admin sets. Undefined members stay as they are. */
 export interface AdminUser {
-  readonly aud: string | undefined
+  readonly audience: string | undefined
   readonly role: string | undefined
   /** Normalised, as `phone`. */
   readonly email: string | undefined
@@ -47,7 +47,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
   const banMs = ban ? parseBanDuration(ban) : undefined
   if (ban && banMs === undefined) throw banDurationMalformed({ duration: ban })
   return {
-    aud: fields.aud ? requireAudience(fields.aud) : undefined,
+    audience: fields.aud ? requireAudience(fields.aud) : undefined,
     role: requireRole(fields.role?.trim() ?? '') || undefined,
     email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,

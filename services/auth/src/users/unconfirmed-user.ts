@@ -8,7 +8,7 @@ import type { User } from './user.ts'
 export interface UnconfirmedUserInput {
   readonly identifier: UserIdentifier
   readonly data: Readonly<Record<string, unknown>>
-  readonly aud: string
+  readonly audience: string
   readonly role: string
   /** Random UUIDs (version 4), stored or not. */
   readonly userId: string
@@ -33,7 +33,7 @@ export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedU
   const user: User = {
     ...NOTHING_HAPPENED,
     id: userId,
-    aud: input.aud,
+    audience: input.audience,
     role: input.role,
     email: provider === 'email' ? identifier.value : null,
     emailAsWritten: provider === 'email' ? identifier.value : null,
@@ -65,7 +65,7 @@ export function createAnonymousUser(input: Omit<UnconfirmedUserInput, 'identifie
   const user: User = {
     ...NOTHING_HAPPENED,
     id: input.userId,
-    aud: input.aud,
+    audience: input.audience,
     role: input.role,
     email: null,
     emailAsWritten: null,

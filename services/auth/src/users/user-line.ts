@@ -93,7 +93,7 @@ export function readUserLine(text: string): ReadUserLine {
 export function writeUserLine({ user, claimedAt, identities }: UserWithIdentities): string {
   const line: { readonly [Name in keyof UserLine]: unknown } = {
     id: user.id,
-    aud: user.aud,
+    aud: user.audience,
     role: user.role,
     email: user.emailAsWritten,
     phone: user.phone,

@@ -21,10 +21,10 @@ export async function findUserById(db: Database, id: string): Promise<User | und
 /** Finds the user of an audience who has an email or phone number, also a staged one. */
 export async function findUserByIdentifier(
   db: Database,
-  aud: string,
+  audience: string,
   { kind, value }: UserIdentifier,
 ): Promise<User | undefined> {
-  const query = db.selectFrom('users').selectAll().where(isIdentifiedBy({ kind, value })).where('aud', '=', aud)
+  const query = db.selectFrom('users').selectAll().where(isIdentifiedBy({ kind, value })).where('aud', '=', audience)
   const row = await query.executeTakeFirst()
   return row && toUser(row)
 }
@@ -140,7 +140,7 @@ export async function lockManagedUser(
   { userId, audience }: ManagedUser,
 ): Promise<User> {
   const user = await lockUserById(trx, userId)
-  if (!user || isStaged(user) || (audience !== undefined && user.aud !== audience)) throw userNotFound()
+  if (!user || isStaged(user) || (audience !== undefined && user.audience !== audience)) throw userNotFound()
   return user
 }
 
@@ -174,7 +174,7 @@ export async function hasClaimedEmail(trx: Transaction<AuthDatabase>, user: User
 export function toUser(row: Row): User {
   return {
     id: row.id,
-    aud: row.aud ?? '',
+    audience: row.aud ?? '',
     role: row.role ?? '',
     email: row.email ? normaliseEmail(row.email) : null,
     emailAsWritten: row.email || null,

@@ -8,7 +8,7 @@ import { toUserView, userViewSchema } from './user-view.ts'
 const at = (second: number) => `2026-01-02T03:04:0${second}.123456+00:00`
 const bare: User = {
   id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-  aud: 'authenticated',
+  audience: 'authenticated',
   role: 'authenticated',
   email: null,
   emailAsWritten: null,

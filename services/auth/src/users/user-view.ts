@@ -81,7 +81,7 @@ export function toUserView(user: User, identities: readonly Identity[], factors:
   const hasPhoneChange = user.phoneChange !== null
   return {
     id: user.id,
-    aud: user.aud,
+    aud: user.audience,
     role: user.role,
     email: user.emailAsWritten ?? '',
     email_confirmed_at: user.emailConfirmedAt ?? undefined,

@@ -3,7 +3,7 @@ import type { Timestamp } from '../timestamp.ts'
 /** A user. A time is null where its event has not happened. */
 export interface User {
   readonly id: string
-  readonly aud: string
+  readonly audience: string
   readonly role: string
   /** Lower-case, null when none. */
   readonly email: string | null
