@@ -271,7 +271,8 @@ describe('settings of the response', () => {
     ['/page.html/bytes', 200, 'text/html', '<'],
     ['/data.json', 200, json, '"text"'],
   ])('answers %s with %i %s', async (path, ...[status, type, body]) => {
-    expect(await all.ask({ path })).toMatchObject({ status, headers: { 'content-type': type }, body })
+    const answer = await all.ask({ path })
+    expect([answer.status, answer.headers['content-type'], answer.body]).toEqual([status, type, body])
   })
 
   it('sends events without line breaks in their fields', async () => {

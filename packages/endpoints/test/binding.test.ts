@@ -184,7 +184,8 @@ describe('undeclared handlers', () => {
   it('400: lists at most 20 issues, and shortens long ones', async () => {
     const names = Array.from({ length: 30 }, (_, i) => `${'x'.repeat(80)}${i}`)
     const [, body] = await ask({ path: `/none?${names.join('&')}` })
-    expect(body).toMatchObject({ error: { issues: Array.from({ length: 20 }, () => ({ path: 'x'.repeat(64) })) } })
+    const { issues } = Object(body).error
+    expect(issues).toEqual(Array.from({ length: 20 }, () => ({ path: 'x'.repeat(64), message: 'is not known here' })))
   })
 })
 
@@ -270,16 +271,17 @@ describe('bodies', () => {
 
   it.each([
     ['100 parts', Array.from({ length: 100 }, (_, i) => part(`a${i}`, '')), [200, 100]],
-    ['101 parts', Array.from({ length: 101 }, (_, i) => part(`a${i}`, '')), [413, {}]],
+    ['101 parts', Array.from({ length: 101 }, (_, i) => part(`a${i}`, '')), [413, undefined]],
     ['a field of 1 MiB', [part('a', 'x'.repeat(2 ** 20))], [200, 1]],
-    ['a larger field', [part('a', `${'x'.repeat(2 ** 20)}x`)], [413, {}]],
-    ['a field of as many characters, but more bytes', [part('a', 'é'.repeat(2 ** 20))], [413, {}]],
+    ['a larger field', [part('a', `${'x'.repeat(2 ** 20)}x`)], [413, undefined]],
+    ['a field of as many characters, but more bytes', [part('a', 'é'.repeat(2 ** 20))], [413, undefined]],
     ['a file of 10 MiB', [part('a', 'x'.repeat(10 * 2 ** 20), '; filename="f"')], [200, 1]],
-    ['a larger file', [part('a', `${'x'.repeat(10 * 2 ** 20)}x`, '; filename="f"')], [413, {}]],
-    ['a forbidden name', [part('__proto__', 'x')], [400, {}]],
+    ['a larger file', [part('a', `${'x'.repeat(10 * 2 ** 20)}x`, '; filename="f"')], [413, undefined]],
+    ['a forbidden name', [part('__proto__', 'x')], [400, undefined]],
   ])('reads or refuses a multipart form with %s', async (_case, parts, expected) => {
     const request = json(`${parts.join('')}--X--\r\n`, 'multipart/form-data; boundary=X')
-    expect(await ask({ ...request, path: '/declared/files' })).toMatchObject(expected)
+    const [status, answer] = await ask({ ...request, path: '/declared/files' })
+    expect([status, status === 200 ? answer : undefined]).toEqual(expected)
   })
 
   it('200: reads fields and files of a multipart form', async () => {
@@ -352,16 +354,14 @@ describe('declared handlers', () => {
     ['/declared/items', json('[1,2,3]'), 200, [1, 2, 3]],
     ['/declared/items/0', json('[1]'), 200, [0, 1]],
     ['/declared/items', json('4'), 200, [4]],
-    ['/declared/items', json('[]'), 400, { error: { description: 'path[0]: is required' } }],
-    ['/declared/items', json('["x"]'), 400, { error: { description: 'path[0]: must be a whole number' } }],
+    ['/declared/items', json('[]'), 400, 'path[0]: is required'],
+    ['/declared/items', json('["x"]'), 400, 'path[0]: must be a whole number'],
     ['/declared/text', json('plain', 'text/plain'), 200, 'plain'],
-    ['/declared/text', json('["a","b"]'), 400, { error: { description: 'path[1]: is not expected' } }],
-    ['/declared/text/a/b', json('[]'), 404, {}],
+    ['/declared/text', json('["a","b"]'), 400, 'path[1]: is not expected'],
+    ['/declared/text/a/b', json('[]'), 404, 'There is nothing at this URL'],
   ])('answers POST %s with %j by %i', async (path, request, status, body) => {
     const [actual, answer] = await ask({ ...request, path })
-    expect(actual).toBe(status)
-    if (typeof body === 'object' && !Array.isArray(body)) expect(answer).toMatchObject(body)
-    else expect(answer).toEqual(body)
+    expect([actual, status === 200 ? answer : Object(answer).error.description]).toEqual([status, body])
   })
 
   it('200: leaves a raw body to the handler', async () => {

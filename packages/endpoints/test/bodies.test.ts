@@ -233,15 +233,9 @@ describe('a multipart form', () => {
   it('400: is refused when it is cut off anywhere', async () => {
     const whole = `${part('a', '1')}${file('f', 'text', 'n')}--X--`
     for (let length = 1; length < whole.length; length += 1) {
-      expect(
-        await all.app.inject({
-          method: 'POST',
-          path: '/bodies/form',
-          headers: { 'content-type': type },
-          body: whole.slice(0, length),
-        }),
-        whole.slice(0, length),
-      ).toMatchObject({ status: 400 })
+      const body = whole.slice(0, length)
+      const request = { method: 'POST', path: '/bodies/form', headers: { 'content-type': type }, body }
+      expect((await all.app.inject(request)).status, body).toBe(400)
     }
   })
 

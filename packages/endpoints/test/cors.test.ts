@@ -165,7 +165,7 @@ describe('preflight', () => {
     ['/closed', { ...a, ...preflight }, 204, ''],
   ])('OPTIONS %s with %j is no preflight', async (path, headers, ...[status, body]) => {
     const answer = await own.ask({ method: 'OPTIONS', path, headers: { ...headers } })
-    expect(answer).toMatchObject({ status, body })
+    expect([answer.status, answer.body]).toEqual([status, body])
     expect(answer.headers).not.toHaveProperty('access-control-allow-methods')
   })
 

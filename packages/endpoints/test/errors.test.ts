@@ -95,7 +95,7 @@ describe('the envelope', () => {
   ])('answers %s with %i %s', async (name, ...[status, type, description]) => {
     const answer = await all.ask({ path: `/errors/${name}` })
     expect(JSON.parse(answer.body)).toEqual({ statusCode: status, error: { type, description } })
-    expect(answer).toMatchObject({ status, headers: { 'content-type': 'application/json; charset=utf-8' } })
+    expect([answer.status, answer.headers['content-type']]).toEqual([status, 'application/json; charset=utf-8'])
   })
 
   it.each([
@@ -105,7 +105,8 @@ describe('the envelope', () => {
     ['not-allowed', { allow: 'GET, HEAD' }],
     ['too-many', { 'retry-after': '2' }],
   ])('answers %s with the headers %j', async (name, headers) => {
-    expect((await all.ask({ path: `/errors/${name}` })).headers).toMatchObject(headers)
+    const { headers: sent } = await all.ask({ path: `/errors/${name}` })
+    for (const [header, value] of Object.entries(headers)) expect(sent[header], header).toBe(value)
   })
 
   it('has issues when values are wrong', async () => {
@@ -142,7 +143,8 @@ describe('onError', () => {
     ['stops', 203, '"stops"'],
     ['stop', 202, ''],
   ])('answers %s with %i %s', async (how, ...[status, body]) => {
-    expect(await all.ask({ path: `/translated/${how}` })).toMatchObject({ status, body })
+    const answer = await all.ask({ path: `/translated/${how}` })
+    expect([answer.status, answer.body]).toEqual([status, body])
   })
 
   it.each([

@@ -221,10 +221,9 @@ describe('order', () => {
     }
     await app.ready()
     const { paths } = app.openapi()
-    expect([paths['/admin/keys/{id}']?.delete, paths['/users/roles']?.get]).toMatchObject([
-      { security: [{ bearer: [] }] },
-      { security: [{ bearer: [] }] },
-    ])
+    const bearer = [{ bearer: [] }]
+    expect(paths['/admin/keys/{id}']?.delete?.security).toEqual(bearer)
+    expect(paths['/users/roles']?.get?.security).toEqual(bearer)
   })
 
   it('404, 405: refuses an unknown URL and verb before it asks a guard', async () => {
@@ -411,9 +410,9 @@ describe('rate limits', () => {
     },
   )
 
-  it('forget the key that was not seen for the longest time', () => {
+  it('forget the key that was not seen for the longest time', async () => {
     const store = memoryStore(2)
     const hits = ['a', 'b', 'a', 'c', 'a', 'b'].map((key) => store.hit(key, 10, 0))
-    expect(hits).toMatchObject([1, 1, 2, 1, 3, 1].map((count) => ({ count })))
+    expect((await Promise.all(hits)).map(({ count }) => count)).toEqual([1, 1, 2, 1, 3, 1])
   })
 })

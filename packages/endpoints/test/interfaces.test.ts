@@ -305,8 +305,8 @@ describe('fastify', () => {
       })
     }
     expect((await host.inject('/api/fails')).statusCode).toBe(500)
-    expect(lines).toMatchObject([
-      { reqId: 'req-7', err: { message: 'a fault' }, msg: 'GET /api/fails failed (request req-7)' },
+    expect(lines.map(({ reqId, err, msg }) => [reqId, err?.message, msg])).toEqual([
+      ['req-7', 'a fault', 'GET /api/fails failed (request req-7)'],
     ])
   })
 

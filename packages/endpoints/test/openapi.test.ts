@@ -112,7 +112,7 @@ function operations({ paths }: OpenApiDocument): Record<string, string> {
 it('is valid OpenAPI 3.1', async () => {
   const result = await new Validator().validate({ ...structuredClone(document) })
   expect(result).toEqual({ valid: true })
-  expect(document).toMatchObject({ openapi: '3.1.0', info: { title: 'Shop', version: '1.2.3' } })
+  expect([document.openapi, document.info]).toEqual(['3.1.0', { title: 'Shop', version: '1.2.3' }])
 })
 
 it('has a path for each number of positionals, and an id for each operation', () => {
@@ -148,23 +148,33 @@ describe('an operation', () => {
 
   it('has the texts and schemas of its declaration', () => {
     const listed = operation('get', '/shop/stock/products/{id}')
-    expect(listed).toMatchObject({
+    const { operationId, responses, ...declared } = listed
+    expect(declared).toEqual({
       tags: ['stock'],
       summary: 'List products',
       description: 'All of them',
       deprecated: true,
       security: [{ bearer: [] }],
       parameters: [
-        { name: 'id', in: 'path', required: true, schema: { type: 'integer', minimum: 1 } },
-        { name: 'limit', in: 'query', schema: { type: 'integer', maximum: 500, default: 50 } },
+        {
+          name: 'id',
+          in: 'path',
+          required: true,
+          schema: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+        },
+        {
+          name: 'limit',
+          in: 'query',
+          schema: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: 500, default: 50 },
+        },
         { name: 'q', in: 'query', required: true, schema: { type: 'string' } },
       ],
     })
-    expect(Object.keys(listed.responses ?? {})).toEqual(['200', '400', '401', '403', '404', '406', '500'])
+    expect(Object.keys(responses ?? {})).toEqual(['200', '400', '401', '403', '404', '406', '500'])
     const items = { type: 'array', items: { $ref: '#/components/schemas/Product' } }
-    expect(listed.responses).toMatchObject({
-      200: { content: { 'application/json': { schema: items } } },
-      404: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+    expect(responses).toHaveProperty(['200', 'content'], { 'application/json': { schema: items } })
+    expect(responses).toHaveProperty(['404', 'content'], {
+      'application/json': { schema: { $ref: '#/components/schemas/Error' } },
     })
   })
 
@@ -192,12 +202,12 @@ describe('an operation', () => {
       },
       required: true,
     })
-    expect(operation('post', '/shop/stock/products/raw')).toMatchObject({
-      parameters: [{ name: 'name', in: 'query' }],
-      requestBody: { content: { '*/*': {} } },
-      responses: { 422: { description: 'Not like this', content: { 'application/json': {} } } },
-    })
-    expect(operation('post', '/shop/stock/products/raw').responses).toHaveProperty('304', { description: 'As before' })
+    const { parameters, requestBody, responses } = operation('post', '/shop/stock/products/raw')
+    expect(parameters).toEqual([{ name: 'name', in: 'query', required: true, schema: { type: 'string' } }])
+    expect(requestBody).toEqual({ content: { '*/*': {} } })
+    expect(responses).toHaveProperty(['422', 'description'], 'Not like this')
+    expect(responses).toHaveProperty(['422', 'content', 'application/json'])
+    expect(responses).toHaveProperty(['304'], { description: 'As before' })
     expect(operation('post', '/foo/reflected/search').requestBody).toEqual({
       content: {
         'application/json': {
@@ -242,7 +252,7 @@ describe('an operation', () => {
 
   it('has each media type that its handler may set', () => {
     const content = { 'application/x-ndjson': {}, 'text/csv': {} }
-    expect(operation('get', '/shop/stock/products/file').responses).toMatchObject({ 200: { content } })
+    expect(operation('get', '/shop/stock/products/file').responses).toHaveProperty(['200', 'content'], content)
   })
 
   it('documents 400 even when it accepts no keyword', async () => {

@@ -283,7 +283,7 @@ describe('edge cases', () => {
 
   it('200: accepts 1,000 keywords', async () => {
     const body = Array.from({ length: 1_000 }, (_, i) => `k${i}=${i}`).join('&')
-    expect(await all.ask({ method: 'POST', path: '/', headers: form, body })).toMatchObject({ status: 200 })
+    expect((await all.ask({ method: 'POST', path: '/', headers: form, body })).status).toBe(200)
   })
 })
 
