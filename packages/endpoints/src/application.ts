@@ -48,7 +48,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
     this.#options = options
     this.context = options.context as Context
     this.log = options.log ?? consoleLog
-    this.#log = surviving(this.log)
+    this.#log = neverThrowing(this.log)
     this.#core = {
       application: this,
       settings: readOptions(options),
@@ -71,7 +71,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
     // Follow imports before the first one, so that a change of any imported file is noticed.
     if (this.#options.watch) followImports(() => {})
     this.#core.table = await this.#build(0)
-    await this.#listeners.tellAndWait('ready', LIFECYCLE_MS)
+    await this.#listeners.emitAndWait('ready', LIFECYCLE_MS)
     this.#serving = true
     if (!this.#options.watch) return
     this.#unwatch = watchModules({
@@ -89,7 +89,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
       const table = await this.#build(version)
       if (version !== this.#version) return
       this.#core.table = table
-      this.#listeners.tell('ready')
+      this.#listeners.emit('ready')
     } catch (error) {
       if (version === this.#version) this.#core.log(error, 'the controllers stay as they were')
     }
@@ -179,7 +179,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
   /** Resolves when the listeners of `close` have ended. Servers are closed by the code that created them. */
   async close(): Promise<void> {
     this.#unwatch?.()
-    await this.#listeners.tellAndWait('close', LIFECYCLE_MS)
+    await this.#listeners.emitAndWait('close', LIFECYCLE_MS)
   }
 }
 
@@ -187,7 +187,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
 const LIFECYCLE_MS = 30_000
 
 /** Wraps a log so that it never throws. A line that cannot be written must not fail a request, or end the process. */
-function surviving(log: Log): Log {
+function neverThrowing(log: Log): Log {
   const attempt = (write: () => void): void => {
     try {
       write()

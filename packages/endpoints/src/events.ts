@@ -38,11 +38,11 @@ export class Listeners {
   }
 
   /** Calls the listeners without waiting for them. */
-  tell<E extends keyof ApplicationEvents>(event: E, ...told: ApplicationEvents[E]): void {
+  emit<E extends keyof ApplicationEvents>(event: E, ...told: ApplicationEvents[E]): void {
     for (const listener of this.#of[event]) {
       try {
         const returned = listener(...told)
-        if (isThenable(returned)) void this.#settled(event, returned)
+        if (isThenable(returned)) void this.#logFailure(event, returned)
       } catch (error) {
         this.#report(event, error)
       }
@@ -53,10 +53,10 @@ export class Listeners {
    * Calls the listeners at the same time, and resolves when all have ended. Never rejects. A listener that takes longer than
    * `limit` milliseconds is logged and no longer awaited, because it must not keep the application from serving or closing.
    */
-  async tellAndWait(event: 'ready' | 'close', limit: number): Promise<void> {
+  async emitAndWait(event: 'ready' | 'close', limit: number): Promise<void> {
     await Promise.all(
       this.#of[event].map(async (listener) => {
-        const ending = this.#settled(event, Promise.resolve().then(listener))
+        const ending = this.#logFailure(event, Promise.resolve().then(listener))
         let timer: ReturnType<typeof setTimeout> | undefined
         const late = new Promise<void>((resolve) => {
           timer = setTimeout(() => {
@@ -70,7 +70,7 @@ export class Listeners {
     )
   }
 
-  async #settled(event: keyof ApplicationEvents, returned: PromiseLike<unknown>): Promise<void> {
+  async #logFailure(event: keyof ApplicationEvents, returned: PromiseLike<unknown>): Promise<void> {
     try {
       await returned
     } catch (error) {

@@ -51,13 +51,13 @@ async function loadApplication(options: ServeOptions): Promise<Application> {
 function printRoutes(app: Application): void {
   const rows = app
     .routes()
-    .map((route) => [route.verb, withOptional(route), `${route.className}.${route.handler}`, route.source])
+    .map((route) => [route.verb, formatPattern(route), `${route.className}.${route.handler}`, route.source])
   const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
   for (const row of rows) console.log(row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
 }
 
 /** The pattern, with `?` for an optional positional and `*` for the rest: `/files/{name?}`, `/files/{parts*}`. */
-function withOptional({ pattern, required, rest }: ListedRoute): string {
+function formatPattern({ pattern, required, rest }: ListedRoute): string {
   const places = pattern.match(/\{/g)?.length ?? 0
   let place = 0
   return pattern.replaceAll('}', () => {
@@ -80,8 +80,8 @@ function buildMap(folder: string, file: string): number {
   const root = resolve(folder)
   const modules = findModules(root).map((module, i) => ({
     name: `m${i}`,
-    key: slashed(relative(root, module.file)).replace(/\.m?[jt]s$/, ''),
-    from: `./${slashed(relative(dirname(resolve(file)), module.file))}`.replace('./../', '../'),
+    key: withForwardSlashes(relative(root, module.file)).replace(/\.m?[jt]s$/, ''),
+    from: `./${withForwardSlashes(relative(dirname(resolve(file)), module.file))}`.replace('./../', '../'),
   }))
   const lines = [
     '// Made by `endpoints build-map`.',
@@ -96,7 +96,7 @@ function buildMap(folder: string, file: string): number {
   return modules.length
 }
 
-function slashed(path: string): string {
+function withForwardSlashes(path: string): string {
   return path.replaceAll(sep, '/')
 }
 

@@ -66,7 +66,7 @@ describe('listeners', () => {
     const lines: string[] = []
     const listeners = new Listeners((error, message) => void lines.push(`${message}: ${error}`))
     listeners.add('close', () => new Promise(() => {}))
-    await listeners.tellAndWait('close', 5)
+    await listeners.emitAndWait('close', 5)
     expect(lines).toEqual([
       'a listener of "close" failed: Error: it has not ended after 5 ms; the application goes on without it',
     ])

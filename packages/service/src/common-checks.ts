@@ -55,7 +55,7 @@ export function commonChecks({
     {
       name: 'migration database',
       advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
-      run: () => answersAs(database, migrations.url),
+      run: () => describeConnection(database, migrations.url),
     },
     ...(standby?.url === undefined ? [] : [standbyCheck(database, standby.url, standby.setting)]),
     {
@@ -79,12 +79,12 @@ function standbyCheck(database: CommonNeeds['database'], url: string, setting: s
   return {
     name: 'standby',
     advice: `start it, or correct ${setting}; the primary serves its reads meanwhile`,
-    run: () => answersAs(database, url),
+    run: () => describeConnection(database, url),
   }
 }
 
 /** @throws Error unless the address leads to the service's database or to a standby of it */
-async function answersAs(database: CommonNeeds['database'], url: string): Promise<string> {
+async function describeConnection(database: CommonNeeds['database'], url: string): Promise<string> {
   if (await isSameDatabase(database.url, url)) return 'answers'
   throw new Error(`this is not the database of ${database.setting}`)
 }

@@ -77,7 +77,7 @@ export async function openLimiterStore<Tables>(
     const prefix = `${database.names.prefix}${database.names.schema}:`
     return {
       store: (name, window) =>
-        toLimiter(new RateLimiterRedis({ ...shared(prefix + name, window), storeClient: client })),
+        toLimiter(new RateLimiterRedis({ ...sharedLimiterOptions(prefix + name, window), storeClient: client })),
       check: () => ping(client),
       close: () => client.disconnect(),
     }
@@ -135,7 +135,7 @@ function postgresStore<Tables>(
     isFirst = false
     return toLimiter(
       new RateLimiterPostgres({
-        ...shared(name, window),
+        ...sharedLimiterOptions(name, window),
         clearExpiredByTimeout,
         storeClient: client,
         storeType: 'client',
@@ -153,14 +153,14 @@ interface CounterRow {
   readonly expire: bigint
 }
 
-function options(name: string, { points, durationSeconds }: Window) {
+function limiterOptions(name: string, { points, durationSeconds }: Window) {
   return { keyPrefix: name, points, duration: durationSeconds }
 }
 
-function shared(name: string, window: Window) {
+function sharedLimiterOptions(name: string, window: Window) {
   return {
-    ...options(name, window),
-    insuranceLimiter: new RateLimiterMemory(options(name, fitTimer(window))),
+    ...limiterOptions(name, window),
+    insuranceLimiter: new RateLimiterMemory(limiterOptions(name, fitTimer(window))),
     inMemoryBlockOnConsumed: window.returnable ? 0 : window.points + 1,
   }
 }

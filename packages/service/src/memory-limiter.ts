@@ -35,7 +35,7 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
   return {
     /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
     consume: async (key: string): Promise<number | undefined> => {
-      const used = await use(limiter, key)
+      const used = await consume(limiter, key)
       if (used.consumedPoints !== 1) return used.consumedPoints > points ? used.msBeforeNext : undefined
       // This use begins the window of the key.
       const before = Math.min(points, usesBefore(key))
@@ -59,7 +59,7 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
 }
 
 /** Counts one use, even if it is one too many. */
-async function use(limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> {
+async function consume(limiter: RateLimiterMemory, key: string): Promise<RateLimiterRes> {
   try {
     return await limiter.consume(key)
   } catch (refused) {
@@ -101,8 +101,8 @@ export class CountSketch {
   read(key: string, nowMs: number): number {
     this.#turn(nowMs)
     const cells = this.#cellsOf(key)
-    const least = (counts: Uint16Array) => Math.min(...cells.map((cell) => counts[cell] ?? 0))
-    return least(this.#counts) + least(this.#before)
+    const leastCount = (counts: Uint16Array) => Math.min(...cells.map((cell) => counts[cell] ?? 0))
+    return leastCount(this.#counts) + leastCount(this.#before)
   }
 
   /** Begins a new period when the last one is over. */

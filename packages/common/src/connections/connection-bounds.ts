@@ -94,7 +94,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}) {
     onCut(reason)
   }
   const makeRoom = () => {
-    const owing = [...open.values()].filter(({ socket }) => isOwing(socket))
+    const owing = [...open.values()].filter(({ socket }) => hasUnreadBytes(socket))
     if (owing.reduce((sum, { socket }) => sum + costOf(socket), 0) <= bounds.waitingBytesMax) return
     const nowMs = performance.now()
     for (const connection of owing) noteProgress(connection, nowMs)
@@ -118,7 +118,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}) {
     bodies.enter(request, response, () => handler(request, response))
   return {
     /** Replaces the handler. */
-    handle: takeTurns(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
+    handle: handleInTurn(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
     /** Watches the connections of the server as soon as it listens. */
     watch: (server: Server): void => {
       server.on('connection', (socket) => {
@@ -151,7 +151,7 @@ class ClientCutError extends Error {
 }
 
 /** Whether the client has something to read: bytes, or the end of the connection. */
-function isOwing({ destroyed, writableLength, writableEnded }: Socket): boolean {
+function hasUnreadBytes({ destroyed, writableLength, writableEnded }: Socket): boolean {
   return !destroyed && (writableLength > 0 || writableEnded)
 }
 
@@ -166,7 +166,7 @@ interface TurnOptions {
 }
 
 /** Handles one request of a connection at a time. */
-function takeTurns(handler: Handle, open: ReadonlyMap<Socket, Connection>, options: TurnOptions): Handle {
+function handleInTurn(handler: Handle, open: ReadonlyMap<Socket, Connection>, options: TurnOptions): Handle {
   const answer = (connection: Connection, request: IncomingMessage, response: ServerResponse) => {
     connection.isAnswering = true
     connection.request = request
@@ -209,7 +209,7 @@ function createSweep(
     }
     if (doubtful.length === 0 || nowMs - askedMs < askMs) return
     askedMs = nowMs
-    void askKernel(doubtful)
+    void noteKernelProgress(doubtful)
   }
 }
 
@@ -219,7 +219,7 @@ function createSweep(
  */
 function noteProgress(connection: Connection, nowMs: number): boolean {
   const progress = progressOf(connection.socket)
-  if (progress === connection.progress && isOwing(connection.socket)) return false
+  if (progress === connection.progress && hasUnreadBytes(connection.socket)) return false
   connection.progress = progress
   connection.held = undefined
   connection.sinceMs = nowMs
@@ -227,7 +227,7 @@ function noteProgress(connection: Connection, nowMs: number): boolean {
 }
 
 /** Also counts as progress: the kernel holds fewer bytes for a client than at its last check. */
-async function askKernel(doubtful: readonly Connection[]): Promise<void> {
+async function noteKernelProgress(doubtful: readonly Connection[]): Promise<void> {
   const held = await unacknowledgedBytes(doubtful.map(({ socket }) => socket))
   for (const connection of doubtful) {
     const [before, now] = [connection.held, held.get(connection.socket)]

@@ -54,7 +54,7 @@ async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi)
   await app.register(swagger, {
     openapi,
     transform: jsonSchemaTransform,
-    transformObject: (document) => withoutUnused(jsonSchemaTransformObject(document)),
+    transformObject: (document) => removeUnusedSchemas(jsonSchemaTransformObject(document)),
   })
   for (const { method, url, schema } of routes) app.route({ method, url, ...(schema && { schema }), handler: () => {} })
   await app.ready()
@@ -62,17 +62,17 @@ async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi)
 }
 
 /** The library lists each named schema twice, for input and output. Removes those that no route uses. */
-function withoutUnused(document: Documented): Documented {
+function removeUnusedSchemas(document: Documented): Documented {
   const schemas: Record<string, unknown> = ('components' in document && document.components?.schemas) || {}
   const used = new Set<string>()
-  const follow = (part: unknown): void => {
+  const markUsed = (part: unknown): void => {
     for (const [, name = ''] of JSON.stringify(part ?? null).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
       if (used.has(name)) continue
       used.add(name)
-      follow(schemas[name])
+      markUsed(schemas[name])
     }
   }
-  follow(document.paths)
+  markUsed(document.paths)
   for (const name of Object.keys(schemas)) if (!used.has(name)) Reflect.deleteProperty(schemas, name)
   return document
 }

@@ -24,7 +24,7 @@ const KEEP_A_DAY = 'public, max-age=86400'
 export const documentPages = fp<DocumentPagesOptions>(
   async (app, { document }) => {
     const hidden = { schema: { hide: true } }
-    const json = once(document)
+    const json = runOnce(document)
     app.get(
       '/openapi.json',
       hidden,
@@ -46,7 +46,7 @@ export const documentPages = fp<DocumentPagesOptions>(
       sharedAsset({
         type: 'application/javascript; charset=utf-8',
         cacheControl: KEEP_A_DAY,
-        load: (encoding) => render(SCRIPT_PATH, encoding),
+        load: (encoding) => renderPage(SCRIPT_PATH, encoding),
       }),
     )
   },
@@ -57,8 +57,8 @@ type Serve = ReturnType<typeof sharedAsset>
 
 /** The page, with a content security policy that allows its one inline script. */
 function pageAsset(): Serve {
-  const open = once(async () => {
-    const html = await render(PAGE_PATH, 'identity')
+  const open = runOnce(async () => {
+    const html = await renderPage(PAGE_PATH, 'identity')
     return sharedAsset({
       type: 'text/html; charset=utf-8',
       cacheControl: ASK_EACH_TIME,
@@ -103,7 +103,7 @@ export function describeApi(module: URL): Promise<Buffer> {
 }
 
 /** What the library serves at a path. Another process loads the library: it would take 60 MiB in this one. */
-function render(path: string, encoding: Encoding): Promise<Buffer> {
+function renderPage(path: string, encoding: Encoding): Promise<Buffer> {
   return runProgram('render-document-page.ts', path, encoding)
 }
 
@@ -125,7 +125,7 @@ async function runProgram(file: string, ...args: readonly string[]): Promise<Buf
 }
 
 /** Runs the work once for all callers, and again after it has failed. */
-function once<T>(work: () => Promise<T>): () => Promise<T> {
+function runOnce<T>(work: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined
   return () => {
     if (result === undefined) {

@@ -35,7 +35,7 @@ export async function runCommandLine(
   program.command(SERVE, { isDefault: true }).description('run the HTTP service (also without a command)').action(serve)
   const [word = SERVE] = process.argv.slice(2)
   if (word !== SERVE) {
-    process.stdout.on('error', (error: Error) => exitUnheard(process, error))
+    process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
     for (const command of await loadOthers()) program.addCommand(command)
   }
   program.exitOverride()
@@ -50,7 +50,7 @@ export async function runCommandLine(
 }
 
 /** Ends a command whose output is no longer read: `head` has its lines, or the disk is full. */
-function exitUnheard(process: NodeJS.Process, error: Error): void {
+function exitWhenOutputFails(process: NodeJS.Process, error: Error): void {
   if ('code' in error && error.code === 'EPIPE') process.exit(READER_GONE)
   process.stderr.write(`${describeFailure(error)}\n`)
   process.exit(FAILURE)

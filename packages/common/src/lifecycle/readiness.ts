@@ -16,7 +16,7 @@ const OUTCOME_MS = 1_000
 /** Makes the readiness of a process, which is not ready before `markReady`. */
 export function createReadiness(checks: ReadinessChecks) {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
-  const asked = Object.entries(checks).map(([name, check]) => [name, shared(() => answers(check))] as const)
+  const asked = Object.entries(checks).map(([name, check]) => [name, shareOutcome(() => passes(check))] as const)
   return {
     /** Call it when the start is done. */
     markReady: (): void => {
@@ -43,7 +43,7 @@ export function createReadiness(checks: ReadinessChecks) {
 }
 
 /** Runs the check once for all callers, and keeps the outcome for a second. */
-function shared(findOut: () => Promise<boolean>): () => Promise<boolean> {
+function shareOutcome(findOut: () => Promise<boolean>): () => Promise<boolean> {
   let outcome: Promise<boolean> | undefined
   const forget = (): void => {
     outcome = undefined
@@ -54,7 +54,7 @@ function shared(findOut: () => Promise<boolean>): () => Promise<boolean> {
   }
 }
 
-async function answers(check: () => Promise<void>): Promise<boolean> {
+async function passes(check: () => Promise<void>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(false), CHECK_MS)

@@ -75,24 +75,24 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
   const gate = new FairGate({ places: bytesMax, each, patienceMs, refuse: noPlace })
   const held = new Set<Entry>()
   const waiting = new Set<Entry>()
-  const hold = (entry: Entry, response: ServerResponse, place: Disposable) => {
-    const leave = () => {
+  const keepPlace = (entry: Entry, response: ServerResponse, place: Disposable) => {
+    const leavePlace = () => {
       held.delete(entry)
       place[Symbol.dispose]()
     }
     entry.fastMs = performance.now()
     held.add(entry)
-    leaves.set(entry.request, leave)
-    response.once('close', leave)
+    leaves.set(entry.request, leavePlace)
+    response.once('close', leavePlace)
   }
-  const wait = async (entry: Entry, response: ServerResponse, begin: () => void) => {
+  const waitForPlace = async (entry: Entry, response: ServerResponse, begin: () => void) => {
     const { client, bytes, waitsUntil } = entry
     waiting.add(entry)
     const place = await gate.enter({ client, size: bytes, signal: waitsUntil.signal }).catch(() => undefined)
     waiting.delete(entry)
     if (response.closed) return place?.[Symbol.dispose]()
     if (place === undefined) refused.add(entry.request)
-    else hold(entry, response, place)
+    else keepPlace(entry, response, place)
     begin()
   }
   return {
@@ -113,7 +113,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
       }
       const bytes = Math.min(declared, bodyLimit, bytesMax)
       const waitsUntil = new AbortController()
-      void wait({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
+      void waitForPlace({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
     },
     /** Makes slow requests give way to waiting ones. Call it once a second. */
     sweep: () => endSlow(held, waiting, cut),

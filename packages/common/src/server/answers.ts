@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { throwAway } from '../connections/release-memory.ts'
+import { noteThrownAway } from '../connections/release-memory.ts'
 import { HttpError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -33,9 +33,10 @@ export const sendAnswers = fp(
     // Reads the rest of a body before a refusal that closes the connection. If the client were still sending, a reset would take
     // the answer from it (RFC 9112, section 9.6). A lingering close would read on after the answer, but Node has none.
     app.addHook('onSend', (request, reply, payload, done) => {
-      if (!closes(reply) || !isRefusal(reply.statusCode) || !isUnfinished(request.raw)) return done(null, payload)
+      if (!closesConnection(reply) || !isRefusal(reply.statusCode) || !isUnfinished(request.raw))
+        return done(null, payload)
       reply.liftDeadline()
-      return readRest(request.raw, () => done(null, payload))
+      return readRestOfBody(request.raw, () => done(null, payload))
     })
     // Turns long texts into bytes. A socket counts the characters of a text that waits for its client, and a character may have
     // three bytes: the bounds of connections would let three times as much wait.
@@ -46,7 +47,7 @@ export const sendAnswers = fp(
   { name: 'send-answers', dependencies: ['handler-deadline'] },
 )
 
-function closes(reply: FastifyReply): boolean {
+function closesConnection(reply: FastifyReply): boolean {
   return !reply.raw.shouldKeepAlive || reply.getHeader('connection') === 'close'
 }
 
@@ -60,11 +61,11 @@ function isUnfinished({ complete, destroyed, headers }: IncomingMessage): boolea
   return complete === false && !destroyed && Number(headers['content-length'] ?? 0) <= READ_BYTES_MAX
 }
 
-function readRest(body: IncomingMessage, done: () => void): void {
+function readRestOfBody(body: IncomingMessage, done: () => void): void {
   let read = 0
   const count = (chunk: Buffer) => {
     read += chunk.length
-    throwAway(chunk)
+    noteThrownAway(chunk)
     if (read > READ_BYTES_MAX) stop()
   }
   const stop = () => {
@@ -102,7 +103,7 @@ export function answerBrokenRequest(
   const { code, message, details, headers: own, status: usual } = vocabulary.malformed(error)
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : usual
   const known = new HttpError(status, code, { message, details, headers: own, cause: error })
-  const body = layOut(vocabulary, vocabulary.envelope(known, undefined), status)
+  const body = errorText(vocabulary, vocabulary.envelope(known, undefined), status)
   const headers = {
     'content-security-policy': DATA_POLICY,
     ...brokenRequestHeaders?.({}),
@@ -117,7 +118,7 @@ export function answerBrokenRequest(
 }
 
 /** The text of the body of an error. */
-export function layOut(vocabulary: ErrorVocabulary, body: unknown, status: number): string {
+export function errorText(vocabulary: ErrorVocabulary, body: unknown, status: number): string {
   return vocabulary.layOut?.(body, status) ?? JSON.stringify(body)
 }
 

@@ -12,7 +12,7 @@ import { hasNoBodyPlace } from '../limits/body-places.ts'
 import { handlerDeadline } from '../limits/handler-deadline.ts'
 import { placeOfSecret } from '../telemetry/path-of.ts'
 import { RequestLog } from '../telemetry/request-log.ts'
-import { answerBrokenRequest, createBrowserHeaders, JSON_TYPE, layOut, sendAnswers } from './answers.ts'
+import { answerBrokenRequest, createBrowserHeaders, errorText, JSON_TYPE, sendAnswers } from './answers.ts'
 import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 
 /** Options of a server. Times are in milliseconds, sizes in bytes. */
@@ -120,7 +120,7 @@ function answerFrameworkError(
   reply: FastifyReply,
 ): FastifyReply {
   reply.headers({ ...brokenRequestHeaders?.(request.headers) })
-  reply.type(JSON_TYPE).serializer((body: unknown) => layOut(vocabulary, body, reply.statusCode))
+  reply.type(JSON_TYPE).serializer((body: unknown) => errorText(vocabulary, body, reply.statusCode))
   const known = toHttpError(vocabulary, error, request)
   const line = { request_id: request.id, method: request.method, route: 'noroute', status: known.status }
   logger.warn({ ...line, error_code: known.code }, 'request')

@@ -24,7 +24,7 @@ export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: strin
   const held = Buffer.allocUnsafeSlow(SIZE)
   let length = 0
   let timer: NodeJS.Timeout | undefined
-  const handOn = () => {
+  const passOn = () => {
     clearTimeout(timer)
     timer = undefined
     if (length === 0) return
@@ -34,24 +34,24 @@ export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: strin
     for (const sink of sinks) sink.write(bytes)
   }
   const add = (line: string) => {
-    if (line.length * BYTES_PER_UNIT > SIZE - length) handOn()
+    if (line.length * BYTES_PER_UNIT > SIZE - length) passOn()
     if (line.length * BYTES_PER_UNIT <= SIZE) length += held.write(line, length)
     else for (const sink of sinks) sink.write(Buffer.from(line))
   }
   const buffer = {
     write: (line: string): void => {
       add(scrub(line))
-      if (length > 0) timer ??= setTimeout(handOn, WAIT_MS).unref()
+      if (length > 0) timer ??= setTimeout(passOn, WAIT_MS).unref()
     },
     /** Passes on all lines, and flushes the sinks. */
     flush: async (): Promise<void> => {
-      handOn()
+      passOn()
       await Promise.all(sinks.map((sink) => sink.flush()))
     },
   }
   if (flushes.size === 0) process.on('exit', flushAll)
   flushes.add(() => {
-    handOn()
+    passOn()
     for (const sink of sinks) sink.flushSync()
   })
   return buffer

@@ -19,20 +19,20 @@ export interface MarkedRun {
  * contains the rights of the schemas: a database that was restored without them, or that has lost its queue, is not up to date.
  */
 export async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
-  const { rows } = await state(run).execute(db)
-  await comment(db, run.names, sql.lit(await mark(run, rows[0]?.rights)))
+  const { rows } = await stateQuery(run).execute(db)
+  await writeComment(db, run.names, sql.lit(await computeMark(run, rows[0]?.rights)))
 }
 
 /** Removes the mark, before anything changes. */
 export async function unmark(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
-  const { rows } = await state(run).execute(db)
-  if (typeof rows[0]?.note === 'string') await comment(db, run.names, sql.lit(null))
+  const { rows } = await stateQuery(run).execute(db)
+  if (typeof rows[0]?.note === 'string') await writeComment(db, run.names, sql.lit(null))
 }
 
 /** Whether the last complete run had the same migrations, functions and settings. One statement. */
 export async function isMarkedComplete(db: Kysely<unknown>, run: MarkedRun): Promise<boolean> {
-  const { rows } = await state(run).execute(db)
-  return rows[0]?.note === (await mark(run, rows[0]?.rights))
+  const { rows } = await stateQuery(run).execute(db)
+  return rows[0]?.note === (await computeMark(run, rows[0]?.rights))
 }
 
 interface State {
@@ -40,7 +40,7 @@ interface State {
   readonly rights: string
 }
 
-function state({ names }: MarkedRun) {
+function stateQuery({ names }: MarkedRun) {
   const { schema, jobSchema } = names
   return sql<State>`
     SELECT obj_description(to_regclass(${`"${schema}"."${migratorTable(names, MIGRATIONS)}"`}), 'pg_class') AS note,
@@ -48,13 +48,13 @@ function state({ names }: MarkedRun) {
        WHERE nspname IN (${schema}, ${jobSchema})) AS rights`
 }
 
-async function mark(run: MarkedRun, rights: string | undefined): Promise<string> {
+async function computeMark(run: MarkedRun, rights: string | undefined): Promise<string> {
   const { sources, settings, functions } = run
   const texts = (await functions?.files())?.map(({ hash }) => hash)
   const text = JSON.stringify([Object.keys(sources), functions?.release, texts, settings, rights, queueRights])
   return `complete ${createHash('sha256').update(text).digest('base64url')}`
 }
 
-async function comment(db: Kysely<unknown>, names: Names, note: ReturnType<typeof sql.lit>): Promise<void> {
+async function writeComment(db: Kysely<unknown>, names: Names, note: ReturnType<typeof sql.lit>): Promise<void> {
   await sql`COMMENT ON TABLE ${sql.id(names.schema, migratorTable(names, MIGRATIONS))} IS ${note}`.execute(db)
 }

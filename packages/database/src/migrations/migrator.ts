@@ -132,7 +132,7 @@ async function run(db: Kysely<unknown>, migrations: Migrations, step: Step): Pro
 function namesOfApplied({ error, results = [] }: MigrationResultSet): readonly string[] {
   if (error) {
     const failed = results.find(({ status }) => status === 'Error')
-    throw new Error(`migration ${failed?.migrationName ?? ''} failed: ${describe(error)}`, { cause: error })
+    throw new Error(`migration ${failed?.migrationName ?? ''} failed: ${messageOf(error)}`, { cause: error })
   }
   return results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName)
 }
@@ -141,7 +141,7 @@ function isRetryable(error: unknown): boolean {
   return error instanceof pg.DatabaseError && RETRYABLE.has(error.code)
 }
 
-function describe(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
@@ -162,15 +162,15 @@ function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Mi
 }
 
 function withLockTimeout({ up, down }: Migration): Migration {
-  const limit = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(LOCK_WAIT)}`.execute(db)
+  const limitLockWait = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(LOCK_WAIT)}`.execute(db)
   return {
     up: async (db) => {
-      await limit(db)
+      await limitLockWait(db)
       await up(db)
     },
     ...(down && {
       down: async (db: Kysely<unknown>) => {
-        await limit(db)
+        await limitLockWait(db)
         await down(db)
       },
     }),

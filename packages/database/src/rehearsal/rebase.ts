@@ -112,8 +112,8 @@ async function replaceTypes(trx: Kysely<unknown>, names: Names, { types }: Basel
  */
 async function adoptObjects(trx: Kysely<unknown>, names: Names, { catalogue }: Baseline): Promise<void> {
   const found = await readCatalogue(trx, names)
-  const differences = compareCatalogues(plain(catalogue), plain(found))
-  if (differences.length > 0) throw new Error(await describe(trx, names, differences))
+  const differences = compareCatalogues(withoutRightsAndComments(catalogue), withoutRightsAndComments(found))
+  if (differences.length > 0) throw new Error(await describeDifferences(trx, names, differences))
   for (const { object, made } of compareCatalogues(catalogue, found)) {
     if (made && isFunction(object)) await sql.raw(made).execute(trx)
     const [table, column] = commentedColumn(object)
@@ -126,7 +126,7 @@ async function adoptObjects(trx: Kysely<unknown>, names: Names, { catalogue }: B
 }
 
 /** The catalogue without rights, without comments on columns, and without comments and white space in functions. */
-function plain(catalogue: Catalogue): Catalogue {
+function withoutRightsAndComments(catalogue: Catalogue): Catalogue {
   const objects = [...catalogue].filter(
     ([object]) => !object.startsWith('right ') && commentedColumn(object).length === 0,
   )
@@ -146,7 +146,7 @@ function commentedColumn(object: string): readonly string[] {
   return /^comment (\w+)\.(\w+)$/.exec(object)?.slice(1) ?? []
 }
 
-async function describe(
+async function describeDifferences(
   trx: Kysely<unknown>,
   { schema, jobSchema }: Names,
   differences: readonly Difference[],

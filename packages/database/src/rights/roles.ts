@@ -37,8 +37,8 @@ export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): P
   const { role, serviceUrl } = options
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is not a role name`)
   await createRole(db, role)
-  await admitLogin(db, role, sql`current_user`)
-  if (serviceUrl !== undefined) await admitLogin(db, role, sql`${loginOf(serviceUrl)}`)
+  await allowRole(db, role, sql`current_user`)
+  if (serviceUrl !== undefined) await allowRole(db, role, sql`${loginOf(serviceUrl)}`)
   await grantOnObjects(db, options)
 }
 
@@ -82,8 +82,8 @@ async function grantOnTables(db: Kysely<unknown>, role: string, rights: TableRig
   await sql`GRANT USAGE ON SCHEMA ${sql.id(schema)} TO ${to}`.execute(db)
   const relations = await listRelations(db, { schema, prefix })
   const tables = relations.filter(({ kind }) => kind !== 'S')
-  const named = (list: readonly string[]) => tables.filter(({ name }) => list.some((own) => prefix + own === name))
-  const [shut, read, ledgers] = [named(closed), named(readOnly), named(appendOnly)]
+  const tablesOf = (list: readonly string[]) => tables.filter(({ name }) => list.some((own) => prefix + own === name))
+  const [shut, read, ledgers] = [tablesOf(closed), tablesOf(readOnly), tablesOf(appendOnly)]
   const special = new Set([...shut, ...read, ...ledgers])
   const idsOf = (objects: readonly Relation[]) => sql.join(objects.map(({ name }) => sql.id(schema, name)))
   for (const [right, objects] of [
@@ -143,7 +143,7 @@ export function loginOf(url: string): string {
  * Lets a user take the role, unless it may already: an administrator who made the role need not let the owner pass it on. Since
  * PostgreSQL 16, a user that makes a role is a member of it but may not take it.
  */
-async function admitLogin(db: Kysely<unknown>, role: string, login: RawBuilder<unknown>): Promise<void> {
+async function allowRole(db: Kysely<unknown>, role: string, login: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql<{ rolname: string }>`
     SELECT rolname FROM pg_roles WHERE rolname = ${login} AND NOT pg_has_role(
       rolname, ${role}, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END

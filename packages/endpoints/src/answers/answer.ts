@@ -34,7 +34,7 @@ export function composeAnswer(head: AnswerHead, encoded: Encoded, state: Respons
   let sends = false
   try {
     const headers = composeHeaders(head, encoded, state)
-    sends = !head.head && !isBare(status)
+    sends = !head.head && !hasNoBody(status)
     return { status, headers, body: sends ? body : undefined }
   } finally {
     if (!sends && isStream(body)) body.close()
@@ -45,10 +45,10 @@ function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders 
   const { status, requestIdHeader, requestId } = head
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is not a status`)
   const headers: string[] = []
-  if (type !== undefined && !isBare(status) && !setHeaders?.has('content-type')) {
+  if (type !== undefined && !hasNoBody(status) && !setHeaders?.has('content-type')) {
     headers.push('content-type', type === JSON_TYPE ? type : sendable(type))
   }
-  const length = isBare(status) ? undefined : bodyLength(body)
+  const length = hasNoBody(status) ? undefined : bodyLength(body)
   if (length !== undefined) headers.push('content-length', String(length))
   // 204 and 304 imply that no body follows. 205 does not.
   else if (status === 205) headers.push('content-length', '0')
@@ -65,7 +65,7 @@ function sendable(value: string): string {
   return value
 }
 
-function isBare(status: number): boolean {
+function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
 

@@ -24,20 +24,20 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
   const names = knownNames(declared)
   const schema = objectOf(declared) === undefined ? closed(declared) : declared
   const aliased = Object.entries(aliases)
-  const at = (i: number): string => spec.names?.[i] ?? `path[${i}]`
+  const nameOf = (i: number): string => spec.names?.[i] ?? `path[${i}]`
   let asynchronous = false
 
   const bind = (positionals: Arguments, given: Keywords): Arguments | Promise<Arguments> => {
     const keywords = withoutAliases(given, aliased)
     const issues = unknownNames(keywords, names)
     // Only a body can give too few or too many positionals. Those of the path were counted when it was resolved.
-    if (positionals.length < required) issues.push({ path: at(positionals.length), message: REQUIRED })
-    if (positionals.length > max) issues.push({ path: at(max), message: 'is not expected' })
+    if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: REQUIRED })
+    if (positionals.length > max) issues.push({ path: nameOf(max), message: 'is not expected' })
     if (issues.length > 0) throw new ValidationError(issues)
     const checks: Check[] = []
-    for (const [i, item] of path.entries()) checks.push({ schema: item, value: positionals[i], at: at(i) })
+    for (const [i, item] of path.entries()) checks.push({ schema: item, value: positionals[i], at: nameOf(i) })
     for (let i = path.length; rest !== undefined && i < positionals.length; i += 1) {
-      checks.push({ schema: rest, value: positionals[i], at: at(i) })
+      checks.push({ schema: rest, value: positionals[i], at: nameOf(i) })
     }
     checks.push({ schema, value: keywords, at: undefined })
     const finish = (results: readonly ZodSafeParseResult<unknown>[]): Arguments => {
@@ -119,9 +119,9 @@ function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult
 
 function toIssues({ value, at }: Check, issue: z.core.$ZodIssue): readonly Issue[] {
   const path = at === undefined ? issue.path : [at, ...issue.path]
-  const where = (...more: readonly string[]): string => issuePath([...path, ...more].map(String).join('.'))
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: where(key), message: UNKNOWN }))
+  const pathTo = (...more: readonly string[]): string => issuePath([...path, ...more].map(String).join('.'))
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: pathTo(key), message: UNKNOWN }))
   const [name] = path
   const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(name) in (value ?? {}))
-  return [{ path: where(), message: absent ? REQUIRED : issue.message }]
+  return [{ path: pathTo(), message: absent ? REQUIRED : issue.message }]
 }

@@ -21,14 +21,14 @@ export async function answerRequest(core: Core, incoming: Incoming): Promise<Ans
   const found = resolution?.verdict === 'found' ? resolution : undefined
   const request = new EndpointRequest(core, incoming, response, { target, found })
   const call: Call = { core, incoming, target, resolution, request, response, controller: undefined }
-  core.listeners.tell('request', request)
+  core.listeners.emit('request', request)
   let answer: Answer
   try {
     answer = await answerCall(call, failure)
   } catch (thrown) {
     answer = await answerThrown(call, thrown)
   }
-  core.listeners.tell('route', request, answer.status)
+  core.listeners.emit('route', request, answer.status)
   return answer
 }
 

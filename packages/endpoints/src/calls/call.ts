@@ -31,7 +31,7 @@ export function report({ core, incoming, request }: Call, error: unknown): void 
   const log = incoming.log ?? core.log
   if (onFault !== undefined) onFault(error, request)
   else log(error, `${request.method} ${request.path} failed (request ${request.id})`)
-  core.listeners.tell('error', error, request)
+  core.listeners.emit('error', error, request)
 }
 
 /** Whether an error only says that something was aborted. After the client has left, that is not worth a log line. */

@@ -9,8 +9,8 @@ import { type Call, report } from './call.ts'
 export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
   const { response, core } = call
   if (isWebResponse(value)) {
-    const { status, body } = adopt(call, value)
-    return compose(call, status, { type: undefined, body })
+    const { status, body } = copyFetched(call, value)
+    return composeEncoded(call, status, { type: undefined, body })
   }
   const status = response.status ?? route?.status ?? (value === undefined ? 204 : 200)
   const encoded = encode(value, {
@@ -18,11 +18,11 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
     extensionType: route?.extensionType,
     stringify: core.settings.json.stringify,
   })
-  if (encoded instanceof Promise) return encoded.then((awaited) => compose(call, status, awaited))
-  return compose(call, status, encoded)
+  if (encoded instanceof Promise) return encoded.then((awaited) => composeEncoded(call, status, awaited))
+  return composeEncoded(call, status, encoded)
 }
 
-function compose(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
+function composeEncoded(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
   const { requestIdHeader } = call.core.settings
   const head = { status, head: call.incoming.method === 'HEAD', requestIdHeader, requestId: call.request.id }
   const answer = composeAnswer(head, encoded, call.response)
@@ -32,11 +32,11 @@ function compose(call: Call, status: number, encoded: Encoded): Answer | Promise
   // Until the first bytes come, the source is closed here when the client leaves. Afterwards the interface closes it.
   if (signal.aborted) body.close()
   else signal.addEventListener('abort', body.close, { once: true })
-  return started(exactly(body)).then((begun) => ({ ...answer, body: watched(call, begun) }))
+  return started(exactly(body)).then((begun) => ({ ...answer, body: reportFailures(call, begun) }))
 }
 
 /** Takes a web `Response` as the answer. Its headers win over those of the controller. */
-function adopt({ response }: Call, fetched: Response) {
+function copyFetched({ response }: Call, fetched: Response) {
   const { status, headers, body } = fetched
   const announced = headers.get('content-length') ?? ''
   const decoded = isDecoded(fetched)
@@ -70,7 +70,7 @@ function isDecodedByFetch(coding: string): boolean {
 }
 
 /** Logs an error after the answer has begun. The interface then breaks the connection. */
-function watched(call: Call, stream: ByteStream): ByteStream {
+function reportFailures(call: Call, stream: ByteStream): ByteStream {
   const next = async (): Promise<Uint8Array | undefined> => {
     try {
       return await stream.next()

@@ -93,14 +93,14 @@ function addClass(
   building: Building,
 ): void {
   if (!isController(value) && nestedControllers(value).length === 0) return
-  const { name, extension } = named(place)
+  const { name, extension } = parseClassName(place)
   const node = buildClass(value, { ...place, classPath: [...place.classPath, name], extension }, building)
   const twin = classes.get(name)
   if (twin === undefined) classes.set(name, node)
   else refuseTwin(twin, node, building)
 }
 
-function named({ source, className }: Pick<ClassPlace, 'source' | 'className'>) {
+function parseClassName({ source, className }: Pick<ClassPlace, 'source' | 'className'>) {
   try {
     return classUrlName(className.slice(className.lastIndexOf('.') + 1))
   } catch (error) {

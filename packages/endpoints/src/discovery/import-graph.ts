@@ -36,11 +36,11 @@ export function nextVersion(): number {
  */
 export function followImports(changed: () => void): ImportGraph {
   listeners.add(changed)
-  graph ??= hooked() ?? { reloads: false, filesOf: loadedFiles }
+  graph ??= hookImports() ?? { reloads: false, filesOf: loadedFiles }
   return graph
 }
 
-function hooked(): ImportGraph | undefined {
+function hookImports(): ImportGraph | undefined {
   const { register, registerHooks } = process.getBuiltinModule('node:module')
   const edges: Edges = new Map()
   const own = new URL('..', import.meta.url).href
@@ -69,7 +69,7 @@ function hooked(): ImportGraph | undefined {
   } else {
     return undefined
   }
-  return { reloads: true, filesOf: (files) => reachable(edges, files) }
+  return { reloads: true, filesOf: (files) => reachableFiles(edges, files) }
 }
 
 const threadHooks = `
@@ -105,7 +105,7 @@ function toFile(url: string): string {
   return process.getBuiltinModule('node:url').fileURLToPath(url.split('?', 1)[0] ?? url)
 }
 
-function reachable(edges: Edges, files: readonly string[]): ReadonlySet<string> {
+function reachableFiles(edges: Edges, files: readonly string[]): ReadonlySet<string> {
   const found = new Set(files)
   // The loop also visits files that it adds to the set.
   for (const file of found) for (const imported of edges.get(file) ?? []) found.add(imported)

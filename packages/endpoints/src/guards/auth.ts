@@ -17,7 +17,7 @@ export function authBasic(check: Check<[username: string, password: string]>, op
     if (username === undefined || password === undefined) return undefined
     return (context) => check(username, password, context)
   })
-  return Object.assign(guard, described('basic', { type: 'http', scheme: 'basic' }))
+  return Object.assign(guard, describeSecurity('basic', { type: 'http', scheme: 'basic' }))
 }
 
 /**
@@ -29,10 +29,10 @@ export function authBearer(check: Check<[token: string]>, options: AuthOptions =
     const credentials = request.auth()
     return credentials?.scheme === 'bearer' ? (context) => check(credentials.token, context) : undefined
   })
-  return Object.assign(guard, described('bearer', { type: 'http', scheme: 'bearer' }))
+  return Object.assign(guard, describeSecurity('bearer', { type: 'http', scheme: 'bearer' }))
 }
 
-function described(name: string, scheme: Readonly<Record<string, string>>) {
+function describeSecurity(name: string, scheme: Readonly<Record<string, string>>) {
   return { security: { name, scheme }, responses: { 401: 'Missing or refused credentials' } }
 }
 
@@ -44,7 +44,7 @@ function authenticate(scheme: string, { realm }: AuthOptions, read: (context: Gu
   return async (context: GuardContext): Promise<void> => {
     const attempt = read(context)
     if (attempt === undefined) throw new AccessDenied(undefined, options)
-    const identity = await outcome(() => attempt(context), options)
+    const identity = await identify(() => attempt(context), options)
     if (!identity) throw new AccessDenied(undefined, options)
     context.request.identity = identity
   }
@@ -58,7 +58,7 @@ export class FailedCheck extends AccessDenied {
   override readonly name = AccessDenied.name
 }
 
-async function outcome(attempt: () => unknown, options: AccessDeniedOptions): Promise<unknown> {
+async function identify(attempt: () => unknown, options: AccessDeniedOptions): Promise<unknown> {
   try {
     return await attempt()
   } catch (cause) {

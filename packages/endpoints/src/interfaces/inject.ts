@@ -15,7 +15,7 @@ export interface InjectedRequest {
 /** Makes a request without a connection. The path is not parsed as a URL, so that tests can send malformed paths. */
 export async function injectedRequest(injected: InjectedRequest): Promise<Incoming> {
   const headers = new Headers(injected.headers)
-  const carrier = injected.body === undefined ? undefined : carry(injected.body)
+  const carrier = injected.body === undefined ? undefined : encodeBody(injected.body)
   const bytes = new Uint8Array((await carrier?.arrayBuffer()) ?? [])
   const type = carrier?.headers.get('content-type')
   if (type && !headers.has('content-type')) headers.set('content-type', type)
@@ -39,7 +39,7 @@ export async function injectedRequest(injected: InjectedRequest): Promise<Incomi
   }
 }
 
-function carry(body: unknown): Response {
+function encodeBody(body: unknown): Response {
   const isBody =
     typeof body === 'string' ||
     [Blob, ArrayBuffer, FormData, URLSearchParams, ReadableStream].some((type) => body instanceof type) ||

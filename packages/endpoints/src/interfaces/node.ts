@@ -129,19 +129,19 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
   }
   const closes = status === 413 && response.req.httpVersionMajor === 1
   response.writeHead(status, closes ? [...headers, 'connection', 'close'] : headers)
-  if (writeTimeout > 0) response.setTimeout(writeTimeout, () => cutStalled(response))
-  if (isStream(body)) void pump(body, response)
+  if (writeTimeout > 0) response.setTimeout(writeTimeout, () => cutStalledClient(response))
+  if (isStream(body)) void sendStream(body, response)
   else response.end(body)
 }
 
 /** Called when nothing was read or written for a time. A slow source is not the client's fault. */
-function cutStalled(response: ServerResponse): void {
+function cutStalledClient(response: ServerResponse): void {
   const isWaiting = response.writableNeedDrain || (response.writableEnded && !response.writableFinished)
   if (isWaiting || response.writableLength > 0) response.destroy()
 }
 
 /** Copies a stream as fast as the client reads. Breaks the connection when the stream fails. */
-async function pump(stream: ByteStream, response: ServerResponse): Promise<void> {
+async function sendStream(stream: ByteStream, response: ServerResponse): Promise<void> {
   response.once('close', stream.close)
   try {
     for (let bytes = await stream.next(); bytes !== undefined; bytes = await stream.next()) {

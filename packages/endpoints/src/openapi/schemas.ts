@@ -42,23 +42,26 @@ export class SchemaComponents {
     )
     for (const [name, definition] of Object.entries($defs)) {
       // Older versions of zod repeat the name inside the definition.
-      this.schemas[names.get(name) ?? name] = relink({ ...definition, id: undefined }, names)
+      this.schemas[names.get(name) ?? name] = renameReferences({ ...definition, id: undefined }, names)
     }
-    return relink(properties?.value ?? {}, names)
+    return renameReferences(properties?.value ?? {}, names)
   }
 
   /** Input and output of a schema may differ, because defaults make members of the input optional. */
   #nameFor(name: string, definition: object, io: 'input' | 'output'): string {
     const { [name]: known } = this.schemas
     const same = new Map([[name, name]])
-    if (known === undefined || JSON.stringify(known) === JSON.stringify(relink({ ...definition, id: undefined }, same)))
+    if (
+      known === undefined ||
+      JSON.stringify(known) === JSON.stringify(renameReferences({ ...definition, id: undefined }, same))
+    )
       return name
     return `${name}${io === 'input' ? 'Input' : 'Output'}`
   }
 }
 
 /** Makes references point at the components of the document. */
-function relink(value: unknown, names: ReadonlyMap<string, string>): JsonSchema {
+function renameReferences(value: unknown, names: ReadonlyMap<string, string>): JsonSchema {
   const text = JSON.stringify(value, (key, item: unknown) => {
     if (key !== '$ref' || typeof item !== 'string' || !item.startsWith('#/$defs/')) return item
     const name = item.slice('#/$defs/'.length)

@@ -21,24 +21,24 @@ function parseAccept(header: string): readonly AcceptRange[] {
 
 /** The preferred range that includes this type, or overlaps with this range. */
 export function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
-  return parseAccept(header).find(({ type, q }) => q > 0 && meets(type, mediaType))
+  return parseAccept(header).find(({ type, q }) => q > 0 && matchesRange(type, mediaType))
 }
 
 /** The type that the client prefers; undefined when it accepts none. An empty header accepts every type. */
 export function preferredType(header: string, types: readonly string[]): string | undefined {
   if (header.trim() === '') return types[0]
   for (const { type, q } of parseAccept(header)) {
-    const found = q > 0 ? types.find((candidate) => meets(type, candidate)) : undefined
+    const found = q > 0 ? types.find((candidate) => matchesRange(type, candidate)) : undefined
     if (found !== undefined) return found
   }
   return undefined
 }
 
-function meets(one: string, other: string): boolean {
+function matchesRange(one: string, other: string): boolean {
   const [a = '', b = ''] = one.split('/')
   const [c = '', d = ''] = other.split('/')
-  const alike = (x: string, y: string): boolean => x === '*' || y === '*' || x === y
-  return alike(a, c) && alike(b, d)
+  const matchesPart = (x: string, y: string): boolean => x === '*' || y === '*' || x === y
+  return matchesPart(a, c) && matchesPart(b, d)
 }
 
 /** The credentials in `Authorization`. */

@@ -45,7 +45,7 @@ const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'
 
 /** Serves the page of the mail catcher and the JSON form of its mails, on 127.0.0.1. */
 async function startWebListener(store: MailStore, port: number): Promise<Listener> {
-  const server = createServer((request, response) => send(response, answerTo(store, request)))
+  const server = createServer((request, response) => sendAnswer(response, answerTo(store, request)))
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
@@ -60,26 +60,28 @@ async function startWebListener(store: MailStore, port: number): Promise<Listene
 
 function answerTo(store: MailStore, request: IncomingMessage): Answer {
   // A foreign site whose name resolves to this address must not read the mails (DNS rebinding).
-  if (!isLocal(request.headers.host)) return json(421, { error: 'Ask for localhost' })
+  if (!isLocal(request.headers.host)) return jsonAnswer(421, { error: 'Ask for localhost' })
   const url = new URL(`http://localhost${request.url?.startsWith('/') ? request.url : '/'}`)
   const method = request.method === 'HEAD' ? 'GET' : request.method
-  const found = method === 'GET' ? read(store, url) : change(store, `${method} ${url.pathname}`, request)
+  const found = method === 'GET' ? answerRead(store, url) : answerChange(store, `${method} ${url.pathname}`, request)
   if (found) return found
   const wantsJson = url.pathname.startsWith('/messages')
-  return wantsJson ? json(404, { error: 'Not found' }) : { status: 404, type: HTML, body: renderNotice('Not found') }
+  return wantsJson
+    ? jsonAnswer(404, { error: 'Not found' })
+    : { status: 404, type: HTML, body: renderNotice('Not found') }
 }
 
-function read(store: MailStore, url: URL): Answer | undefined {
+function answerRead(store: MailStore, url: URL): Answer | undefined {
   if (url.pathname === '/') return { status: 200, type: HTML, body: renderList(store.list()) }
   if (url.pathname === '/page.css') return { status: 200, type: 'text/css', body: pageStyle }
   if (url.pathname === '/page.js') return { status: 200, type: 'text/javascript', body: pageScript }
-  if (url.pathname === '/messages') return list(store, url.searchParams.get('to'))
+  if (url.pathname === '/messages') return answerList(store, url.searchParams.get('to'))
   const [, collection, id, part] =
     /^\/(mails|messages)\/([1-9]\d{0,9})(?:\/(html|text|source))?$/.exec(url.pathname) ?? []
   const mail = id && store.find(Number(id))
   if (!mail) return undefined
   if (collection === 'mails') return part ? undefined : { status: 200, type: HTML, body: renderMail(mail) }
-  if (part === undefined) return json(200, mail)
+  if (part === undefined) return jsonAnswer(200, mail)
   if (part === 'source') return { status: 200, type: TEXT, body: store.findSource(mail.id) ?? '' }
   if (part === 'text') return mail.text === null ? undefined : { status: 200, type: TEXT, body: mail.text }
   if (mail.html === null) return undefined
@@ -87,13 +89,13 @@ function read(store: MailStore, url: URL): Answer | undefined {
 }
 
 /** @param to lists only mails to this address, in any case */
-function list(store: MailStore, to: string | null): Answer {
+function answerList(store: MailStore, to: string | null): Answer {
   const wanted = to?.toLowerCase()
   const mails = store.list().filter((mail) => !wanted || mail.to.some((address) => address.toLowerCase() === wanted))
-  return json(200, { messages: mails.map(summaryOf) })
+  return jsonAnswer(200, { messages: mails.map(summaryOf) })
 }
 
-function change(store: MailStore, call: string, request: IncomingMessage): Answer | undefined {
+function answerChange(store: MailStore, call: string, request: IncomingMessage): Answer | undefined {
   if (call === 'DELETE /messages') {
     store.clear()
     return { status: 204, type: TEXT, body: '' }
@@ -104,11 +106,11 @@ function change(store: MailStore, call: string, request: IncomingMessage): Answe
   return { status: 303, type: TEXT, body: '', headers: { location: '/' } }
 }
 
-function json(status: number, body: unknown): Answer {
+function jsonAnswer(status: number, body: unknown): Answer {
   return { status, type: 'application/json', body: `${JSON.stringify(body)}\n` }
 }
 
-function send(response: ServerResponse, { status, type, body, headers }: Answer): void {
+function sendAnswer(response: ServerResponse, { status, type, body, headers }: Answer): void {
   response.writeHead(status, {
     'content-type': type,
     'content-security-policy': pagePolicy,

@@ -36,10 +36,10 @@ export async function chooseHome(options: HomeOptions): Promise<PostgresHome> {
   const { binaries, dataDirectory, account } = options
   const inside = join(dataDirectory, 'postgres')
   if (account === undefined) return { binaries: binaries.directory, data: inside, isOutside: false }
-  const outside = outsideOf(options)
+  const outside = outsideDirectory(options)
   const hasOutsideData = existsSync(join(outside, 'postgres', 'PG_VERSION'))
   chmodSync(dataDirectory, 0o711)
-  if (!hasOutsideData && (await reaches(account, binaries.directory, dataDirectory))) {
+  if (!hasOutsideData && (await canReach(account, binaries.directory, dataDirectory))) {
     return { binaries: binaries.directory, data: inside, account, isOutside: false }
   }
   for (const folder of [options.stateDirectory, outside]) {
@@ -59,12 +59,12 @@ export function makePrivateFolder(directory: string, account: Account | undefine
 }
 
 /** A folder for each checkout, named after its real path. */
-function outsideOf({ stateDirectory, dataDirectory }: HomeOptions): string {
+function outsideDirectory({ stateDirectory, dataDirectory }: HomeOptions): string {
   const name = createHash('sha256').update(realpathSync(dataDirectory)).digest('hex').slice(0, 12)
   return join(stateDirectory, name)
 }
 
-async function reaches(account: Account, binaries: string, dataDirectory: string): Promise<boolean> {
+async function canReach(account: Account, binaries: string, dataDirectory: string): Promise<boolean> {
   const tests = [
     ['-x', join(binaries, 'bin', 'postgres')],
     ['-r', join(binaries, 'share', 'postgresql', 'postgres.bki')],

@@ -52,7 +52,7 @@ export interface PlanRequest {
 
 /** Plans a start. @throws {StackFailure} when a name or a setting is not valid */
 export function planStack({ root, program, env, names, isWatched }: PlanRequest): StackPlan {
-  const chosen = choose(names).map((definition) => ({
+  const chosen = chooseServices(names).map((definition) => ({
     definition,
     address: addressOf(definition, env),
     entry: join(root, 'services', definition.name, 'src', 'main.ts'),
@@ -78,7 +78,7 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
   return { ...bare, ports: portsOf(bare) }
 }
 
-function choose(names: readonly string[]): readonly ServiceDefinition[] {
+function chooseServices(names: readonly string[]): readonly ServiceDefinition[] {
   const unknown = names.filter((name) => !services.some((service) => service.name === name))
   if (unknown.length > 0) {
     const known = services.map(({ name }) => name).join(', ')
