@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import { basic, startPayments, type TestPayments } from './payments-app.ts'
+
+const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
+const CreatedMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+const Transactions = z.array(z.object({ id: z.string() }))
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+/** The curl commands of the first run, as path, Idempotency-Key and body. */
+const commands = [
+  ...readme.matchAll(
+    /^curl .*?'?localhost:8082(\/[^'\n]*?)(?:'| -H|$)(?:.*'idempotency-key: (\w+)')?(?:.*-d '(.*)')?.*$/gm,
+  ),
+].map(([, url = '', idempotencyKey, body]) => ({ url, idempotencyKey, body }))
+const [pageUrl = ''] = /http:\/\/localhost:8082\/pos\S+<public key>[^`]*/.exec(readme) ?? []
+const [, card = ''] = /type card `([\d ]+)`/.exec(readme) ?? []
+
+it('every step of the first run succeeds, in the order of the README', async () => {
+  const { app } = payments
+  const [makeApp, makeMerchant, list, capture, ...others] = commands
+  expect(others).toEqual([])
+  const made = await app.inject({ method: 'POST', url: String(makeApp?.url) })
+  const headers = { ...basic(CreatedApp.parse(made.json()).app.key), 'content-type': 'application/json' }
+  const created = await app.inject({
+    method: 'POST',
+    url: String(makeMerchant?.url),
+    headers,
+    payload: makeMerchant?.body ?? '',
+  })
+  const { merchant } = CreatedMerchant.parse(created.json())
+  await payOnPage(new URL(pageUrl.replace('<public key>', merchant.key)))
+  const listed = await app.inject({ url: String(list?.url).replace('<merchant id>', merchant.id), headers })
+  const [transaction] = Transactions.parse(listed.json())
+  const captured = await app.inject({
+    method: 'POST',
+    url: String(capture?.url).replace('<transaction id>', String(transaction?.id)),
+    headers: { ...headers, 'idempotency-key': String(capture?.idempotencyKey) },
+    payload: capture?.body ?? '',
+  })
+  expect([made, created, listed, captured].map(({ statusCode }) => statusCode)).toEqual([201, 201, 200, 201])
+})
+
+/** Pays by the form of the page, as a browser without scripts. */
+async function payOnPage({ pathname, search }: URL): Promise<void> {
+  const { body } = await payments.app.inject(pathname + search)
+  const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  const form = { link: search.slice(1), page, number: card, expiry: '08/66', code: '111' }
+  await payments.app.inject({
+    method: 'POST',
+    url: '/pos/pay',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams(form).toString(),
+  })
+}
