@@ -10,6 +10,7 @@ export const plainErrors = {
   tooLarge: defineError(413, 'too_large', 'Too large'),
   mediaType: defineError(415, 'media_type', 'Unsupported media type'),
   away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
+  notReady: defineError(503, 'away', ({ reason }: { readonly reason: string }) => reason, { 'retry-after': '1' }),
   busy: defineError(503, 'busy', 'Busy', { 'retry-after': '1' }),
   late: defineError(504, 'late', 'Late'),
   slowBody: defineError(408, 'slow_body', 'Slow body'),

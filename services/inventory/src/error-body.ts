@@ -54,7 +54,9 @@ export function fromCallError(error: CallError): HttpError {
   if (first !== undefined) return errors.validationError([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
-  return status === 400 ? errors.malformedRequest(message, error) : errors.serverError({ cause: error })
+  return status === 400
+    ? errors.malformedRequest({ fault: message }, { cause: error })
+    : errors.serverError({ cause: error })
 }
 
 const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {

@@ -14,19 +14,40 @@ export interface Issue {
 /** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
 /** @param fault what the framework could not read, in its words */
-export const malformedRequest = (fault: string, cause: unknown) => badRequest({ message: `${fault}.`, cause })
+export const malformedRequest = defineError(400, 'BAD_REQUEST', ({ fault }: { readonly fault: string }) => `${fault}.`)
 export const bodyEndedEarly = defineError(400, 'BAD_REQUEST', 'The body ended early.')
 
-const invalidValues = defineError(400, 'VALIDATION_ERROR', 'The request has invalid values.')
+const invalidValues = defineError(
+  400,
+  'VALIDATION_ERROR',
+  ({ path, message }: Issue) => `${path === '' ? 'The request' : path}: ${message}`,
+)
 
 /** The request is well-formed and has wrong content. The text names the first issue, and never repeats a value. */
 export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError {
-  const [{ path, message }] = issues
-  return invalidValues({
-    message: `${path === '' ? 'The request' : path}: ${message}`,
-    details: { issues: issues.slice(0, ISSUES_MAX) },
-  })
+  return invalidValues(issues[0], { details: { issues: issues.slice(0, ISSUES_MAX) } })
 }
+
+export const idempotencyKeyMalformed = () =>
+  validationError([{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible characters of ASCII' }])
+export const limitTooHigh = (limitMax: number) =>
+  validationError([{ path: 'limit', message: `must be at most ${limitMax}` }])
+export const cursorForeign = () =>
+  validationError([{ path: 'cursor', message: 'must come from the Link header of a page of this list' }])
+export const flattenWithoutCsv = () => validationError([{ path: 'flatten', message: 'is for CSV' }])
+export const tooManyFilters = (filtersMax: number) =>
+  validationError([{ path: '', message: `must have at most ${filtersMax} filters` }])
+export const filtersTooLong = (lengthMax: number) =>
+  validationError([{ path: '', message: `must have at most ${lengthMax} characters of filters, URL-encoded` }])
+export const tooManyFilterValues = (valuesMax: number) =>
+  validationError([{ path: '', message: `must have at most ${valuesMax} values in all lists` }])
+export const mergedToNull = () => validationError([{ path: 'attributes', message: 'must not be null' }])
+export const mergedTooLarge = (bytesMax: number) =>
+  validationError([{ path: 'attributes', message: `must stay at most ${bytesMax} bytes of JSON` }])
+export const mergedTooDeep = (levelsMax: number) =>
+  validationError([{ path: 'attributes', message: `must stay nested at most ${levelsMax} levels deep` }])
+export const mergedTooManyKeys = (keysMax: number) =>
+  validationError([{ path: 'attributes', message: `must stay at most ${keysMax} keys in all` }])
 
 /** `details.report` says what became of each record. */
 export const importRefused = defineError(
@@ -44,8 +65,16 @@ export const attributesColumnMissing = defineError(
   'BAD_REQUEST',
   'The file must have a column attributes, or columns such as attributes.color.',
 )
-export const columnTwice = (column: string) => badRequest({ message: `The column ${column} is there twice.` })
-export const columnUnknown = (column: string) => badRequest({ message: `The column ${column} is not known.` })
+export const columnTwice = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column }: { readonly column: string }) => `The column ${column} is there twice.`,
+)
+export const columnUnknown = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column }: { readonly column: string }) => `The column ${column} is not known.`,
+)
 
 const challenge = (more = '') => ({ 'WWW-Authenticate': `Bearer realm="inventory"${more}` })
 export const missingToken = defineError(401, 'UNAUTHENTICATED', 'An access token is required.', challenge())
@@ -121,12 +150,22 @@ export const productChanged = defineError(412, 'PRECONDITION_FAILED', 'The produ
 export const locationChanged = defineError(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
 
 export const payloadTooLarge = defineError(413, 'PAYLOAD_TOO_LARGE', 'The request body is too large.')
-export const fileTooLarge = (bytesMax: number) =>
-  payloadTooLarge({ message: `The file is larger than ${bytesMax} bytes.` })
-export const tooManyColumns = (columnsMax: number) =>
-  payloadTooLarge({ message: `The file has more than ${columnsMax} columns.` })
-export const recordTooLong = (line: number, lengthMax: number) =>
-  payloadTooLarge({ message: `The record on line ${line} is longer than ${lengthMax} characters.` })
+export const fileTooLarge = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ bytesMax }: { readonly bytesMax: number }) => `The file is larger than ${bytesMax} bytes.`,
+)
+export const tooManyColumns = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ columnsMax }: { readonly columnsMax: number }) => `The file has more than ${columnsMax} columns.`,
+)
+export const recordTooLong = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ line, lengthMax }: { readonly line: number; readonly lengthMax: number }) =>
+    `The record on line ${line} is longer than ${lengthMax} characters.`,
+)
 export const uriTooLong = defineError(414, 'URI_TOO_LONG', 'The URL is too long.')
 export const unsupportedMediaType = defineError(
   415,
@@ -158,6 +197,10 @@ export const serviceUnavailable = defineError(
   'The service is not available at the moment. Please try again.',
   { 'Retry-After': '1' },
 )
+/** Of `GET /ready`: names what is missing. */
+export const notReady = defineError(503, 'SERVICE_UNAVAILABLE', ({ reason }: { readonly reason: string }) => reason, {
+  'Retry-After': '1',
+})
 /** A bounded queue is full. */
 export const serverBusy = defineError(
   503,

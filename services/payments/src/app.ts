@@ -4,7 +4,7 @@ import { createServer, type Server } from '@trestle/common/server/create-server.
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
-import { serviceUnavailable } from './errors.ts'
+import { notReady } from './errors.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { checkout } from './plugins/checkout.ts'
@@ -92,7 +92,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(healthRoutes)
   await app.register(readyRoute, {
     readiness: deps.readiness,
-    unavailable: (message) => serviceUnavailable({ message }),
+    unavailable: (reason) => notReady({ reason }),
   })
   await app.register(appsRoutes)
   await app.register(invitationsRoutes)

@@ -1,8 +1,17 @@
-import { defineError, type ErrorFactory, HttpError } from '@trestle/common/errors/define-error.ts'
+import { defineError, type ErrorFactory, type ErrorTemplate, HttpError } from '@trestle/common/errors/define-error.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
 /** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
+  return defineError(status, code, message, { 'x-status-code': code, ...headers })
+}
+
+/** The same with a text that names values. */
+function declareTemplate<Values extends object>(
+  [status, code]: readonly [status: number, code: string],
+  message: (values: Values) => string,
+  headers: Record<string, string> = {},
+): ErrorTemplate<Values> {
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
 
@@ -39,6 +48,12 @@ export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wron
 /** The operator follows docs/runbooks/changed-rows.md. */
 export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this merchant must be looked at by the operator')
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
+/** Of `GET /ready`: names what is missing. */
+export const notReady = declareTemplate(
+  [503, 'SERVICE_UNAVAILABLE'],
+  ({ reason }: { readonly reason: string }) => reason,
+  RETRY,
+)
 export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait for their turn', RETRY)
 export const rateUnavailable = declare(503, 'RATE_UNAVAILABLE', 'There is no recent exchange rate', {
   'retry-after': '60',
@@ -69,7 +84,10 @@ export const returnUrlElsewhere = declare(
   "returnUrl must be on the site of the merchant's website",
 )
 /** `problem` names the member and says what is wrong: `amount.currency has no exchange rate`. */
-export const orderInvalid = (problem: string, cause?: unknown) => requestInvalid({ message: problem, cause })
+export const orderInvalid = declareTemplate(
+  [400, 'REQUEST_INVALID'],
+  ({ problem }: { readonly problem: string }) => problem,
+)
 
 /** The codes of field errors (reference: Field errors). */
 export const FIELD_ERROR_CODES = [
@@ -167,5 +185,5 @@ const INSECURE = 21
 /** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
 export function cardDataInsecure(): HttpError {
   const error = processingError(INSECURE)
-  return requestInvalid({ message: error.message, details: { error } })
+  return orderInvalid({ problem: error.message }, { details: { error } })
 }

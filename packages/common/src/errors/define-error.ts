@@ -1,7 +1,5 @@
 /** Options of an error that is thrown. */
 export interface HttpErrorOptions {
-  /** Replaces the message of the catalogue. Clients read it: no internals. */
-  readonly message?: string
   /** Further members of the body. The service's envelope places them. */
   readonly details?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
@@ -64,7 +62,7 @@ export function defineError<Values extends object>(
   headers?: Record<string, string>,
 ): ErrorFactory | ErrorTemplate<Values> {
   const make = (text: string, options: HttpErrorOptions = {}) =>
-    new HttpError(status, code, { message: text, ...options, headers: { ...headers, ...options.headers } })
+    new HttpError(status, code, { ...options, message: text, headers: { ...headers, ...options.headers } })
   if (typeof message === 'string') {
     return Object.assign((options?: HttpErrorOptions) => make(message, options), { status, code, message })
   }

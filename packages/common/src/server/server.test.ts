@@ -41,7 +41,7 @@ beforeAll(async () => {
     brokenRequestHeaders: () => ({ 'x-content-type-options': 'nosniff' }),
   })
   await app.register(httpTelemetry, { meter: metrics.meter })
-  await app.register(readyRoute, { readiness, unavailable: (message) => plainErrors.away({ message }) })
+  await app.register(readyRoute, { readiness, unavailable: (reason) => plainErrors.notReady({ reason }) })
   app.get('/things/:thingId', async (request) => {
     request.logFields = { own: 'field', password: 'hush' }
     return { id: (request.params as { thingId: string }).thingId }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import { actorOf } from '../access/actor.ts'
-import { validationError } from '../errors.ts'
+import { idempotencyKeyMalformed } from '../errors.ts'
 import type { Caller } from '../idempotency/caller.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
@@ -10,14 +10,14 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  * Who sends a request, with its Idempotency-Key.
  * @param path of the request; the same for every spelling of the URL
  * @param content the request as it was understood
- * @throws validationError for a malformed key
+ * @throws idempotencyKeyMalformed for a malformed key
  */
 export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
   const key = request.header('idempotency-key')
   const actor = actorOf(request)
   if (key === undefined) return { actor, repeat: undefined }
   if (!KEY.test(key)) {
-    throw validationError([{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible characters of ASCII' }])
+    throw idempotencyKeyMalformed()
   }
   const requestHash = createHash('sha256').update(JSON.stringify(content)).digest()
   return { actor, repeat: { key, path, requestHash } }

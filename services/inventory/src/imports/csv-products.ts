@@ -28,11 +28,11 @@ export type RecordReader = (record: CsvRecord) => RawProduct | RecordFault
  */
 export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesBytesMax: number): RecordReader {
   if (!isWellFormed) throw headerBroken()
-  if (fields.length > COLUMNS_MAX) throw tooManyColumns(COLUMNS_MAX)
+  if (fields.length > COLUMNS_MAX) throw tooManyColumns({ columnsMax: COLUMNS_MAX })
   const columns = fields.map(readColumn)
   const paths = columns.filter((column) => typeof column !== 'string')
   const clash = fields.find((name, at) => fields.indexOf(name) !== at) ?? findClash(paths)?.join('.')
-  if (clash !== undefined) throw columnTwice(clash)
+  if (clash !== undefined) throw columnTwice({ column: clash })
   if (!columns.includes('sku')) throw skuColumnMissing()
   if (!columns.includes('attributes') && paths.length === 0) throw attributesColumnMissing()
   return (record) => readRecord(columns, record, attributesBytesMax)
@@ -41,7 +41,7 @@ export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesByt
 function readColumn(name: string): Column {
   if (name === 'id' || name === 'sku' || name === 'attributes') return name
   const path = name.startsWith(ATTRIBUTE_PREFIX) ? parseAttributePath(name.slice(ATTRIBUTE_PREFIX.length)) : undefined
-  if (path === undefined) throw columnUnknown(name.slice(0, 64))
+  if (path === undefined) throw columnUnknown({ column: name.slice(0, 64) })
   return path
 }
 

@@ -84,7 +84,7 @@ export class CsvReader {
 
   #take(text: string, from: number, to: number): void {
     this.#length += to - from
-    if (this.#length > RECORD_LENGTH_MAX) throw recordTooLong(this.#startLine, RECORD_LENGTH_MAX)
+    if (this.#length > RECORD_LENGTH_MAX) throw recordTooLong({ line: this.#startLine, lengthMax: RECORD_LENGTH_MAX })
     if (this.#state !== 'quote') this.#field += text.slice(from, to)
     else if (text.slice(from, to) !== '' && text.slice(from, to) !== '\r') this.#isWellFormed = false
   }

@@ -52,7 +52,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
   let size = 0
   for await (const piece of bytes) {
     size += piece.byteLength
-    if (size > bytesMax) throw fileTooLarge(bytesMax)
+    if (size > bytesMax) throw fileTooLarge({ bytesMax })
     yield toText(piece)
   }
   yield toText()
@@ -92,7 +92,8 @@ function splitLines(): Splitter {
       // Search the new piece alone for line ends. Searching the unfinished line again for each piece would take quadratic time.
       const [first = '', ...others] = text.split('\n')
       const lines = [rest + first, ...others]
-      if (lines.some(({ length }) => length > RECORD_LENGTH_MAX)) throw recordTooLong(line + 1, RECORD_LENGTH_MAX)
+      if (lines.some(({ length }) => length > RECORD_LENGTH_MAX))
+        throw recordTooLong({ line: line + 1, lengthMax: RECORD_LENGTH_MAX })
       rest = lines.pop() ?? ''
       return take(lines)
     },

@@ -1,6 +1,6 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { validationError } from '../errors.ts'
+import { cursorForeign, limitTooHigh } from '../errors.ts'
 import { decodeCursor, type Position } from './cursor.ts'
 
 /** How many rows a page of a list has. */
@@ -58,14 +58,14 @@ export interface PageQuery {
 /** @throws validationError for too many rows, and for a cursor of another list */
 export function readPage(listing: Listing, limits: PageLimits, keywords: PageKeywords): PageQuery {
   const { limit = limits.defaultLimit, cursor } = keywords
-  if (limit > limits.maxLimit) throw validationError([{ path: 'limit', message: `must be at most ${limits.maxLimit}` }])
+  if (limit > limits.maxLimit) throw limitTooHigh(limits.maxLimit)
   if (cursor === undefined) return { limit, after: undefined }
   const after = decodeCursor(nameOfListing(listing), cursor)
   const { positionForms } = listing
   if (after?.length === positionForms.length && positionForms.every((form, at) => form.test(after[at] ?? ''))) {
     return { limit, after }
   }
-  throw validationError([{ path: 'cursor', message: 'must come from the Link header of a page of this list' }])
+  throw cursorForeign()
 }
 
 /** A text that tells a list from other lists. Cursors are bound to it. */

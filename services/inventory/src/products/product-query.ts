@@ -1,6 +1,6 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { type Issue, validationError } from '../errors.ts'
+import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, validationError } from '../errors.ts'
 import { PageKeywords } from '../pagination/page-query.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
@@ -55,16 +55,12 @@ export function readSelection({
     'problem' in verdict ? [{ path: name.slice(0, 64), message: verdict.problem }] : [],
   )
   if (first !== undefined) throw validationError([first, ...others])
-  if (given.length > FILTERS_MAX)
-    throw validationError([{ path: '', message: `must have at most ${FILTERS_MAX} filters` }])
+  if (given.length > FILTERS_MAX) throw tooManyFilters(FILTERS_MAX)
   if (lengthInUrl(given) > FILTERS_LENGTH_MAX) {
-    throw validationError([
-      { path: '', message: `must have at most ${FILTERS_LENGTH_MAX} characters of filters, URL-encoded` },
-    ])
+    throw filtersTooLong(FILTERS_LENGTH_MAX)
   }
   const listed = verdicts.reduce((sum, { verdict }) => sum + ('listed' in verdict ? verdict.listed : 0), 0)
-  if (listed > VALUES_MAX)
-    throw validationError([{ path: '', message: `must have at most ${VALUES_MAX} values in all lists` }])
+  if (listed > VALUES_MAX) throw tooManyFilterValues(VALUES_MAX)
   return { sort, filters: verdicts.flatMap(({ verdict }) => ('filter' in verdict ? [verdict.filter] : [])) }
 }
 

@@ -1,5 +1,13 @@
 import type { InventoryDeps } from '../deps.ts'
-import { duplicateSku, productChanged, productNotFound, validationError } from '../errors.ts'
+import {
+  duplicateSku,
+  mergedToNull,
+  mergedTooDeep,
+  mergedTooLarge,
+  mergedTooManyKeys,
+  productChanged,
+  productNotFound,
+} from '../errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
 import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-repository.ts'
@@ -39,12 +47,8 @@ const refusals: Readonly<Record<Exclude<ChangeProductResult['verdict'], 'done'>,
   'not-found': () => productNotFound(),
   stale: () => productChanged(),
   'duplicate-sku': () => duplicateSku(),
-  'attributes-null': () => mergedAttributes('must not be null'),
-  'attributes-bytes': (bytesMax) => mergedAttributes(`must stay at most ${bytesMax} bytes of JSON`),
-  'attributes-depth': () => mergedAttributes(`must stay nested at most ${ATTRIBUTES_DEPTH_MAX} levels deep`),
-  'attributes-keys': () => mergedAttributes(`must stay at most ${ATTRIBUTES_KEYS_MAX} keys in all`),
-}
-
-function mergedAttributes(message: string): Error {
-  return validationError([{ path: 'attributes', message }])
+  'attributes-null': () => mergedToNull(),
+  'attributes-bytes': (bytesMax) => mergedTooLarge(bytesMax),
+  'attributes-depth': () => mergedTooDeep(ATTRIBUTES_DEPTH_MAX),
+  'attributes-keys': () => mergedTooManyKeys(ATTRIBUTES_KEYS_MAX),
 }

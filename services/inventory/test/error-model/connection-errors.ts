@@ -1,3 +1,4 @@
+import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import { type ErrorCase, type ErrorCases, json, send } from './error-case.ts'
@@ -7,13 +8,27 @@ const raw = (request: string): ErrorCase => ({
   raise: async (world) => sendRaw(await world.listen(await world.service()), request),
 })
 
+/** The readiness of a process that has not started. */
+const starting: InventoryDeps['readiness'] = {
+  markReady: () => {},
+  drain: () => {},
+  missing: async () => 'the process is starting',
+  report: async () => ({}),
+}
+
 /** Errors of requests that reach no operation. */
 export const connectionErrors: ErrorCases = {
   badRequest: [raw('nonsense\r\n\r\n')],
+  notReady: [
+    {
+      expected: errors.notReady({ reason: 'the process is starting' }),
+      raise: async (world) => send(await world.service({}, { readiness: starting }), { url: '/ready' }),
+    },
+  ],
   malformedRequest: [
     {
       operation: 'post /products',
-      expected: errors.malformedRequest('The body is no JSON', undefined),
+      expected: errors.malformedRequest({ fault: 'The body is no JSON' }),
       raise: async (world) => send(await world.service(), json('POST', '/products', '{')),
     },
   ],
@@ -39,5 +54,5 @@ export const connectionErrors: ErrorCases = {
   headersTooLarge: [raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`)],
 }
 
-/** Errors that no client can read. */
-export const unread: ReadonlySet<string> = new Set(['bodyEndedEarly'])
+/** Errors that no client can read: the connection is gone, or the limits of the body refuse the request before. */
+export const unread: ReadonlySet<string> = new Set(['bodyEndedEarly', 'mergedTooDeep'])

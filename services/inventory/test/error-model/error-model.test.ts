@@ -12,8 +12,9 @@ import { fileErrors } from './file-errors.ts'
 import { recordErrors } from './record-errors.ts'
 import { sharedErrors, unraised } from './shared-errors.ts'
 import { stockErrors } from './stock-errors.ts'
+import { valueErrors } from './value-errors.ts'
 
-const tables = [sharedErrors, recordErrors, stockErrors, fileErrors, connectionErrors]
+const tables = [sharedErrors, recordErrors, stockErrors, fileErrors, valueErrors, connectionErrors]
 const names = Object.keys(catalogue) as (keyof typeof catalogue)[]
 const makers = new Map<string, unknown>(Object.entries(catalogue))
 const casesOf = (name: keyof typeof catalogue): readonly ErrorCase[] => tables.flatMap((table) => table[name] ?? [])

@@ -34,14 +34,14 @@ export const fileErrors: ErrorCases = {
   skuColumnMissing: [file('attributes\n')],
   attributesColumnMissing: [file('sku\n')],
   columnTwice: [
-    file('sku,sku,attributes\n', { expected: errors.columnTwice('sku') }),
-    file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice('a') }),
+    file('sku,sku,attributes\n', { expected: errors.columnTwice({ column: 'sku' }) }),
+    file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice({ column: 'a' }) }),
   ],
-  columnUnknown: [file('sku,colour\n', { expected: errors.columnUnknown('colour') })],
+  columnUnknown: [file('sku,colour\n', { expected: errors.columnUnknown({ column: 'colour' }) })],
   fileTooLarge: [
     {
       operation: 'post /products/import',
-      expected: errors.fileTooLarge(20),
+      expected: errors.fileTooLarge({ bytesMax: 20 }),
       raise: async (world) => {
         // A file without Content-Length, whose size shows only at the end.
         const port = await world.listen(await world.service({ INVENTORY_IMPORT_MAX_BYTES: '20' }))
@@ -54,12 +54,12 @@ export const fileErrors: ErrorCases = {
   ],
   tooManyColumns: [
     file(`sku,${Array.from({ length: 100 }, (_, at) => `attributes.a${at}`).join(',')}\n`, {
-      expected: errors.tooManyColumns(100),
+      expected: errors.tooManyColumns({ columnsMax: 100 }),
     }),
   ],
   recordTooLong: [
     file(`sku,attributes\n"${'x'.repeat(RECORD_LENGTH_MAX + 1)}"\n`, {
-      expected: errors.recordTooLong(2, RECORD_LENGTH_MAX),
+      expected: errors.recordTooLong({ line: 2, lengthMax: RECORD_LENGTH_MAX }),
     }),
   ],
   importRefused: [

@@ -155,7 +155,7 @@ function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, 
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const problem = orderProblem(order, payee.now) ?? (rate === null ? 'amount.currency has no exchange rate' : undefined)
-  if (problem !== undefined) throw orderInvalid(problem)
+  if (problem !== undefined) throw orderInvalid({ problem })
   if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') throw rateUnavailable()
 }

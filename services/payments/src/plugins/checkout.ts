@@ -68,5 +68,6 @@ function judgeHeaders({ headers }: FastifyRequest): void {
 
 function toOrderError({ stage, error, fields = [] }: Flaw): Error {
   if (stage === 'parse') return bodyInvalid({ cause: error })
-  return orderInvalid(fields.map(({ field, message }) => `${field} ${message}`).join('; '), error)
+  const problem = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
+  return orderInvalid({ problem }, { cause: error })
 }

@@ -148,6 +148,17 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       },
     },
   ],
+  notReady: [
+    {
+      status: 503,
+      body: { code: 'SERVICE_UNAVAILABLE', message: 'the process is starting' },
+      raise: async (world) => {
+        const readiness = { ...world.payments.deps.readiness, missing: async () => 'the process is starting' }
+        const app = await buildBroken(world, { readiness })
+        return callAs({ payments: { ...world.payments, app } }, {}, { method: 'GET', url: '/ready' })
+      },
+    },
+  ],
   rateUnavailable: [
     {
       status: 503,

@@ -1,6 +1,6 @@
 import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { notAcceptable, validationError } from '../../errors.ts'
+import { flattenWithoutCsv, notAcceptable, validationError } from '../../errors.ts'
 import { csvForm, jsonLines, readColumnPaths } from '../../exports/export-form.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
 import { outage } from '../../http/responses.ts'
@@ -74,7 +74,7 @@ function readForm(
 ): Pick<Parameters<typeof exportProducts>[1], 'flatten' | 'form'> {
   const flatten = readFlatten(paths)
   if (format === 'csv') return { flatten, form: csvForm({ flatten, spreadsheetSafe }) }
-  if (flatten.length > 0) throw validationError([{ path: 'flatten', message: 'is for CSV' }])
+  if (flatten.length > 0) throw flattenWithoutCsv()
   return { flatten, form: jsonLines }
 }
 

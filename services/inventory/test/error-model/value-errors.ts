@@ -1,0 +1,60 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import * as errors from '../../src/errors.ts'
+import { type ErrorCase, type ErrorCases, json, send, unique } from './error-case.ts'
+
+/** A query of a list that is not valid. */
+const query = (operation: string, text: string, expected: HttpError): ErrorCase => ({
+  operation,
+  expected,
+  raise: async (world) => send(await world.service(), { url: `${operation.slice('get '.length)}?${text}` }),
+})
+
+const keys = (count: number, prefix: string) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 0]))
+
+/** A patch of a product whose result is not valid. */
+const patch = (attributes: unknown, expected: HttpError): ErrorCase => ({
+  operation: 'patch /products/{productId}',
+  expected,
+  raise: async (world) => {
+    const service = await world.service()
+    const made = await send(service, json('POST', '/products', { sku: unique(), attributes: keys(999, 'a') }))
+    return send(service, json('PATCH', `/products/${JSON.parse(made.body).data.id}`, { attributes }))
+  },
+})
+
+/** Errors of values that the schemas take. */
+export const valueErrors: ErrorCases = {
+  idempotencyKeyMalformed: [
+    {
+      operation: 'post /products',
+      expected: errors.idempotencyKeyMalformed(),
+      raise: async (world) =>
+        send(
+          await world.service(),
+          json('POST', '/products', { sku: 'A', attributes: '{}' }, { 'idempotency-key': 'a b' }),
+        ),
+    },
+  ],
+  limitTooHigh: [query('get /locations', 'limit=501', errors.limitTooHigh(500))],
+  cursorForeign: [query('get /locations', 'cursor=x', errors.cursorForeign())],
+  flattenWithoutCsv: [query('get /products/export', 'flatten=a', errors.flattenWithoutCsv())],
+  tooManyFilters: [
+    query(
+      'get /products',
+      Array.from({ length: 11 }, (_, at) => `attributes.a${at}=1`).join('&'),
+      errors.tooManyFilters(10),
+    ),
+  ],
+  filtersTooLong: [query('get /products', `attributes.color[ne]=${'('.repeat(1_993)}`, errors.filtersTooLong(6_000))],
+  tooManyFilterValues: [
+    query(
+      'get /products',
+      `attributes.a[in]=${'1,'.repeat(60)}1&sku[in]=${'1,'.repeat(40)}1`,
+      errors.tooManyFilterValues(100),
+    ),
+  ],
+  mergedToNull: [patch('null', errors.mergedToNull())],
+  mergedTooLarge: [patch({ filler: 'x'.repeat(60_000) }, errors.mergedTooLarge(65_536))],
+  mergedTooManyKeys: [patch(keys(1_000, 'b'), errors.mergedTooManyKeys(1_000))],
+}
