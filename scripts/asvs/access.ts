@@ -2,10 +2,11 @@ import { chapter, type Standing } from './requirement.ts'
 
 /** The reason for 9.2.3 and 10.3.1. */
 export const AUDIENCE = {
-  deviation: 'those of users; tokens of operators need no audience, as the service keys that exist have none',
+  deviation:
+    'checked for tokens of users; tokens of operators need no audience, because existing service keys have none',
 }
 
-const ONE_COMPANY = { notApplicable: 'all data belong to one company: whoever has a scope has it for all of them' }
+const ONE_COMPANY = { notApplicable: 'all data belong to one company, so a scope is valid for all of them' }
 
 const RIGHTS = {
   auth: { documented: 'services/auth/README.md#who-may-do-what' },
@@ -20,51 +21,51 @@ export const authorization = chapter('V8 Authorization', [
   [
     '8.2.1',
     1,
-    'Calls are for those who may make them',
+    'Callers can only use functions that they have rights to',
     {
       inventory: {
-        deviation: 'everybody may call until `INVENTORY_AUTH_ENABLED` is set; from then on scopes decide',
+        deviation: 'everybody may call until `INVENTORY_AUTH_ENABLED` is set; then scopes decide',
       },
     },
   ],
-  ['8.2.2', 1, 'Nobody reaches what belongs to somebody else', { inventory: ONE_COMPANY }],
-  ['8.2.3', 2, 'Fields are for those who may have them', { inventory: ONE_COMPANY }],
-  ['8.3.1', 1, 'The service decides, by what no client can change'],
+  ['8.2.2', 1, 'Callers cannot reach the data of others', { inventory: ONE_COMPANY }],
+  ['8.2.3', 2, 'Callers can only read and write fields that they have rights to', { inventory: ONE_COMPANY }],
+  ['8.3.1', 1, 'The service checks rights by data that no client can change'],
   ['8.4.1', 2, 'Tenants are kept apart', { inventory: ONE_COMPANY }],
 ])
 
 /** Chapter V9: access tokens. */
 export const tokens = chapter('V9 Self-contained tokens', [
-  ['9.1.1', 1, 'Signatures are verified before anything else is believed'],
-  ['9.1.2', 1, 'Only listed algorithms, never none, and no key serves another algorithm than its own'],
-  ['9.1.3', 1, 'Keys come from where they were configured, never from the token'],
-  ['9.2.1', 1, 'Tokens hold from nbf to exp'],
+  ['9.1.1', 1, 'Signatures are verified before the content of a token is used'],
+  ['9.1.2', 1, 'Only listed algorithms are allowed, never `none`, and each key works with one algorithm'],
+  ['9.1.3', 1, 'Keys come from configured places, never from the token'],
+  ['9.2.1', 1, 'Tokens are valid from nbf to exp'],
   [
     '9.2.2',
     2,
-    'Tokens are taken for what they are made for',
+    'Tokens are accepted only for their purpose',
     {
       payments: {
-        deviation: 'issuer, subject, end and a verified address are required; the type of a token is not asked for',
+        deviation: 'issuer, subject, expiry and a verified address are required; the type of a token is not checked',
       },
-      inventory: { deviation: 'issuer, audience, subject and end are required; the type of a token is not asked for' },
+      inventory: { deviation: 'issuer, audience, subject and expiry are required; the type of a token is not checked' },
     },
   ],
   [
     '9.2.3',
     2,
-    'Only tokens for this service',
+    'Only tokens for this service are accepted',
     {
       auth: AUDIENCE,
       payments: {
-        deviation: 'tokens of users for any audience are taken unless `PAYMENTS_USER_AUDIENCE` names one',
+        deviation: 'tokens of users for any audience are accepted unless `PAYMENTS_USER_AUDIENCE` names one',
       },
     },
   ],
   [
     '9.2.4',
     2,
-    'Tokens for several audiences say which one',
+    'Tokens of an issuer with several audiences name theirs',
     {
       payments: { notApplicable: 'the service issues no access tokens' },
       inventory: { notApplicable: 'the service issues no tokens' },

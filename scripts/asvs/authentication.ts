@@ -4,8 +4,8 @@ const REFERENCE = 'docs/reference/auth.md'
 /** Only the limit of guesses (6.3.1) is payments' own. */
 const OUTSIDE = {
   payments:
-    'it has no accounts, passwords or factors: apps send random keys, and people tokens of a sign-in service (V9)',
-  inventory: 'it has no accounts, passwords or factors: people send tokens of a sign-in service (V9)',
+    'it has no accounts, passwords or factors: apps send random keys, and users send tokens of a sign-in service (V9)',
+  inventory: 'it has no accounts, passwords or factors: users send tokens of a sign-in service (V9)',
 }
 const NO_PAGES = 'the service has no page with a password; clients bring their own'
 
@@ -16,113 +16,124 @@ export const authentication = chapter(
     [
       '6.1.1',
       1,
-      'How guesses and floods are held off, and nobody is locked out by others',
+      'The documentation says how guesses and floods are limited, and that nobody can lock others out',
       { documented: `${REFERENCE}#limits` },
     ],
-    ['6.1.2', 2, 'The words that passwords may not rest on', { documented: `${REFERENCE}#password-policy` }],
-    ['6.1.3', 2, 'Every way to sign in, and how strong it is', { documented: `${REFERENCE}#ways-to-sign-in` }],
+    [
+      '6.1.2',
+      2,
+      'The documentation lists the words that passwords must not contain',
+      { documented: `${REFERENCE}#password-policy` },
+    ],
+    [
+      '6.1.3',
+      2,
+      'The documentation lists every way to sign in, and how strong it is',
+      { documented: `${REFERENCE}#ways-to-sign-in` },
+    ],
     [
       '6.2.1',
       1,
-      'Passwords of at least 8 characters',
+      'Passwords have at least 8 characters',
       {
-        deviation: 'six by default; `AUTH_PASSWORD_MIN_LENGTH` raises that',
-        strict: 'at least 8, and 15 unless it is set',
+        deviation: 'six by default; `AUTH_PASSWORD_MIN_LENGTH` sets more',
+        strict: 'at least 8; the default is 15',
       },
     ],
     ['6.2.2', 1, 'Users can change their password'],
     [
       '6.2.3',
       1,
-      'A change asks for the current password',
+      'A change of the password needs the current one',
       {
-        deviation: 'clients of today do not send it',
-        strict: 'it is asked for, but in a session that began by a code or a link: so a forgotten one is replaced',
+        deviation: 'existing clients do not send it',
+        strict:
+          'required, except in a session that began with a code or a link, so that users can replace a forgotten password',
       },
     ],
     [
       '6.2.4',
       1,
-      'None of the 3,000 most common passwords',
+      'The 3,000 most common passwords are refused',
       {
         deviation: 'clients expect no such refusal',
         strict:
-          'some 6,500 of 8 characters and more are refused, and several of them strung together: few of 15 are common by themselves',
+          'some 6,500 common passwords of 8 characters and more are refused, and combinations of them: few passwords of 15 characters are common by themselves',
       },
     ],
     [
       '6.2.5',
       1,
-      'No rules about kinds of characters',
+      'There are no rules about kinds of characters',
       {
-        deviation: 'an operator may set some (`AUTH_PASSWORD_REQUIRED_CHARACTERS`)',
-        strict: 'refuses to start with them',
+        deviation: 'an operator may set rules (`AUTH_PASSWORD_REQUIRED_CHARACTERS`)',
+        strict: 'the service does not start with such rules',
       },
     ],
     ['6.2.6', 1, 'Password fields are masked', { notApplicable: NO_PAGES }],
-    ['6.2.7', 1, 'Password managers and pasting work', { notApplicable: NO_PAGES }],
+    ['6.2.7', 1, 'Pasting and password managers work', { notApplicable: NO_PAGES }],
     ['6.2.8', 1, 'Passwords are compared exactly as they are sent'],
     [
       '6.2.9',
       2,
-      'Passwords of 64 characters are taken',
+      'Passwords of 64 characters are allowed',
       {
         deviation:
-          'those of ASCII are; the limit is 72 bytes of UTF-8, so that imported bcrypt hashes see all of them, and other scripts have 18 to 36 characters',
+          'allowed in ASCII; the limit is 72 bytes of UTF-8, which imported bcrypt hashes cover as a whole; other scripts have 18 to 36 characters',
       },
     ],
     ['6.2.10', 2, 'Passwords do not expire'],
     [
       '6.2.11',
       2,
-      'Words of the place are not what a password rests on',
+      'Passwords do not contain words of the organization',
       {
-        deviation: 'only those of `AUTH_PASSWORD_FORBIDDEN_WORDS`, which is empty by default',
-        strict: 'adds the names of the own hosts',
+        deviation: 'only the words of `AUTH_PASSWORD_FORBIDDEN_WORDS` are refused, which is empty by default',
+        strict: 'the names of the service’s hosts are refused too',
       },
     ],
     [
       '6.2.12',
       2,
-      'New passwords are looked up among breached ones',
+      'New passwords are compared with breached passwords',
       {
         deviation:
-          'off unless it is wanted, in both profiles: it calls somebody else’s server (`AUTH_PASSWORD_HIBP_ENABLED`)',
+          'off by default in both profiles, because it calls another company’s server (`AUTH_PASSWORD_HIBP_ENABLED`)',
       },
     ],
-    ['6.3.1', 1, 'Guesses are held off as documented', { payments: 'met' }],
-    ['6.3.2', 1, 'No default accounts'],
+    ['6.3.1', 1, 'Guesses are limited as documented', { payments: 'met' }],
+    ['6.3.2', 1, 'There are no default accounts'],
     [
       '6.3.3',
       2,
-      'A second factor is needed',
+      'Users must have a second factor',
       {
-        deviation: 'each user decides; the claim `aal` lets an application insist',
-        strict: 'a session that lacks the factor of its user ends after 15 minutes; nobody is made to have one',
+        deviation: 'each user decides; an application can require the claim `aal`',
+        strict: 'a session without the user’s second factor ends after 15 minutes; users need not add one',
         isPartial: true,
       },
     ],
-    ['6.3.4', 2, 'Every way to sign in is known, and is guarded alike'],
+    ['6.3.4', 2, 'All ways to sign in are documented and have the same protection'],
     [
       '6.4.1',
       1,
-      'First passwords and codes are random, short-lived, and do not stay',
+      'Initial passwords and codes are random and short-lived, and cannot be kept',
       {
-        deviation: 'an admin may choose a password that its user keeps',
+        deviation: 'an admin may choose a password, which the user may keep',
         strict:
-          'it must meet the policy, and goes when its user confirms an address; it stays where the admin has confirmed that',
+          'such a password must meet the policy, and is removed when the user confirms an address; it stays if the admin has confirmed the address',
         isPartial: true,
       },
     ],
-    ['6.4.2', 1, 'No password hints, no secret questions', { notApplicable: 'there are neither' }],
-    ['6.4.3', 2, 'A forgotten password is replaced without going round the second factor'],
+    ['6.4.2', 1, 'There are no password hints and no secret questions', { notApplicable: 'there are neither' }],
+    ['6.4.3', 2, 'Replacing a forgotten password does not bypass the second factor'],
     [
       '6.4.4',
       2,
-      'Whoever has lost a factor proves who they are as at its beginning',
+      'A lost factor is replaced after the same proof of identity as at its enrolment',
       {
         deviation:
-          'recovery codes are for that; beside them an admin may remove a factor, and what proof they ask for is their own rule',
+          'users have recovery codes; an admin may also remove a factor, after the proof that the operator requires',
       },
     ],
     ['6.5.1', 2, 'Codes, links and recovery codes work once'],
@@ -132,18 +143,18 @@ export const authentication = chapter(
       'Recovery codes are stored by a password hash',
       {
         deviation:
-          'by HMAC-SHA-256 with a key that is not in the database, and the factor: 81 bits under a secret key need no slow hash',
+          'by HMAC-SHA-256 over the code and the factor, with a key that is not in the database: 81 random bits under a secret key need no slow hash',
       },
     ],
-    ['6.5.3', 2, 'Codes and secrets come from a secure source of chance'],
+    ['6.5.3', 2, 'Codes and secrets come from a secure random generator'],
     ['6.5.4', 2, 'Codes have at least six digits'],
     [
       '6.5.5',
       2,
-      'Codes live ten minutes at most, those by time 30 seconds',
+      'Codes are valid for ten minutes at most, time-based codes for 30 seconds',
       {
         deviation:
-          'mails are good for a day by default; a code by time is taken a step early or late, for clocks that differ',
+          'codes of mails are valid for a day by default; a time-based code is accepted one step early or late, because clocks differ',
         strict: 'ten minutes at most for mails and SMS',
         isPartial: true,
       },
@@ -151,29 +162,29 @@ export const authentication = chapter(
     [
       '6.6.1',
       2,
-      'SMS only for phones that were validated, beside a stronger factor, and with a warning',
+      'SMS go only to confirmed phones, beside a stronger factor, with a warning',
       {
         deviation:
-          'off by default, the phone is validated first, and apps are on beside it; the warning is the application’s',
+          'off by default; the phone is confirmed first, and authenticator apps are available; the application shows the warning',
         strict: 'apps cannot be switched off',
         isPartial: true,
       },
     ],
-    ['6.6.2', 2, 'A code is good only for what asked for it'],
+    ['6.6.2', 2, 'A code is valid only for the request that it was sent for'],
     ['6.6.3', 2, 'Guesses of codes are limited'],
     [
       '6.8.1',
       2,
-      'Nobody is taken for the user of another provider',
+      'Users of one provider cannot become users of another',
       {
         deviation:
-          'the provider and its `sub` together are who somebody is; one whom nobody knows is matched by an address that the provider has verified, and azure’s counts as verified where it does not say (`xms_edov`), as in GoTrue',
-        strict: 'azure has to say it',
+          'a user is known by the provider and its `sub`; an unknown `sub` is matched by an address that the provider has verified; azure’s address counts as verified unless azure says otherwise (`xms_edov`), as in GoTrue',
+        strict: 'azure must say that the address is verified',
       },
     ],
-    ['6.8.2', 2, 'Signatures of what providers assert are verified'],
+    ['6.8.2', 2, 'Signatures of providers’ assertions are verified'],
     ['6.8.3', 2, 'SAML assertions are used once', { notApplicable: 'there is no SAML' }],
-    ['6.8.4', 2, 'How strongly a provider has authenticated is verified, or counts as the least: `aal1`'],
+    ['6.8.4', 2, 'The strength of a provider’s authentication is verified, or counts as the lowest: `aal1`'],
   ],
   OUTSIDE,
 )

@@ -9,7 +9,7 @@ const PLAIN_CONNECTIONS =
   'the service listens without TLS behind the proxy; connections to PostgreSQL, Redis and collectors are encrypted as their settings say, and mails where the server offers it, or always if the setting `…_SMTP_REQUIRE_TLS` says so'
 const PLAIN_KEYS = {
   deviation:
-    'the address of auth’s keys may be `http://`; where it names another machine, a start and `doctor` warn that it should be `https://`',
+    'the address of auth’s keys may be `http://`; if it names another machine, the start and `doctor` warn that it should be `https://`',
 }
 
 /** Chapter V11: keys, algorithms and random numbers. */
@@ -25,31 +25,31 @@ export const cryptography = chapter('V11 Cryptography', [
     },
   ],
   ['11.1.2', 2, 'Keys and algorithms are listed, with what they protect', INVENTORY],
-  ['11.2.1', 2, 'Implementations are established ones', INVENTORY],
+  ['11.2.1', 2, 'Cryptography comes from established implementations', INVENTORY],
   ['11.2.2', 2, 'Algorithms and keys can be replaced', { inventory: NO_KEYS }],
   [
     '11.2.3',
     2,
-    'At least 128 bits of security',
+    'Keys and algorithms have at least 128 bits of security',
     {
       auth: {
         deviation:
-          'RSA keys of 2,048 bits (112) may sign, since others have such keys; the keys that `npm start` and `auth keys add` make are ES256',
+          'RSA keys of 2,048 bits (112 bits of security) may sign, since existing installations have them; `npm start` and `auth keys add` make ES256 keys',
       },
       inventory: NO_KEYS,
     },
   ],
-  ['11.3.1', 1, 'No insecure modes and paddings', { inventory: NO_KEYS }],
-  ['11.3.2', 1, 'Only approved ciphers, such as AES-GCM', { inventory: NO_KEYS }],
+  ['11.3.1', 1, 'No insecure modes or paddings are used', { inventory: NO_KEYS }],
+  ['11.3.2', 1, 'Only approved ciphers are used, such as AES-GCM', { inventory: NO_KEYS }],
   ['11.3.3', 2, 'Encrypted data cannot be altered unnoticed', { inventory: NO_KEYS }],
   [
     '11.4.1',
     1,
-    'Only approved hash functions',
+    'Only approved hash functions are used',
     {
       auth: {
         deviation:
-          'SHA-1 where a protocol fixes it: codes by time (RFC 6238), signatures for twitter (OAuth 1.0a), the lookup of breached passwords, and imported PBKDF2 hashes until their next sign-in',
+          'SHA-1 is used where a protocol requires it: time-based codes (RFC 6238), signatures for twitter (OAuth 1.0a), the lookup of breached passwords, and imported PBKDF2 hashes until their user’s next sign-in',
       },
       payments: INVENTORY,
       inventory: INVENTORY,
@@ -61,14 +61,14 @@ export const cryptography = chapter('V11 Cryptography', [
   [
     '11.5.1',
     2,
-    'Random values come from a secure generator, and have 128 bits',
+    'Random values come from a secure generator and have 128 bits',
     {
       auth: {
         deviation:
-          'all come from the generator of the system; recovery codes have 81 bits, authorization codes 122, and codes of mails and SMS the digits that people can type, with limits of guesses',
+          'all come from the system’s generator; recovery codes have 81 bits, authorization codes 122; codes of mails and SMS have as many digits as users can type, with limits on guesses',
       },
       payments: {
-        deviation: 'API keys are UUIDs, as published clients expect: 122 bits of the generator of the system',
+        deviation: 'API keys are UUIDs, as published clients expect: 122 bits of the system’s generator',
       },
       inventory: { notApplicable: 'the service makes no secrets' },
     },
@@ -76,7 +76,7 @@ export const cryptography = chapter('V11 Cryptography', [
   [
     '11.6.1',
     2,
-    'Only approved algorithms make keys and signatures',
+    'Keys and signatures use only approved algorithms',
     {
       payments: { notApplicable: 'the service makes no key pairs; what it verifies is in V9' },
       inventory: { notApplicable: 'the service makes no key pairs; what it verifies is in V9' },
@@ -86,19 +86,19 @@ export const cryptography = chapter('V11 Cryptography', [
 
 /** Chapter V12: TLS. */
 export const communication = chapter('V12 Secure communication', [
-  ['12.1.1', 1, 'Only current versions of TLS', PROXY],
-  ['12.1.2', 2, 'Only recommended cipher suites', PROXY],
+  ['12.1.1', 1, 'Only current versions of TLS are enabled', PROXY],
+  ['12.1.2', 2, 'Only recommended cipher suites are enabled', PROXY],
   ['12.1.3', 2, 'Client certificates are verified', { notApplicable: 'no service asks for client certificates' }],
   [
     '12.2.1',
     1,
-    'Clients come by TLS alone',
+    'Clients connect only by TLS',
     {
       auth: PROXY,
       inventory: PROXY,
       payments: {
         ...PROXY,
-        note: 'TLS is the proxy’s, and `PAYMENTS_REQUIRE_TLS` refuses live card data that came without',
+        note: 'the proxy has TLS; with `PAYMENTS_REQUIRE_TLS` live card data without TLS is refused',
       },
     },
   ],
@@ -110,7 +110,7 @@ export const communication = chapter('V12 Secure communication', [
     {
       auth: {
         deviation: PLAIN_CONNECTIONS,
-        strict: 'mails go by TLS alone, unless the mail server is on the same machine',
+        strict: 'mails are sent only by TLS, unless the mail server is on the same machine',
         isPartial: true,
       },
       payments: { deviation: PLAIN_CONNECTIONS },

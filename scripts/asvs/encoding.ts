@@ -26,10 +26,10 @@ export const encoding = chapter('V1 Encoding and sanitization', [
   [
     '1.2.5',
     1,
-    'No input becomes a command of the system',
+    'No input becomes a command of the operating system',
     {
       notApplicable:
-        'the one program that a service starts writes the page of documentation, and takes nothing of a client',
+        'the one program that a service starts writes the documentation page, and gets no input of a client',
     },
   ],
   ['1.2.6', 2, 'LDAP injection', NO_LDAP],
@@ -40,15 +40,14 @@ export const encoding = chapter('V1 Encoding and sanitization', [
     2,
     'Input in regular expressions is escaped',
     {
-      notApplicable:
-        'no regular expression is built from what clients send; globs and search terms have matchers of their own',
+      notApplicable: 'no regular expression is built from input; globs and search terms have matchers of their own',
     },
   ],
-  ['1.3.1', 1, 'HTML of users is sanitized', { notApplicable: 'no service takes HTML of users' }],
+  ['1.3.1', 1, 'HTML of users is sanitized', { notApplicable: 'no service accepts HTML of users' }],
   ['1.3.2', 1, 'Code is not built from input'],
   ['1.3.3', 2, 'Input for a dangerous place is limited to safe characters and a length'],
-  ['1.3.4', 2, 'SVG of users is sanitized', { notApplicable: 'no service takes images' }],
-  ['1.3.5', 2, 'Markup of users is sanitized', { notApplicable: 'no service takes markup' }],
+  ['1.3.4', 2, 'SVG of users is sanitized', { notApplicable: 'no service accepts images' }],
+  ['1.3.5', 2, 'Markup of users is sanitized', { notApplicable: 'no service accepts markup' }],
   ['1.3.6', 2, 'Calls to other servers check the address (SSRF)'],
   [
     '1.3.7',

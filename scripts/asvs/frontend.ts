@@ -4,30 +4,30 @@ const NO_COOKIE = { notApplicable: 'the service sets no cookie' }
 const NO_PAGE_OF_DATA = {
   notApplicable: 'the only page is the documentation of the API, which shows nothing of clients',
 }
-const NO_MESSAGES = { notApplicable: 'no page listens to messages' }
+const NO_MESSAGES = { notApplicable: 'no page receives messages of other windows' }
 const NO_AMBIENT = {
   notApplicable: 'no browser adds credentials by itself: tokens and keys go in the header Authorization',
 }
 const NO_SUBDOMAINS = {
   deviation:
-    'answers that came by TLS, as a trusted proxy says, have it for a year, but without subdomains: a service cannot know whether every name below its host speaks TLS. Where they do, the proxy replaces the header',
+    'answers over TLS (as a trusted proxy says) have HSTS for a year, without subdomains: a service cannot know whether every name below its host has TLS. If all do, the proxy can replace the header',
 }
 const NO_CSRF = { auth: NO_AMBIENT, inventory: NO_AMBIENT }
 
 /** Chapter V3: browsers. */
 export const frontend = chapter('V3 Web frontend security', [
-  ['3.2.1', 1, 'Browsers do not render an answer as something that it is not'],
-  ['3.2.2', 1, 'Text is shown as text', { inventory: NO_PAGE_OF_DATA }],
+  ['3.2.1', 1, 'Browsers cannot take an answer for another type of content'],
+  ['3.2.2', 1, 'Text is inserted as text, not as HTML', { inventory: NO_PAGE_OF_DATA }],
   [
     '3.3.1',
     1,
-    'Cookies are Secure, with the prefix __Host- or __Secure-',
+    'Cookies are Secure and have the prefix __Host- or __Secure-',
     {
       auth: NO_COOKIE,
       inventory: NO_COOKIE,
       payments: {
         deviation:
-          'the one cookie, of a payment that waits for the bank, is Secure where the customer came by TLS, and has no prefix',
+          'the only cookie belongs to a payment that waits for the bank; it is Secure if the customer uses TLS, and has no prefix',
       },
     },
   ],
@@ -40,11 +40,11 @@ export const frontend = chapter('V3 Web frontend security', [
       auth: NO_COOKIE,
       inventory: NO_COOKIE,
       payments: {
-        deviation: 'the prefix requires the path `/`; the path of the cookie keeps payments in two windows apart',
+        deviation: 'the prefix requires the path `/`, but the cookie’s path separates payments in two windows',
       },
     },
   ],
-  ['3.3.4', 2, 'Scripts cannot read cookies that are not theirs', { auth: NO_COOKIE, inventory: NO_COOKIE }],
+  ['3.3.4', 2, 'Scripts cannot read cookies', { auth: NO_COOKIE, inventory: NO_COOKIE }],
   ['3.4.1', 1, 'HSTS for a year, with subdomains', NO_SUBDOMAINS],
   [
     '3.4.2',
@@ -53,30 +53,30 @@ export const frontend = chapter('V3 Web frontend security', [
     {
       auth: {
         deviation:
-          'any origin may call, as existing clients expect; without cookies an origin gets only what the tokens that it holds open',
+          'any origin may call, as existing clients expect; there are no cookies, so an origin gets only what its own tokens allow',
       },
     },
   ],
   ['3.4.3', 2, 'Pages have a Content-Security-Policy'],
   ['3.4.4', 2, 'Every answer has `X-Content-Type-Options: nosniff`'],
-  ['3.4.5', 2, 'The referrer tells others nothing'],
+  ['3.4.5', 2, 'The referrer reveals nothing to other sites'],
   ['3.4.6', 2, 'Every answer has `frame-ancestors`'],
   ['3.5.1', 1, 'Requests are not forged across sites', NO_CSRF],
-  ['3.5.2', 1, 'What relies on a preflight cannot be called without one', NO_AMBIENT],
+  ['3.5.2', 1, 'Requests that need a preflight cannot be sent without one', NO_AMBIENT],
   [
     '3.5.3',
     1,
-    'GET changes nothing',
+    'GET requests change nothing',
     {
       auth: {
         deviation:
-          'links of mails sign in by GET, and `GET /reauthenticate` sends a code to its caller: both are in the API that clients know',
+          'links in mails sign in by GET, and `GET /reauthenticate` sends a code to its caller; existing clients use both',
         strict: 'links show a button first; `GET /reauthenticate` stays',
         isPartial: true,
       },
       payments: {
         deviation:
-          'the bank leads back by GET, which finishes the payment that the customer has begun by POST; it needs the cookie of that browser',
+          'the bank redirects back by GET, which completes a payment that the customer has begun by POST; it needs the cookie of that browser',
       },
     },
   ],
@@ -84,20 +84,20 @@ export const frontend = chapter('V3 Web frontend security', [
   [
     '3.5.5',
     2,
-    'Messages of other windows are checked by origin',
+    'Messages of other windows are checked for their origin',
     {
       auth: NO_MESSAGES,
       inventory: NO_MESSAGES,
       payments: {
         documented: 'CONTRIBUTING.md#checks',
-        note: '`bench/src/payment-page.ts` pays in Chromium; the page takes messages of its own frame and its origin alone',
+        note: '`bench/src/payment-page.ts` pays in Chromium; the page accepts messages only of its own frame and origin',
       },
     },
   ],
   [
     '3.7.1',
     2,
-    'Only client technologies that are supported',
+    'Only supported browser technologies are used',
     { notApplicable: 'pages are HTML, CSS and JavaScript, without plug-ins' },
   ],
   [
@@ -107,7 +107,7 @@ export const frontend = chapter('V3 Web frontend security', [
     {
       payments: {
         deviation:
-          'a payment link names where it leads after a payment, since a merchant writes it without signing it; the page says which shop it is for',
+          'a payment link names its own redirect, because merchants write links without a signature; the page names the shop',
       },
       inventory: { notApplicable: 'nothing redirects to another host' },
     },
@@ -126,11 +126,11 @@ export const interfaces = chapter('V4 API and web service', [
     'Only pages for people redirect from HTTP to HTTPS',
     {
       documented: 'SECURITY.md#what-you-must-do',
-      note: 'the services never redirect to HTTPS; the proxy is the operator’s',
+      note: 'the services never redirect to HTTPS; the operator’s proxy may',
     },
   ],
-  ['4.1.3', 2, 'Clients cannot write the headers of proxies'],
-  ['4.2.1', 2, 'Requests have one border, for every component (smuggling)'],
+  ['4.1.3', 2, 'Clients cannot set the headers of proxies'],
+  ['4.2.1', 2, 'All components agree where a request ends (smuggling)'],
   ['4.3.1', 2, 'Expensive queries are bounded', { auth: NO_GRAPHQL, payments: NO_GRAPHQL }],
   ['4.3.2', 2, 'GraphQL introspection is off', { notApplicable: 'there is no GraphQL' }],
   ['4.4.1', 1, 'WebSockets use TLS', NO_WEBSOCKET],

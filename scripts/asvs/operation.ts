@@ -11,22 +11,21 @@ export const configuration = chapter('V13 Configuration', [
   [
     '13.2.1',
     2,
-    'Components authenticate to each other, by no unchanging credentials',
+    'Components authenticate to each other with credentials that change',
     {
-      deviation:
-        'logins of the database, Redis and the mail server are what their settings say, and hold until an operator changes them',
+      deviation: 'the logins of database, Redis and mail server are settings, and stay until an operator changes them',
     },
   ],
   [
     '13.2.2',
     2,
-    'Components have the least rights that they need',
+    'Components have only the rights that they need',
     {
       deviation:
         'with `…_DB_ROLE` and a login of its own for migrations; by default one login may change the schema too, so that a service starts on an empty database',
     },
   ],
-  ['13.2.3', 2, 'No default credentials', OPERATOR],
+  ['13.2.3', 2, 'There are no default credentials', OPERATOR],
   [
     '13.2.4',
     2,
@@ -34,11 +33,11 @@ export const configuration = chapter('V13 Configuration', [
     {
       auth: {
         deviation:
-          'settings name them, but an admin may add a provider at any public address; private ones need the settings',
+          'settings name them, but an admin may add a provider at any public address; private addresses need a setting',
       },
       payments: {
         deviation:
-          'settings name them, but a merchant may have events sent to any public https address; private ones need the settings',
+          'settings name them, but a merchant may add a webhook at any public https address; private addresses need a setting',
       },
     },
   ],
@@ -52,9 +51,9 @@ export const configuration = chapter('V13 Configuration', [
     '13.3.1',
     2,
     'Secrets live in a vault, not in sources',
-    { deviation: 'secrets are settings; which store fills the environment is for the operator to choose' },
+    { deviation: 'secrets are settings; the operator chooses the vault that fills the environment' },
   ],
-  ['13.3.2', 2, 'Secrets are for those who need them', OPERATOR],
+  ['13.3.2', 2, 'Only components that need a secret have it', OPERATOR],
   [
     '13.4.1',
     1,
@@ -62,9 +61,9 @@ export const configuration = chapter('V13 Configuration', [
     { documented: 'README.md#in-containers', note: 'images hold what `.dockerignore` lists, and no `.git`' },
   ],
   ['13.4.2', 2, 'Debug modes are off in production', { auth: { notApplicable: 'there is no debug mode' } }],
-  ['13.4.3', 2, 'No directory listings', { auth: NO_FOLDER, inventory: NO_FOLDER }],
+  ['13.4.3', 2, 'There are no directory listings', { auth: NO_FOLDER, inventory: NO_FOLDER }],
   ['13.4.4', 2, 'TRACE is not supported'],
-  ['13.4.5', 2, 'Documentation and metrics are exposed on purpose alone'],
+  ['13.4.5', 2, 'Documentation and metrics are exposed only on purpose'],
 ])
 
 /** Chapter V16: logs and errors. */
@@ -75,14 +74,14 @@ export const logging = chapter('V16 Security logging and error handling', [
   ['16.2.3', 2, 'Logs go only where the documentation says', LOGS],
   ['16.2.4', 2, 'Logs have one common format'],
   ['16.2.5', 2, 'Secrets are not logged'],
-  ['16.3.1', 2, 'Authentications are logged, also those that fail'],
+  ['16.3.1', 2, 'Successful and failed authentications are logged'],
   ['16.3.2', 2, 'Refusals for lack of rights are logged'],
-  ['16.3.3', 2, 'Attempts to get round controls are logged'],
+  ['16.3.3', 2, 'Attempts to bypass controls are logged'],
   ['16.3.4', 2, 'Unexpected errors are logged'],
   ['16.4.1', 2, 'Values cannot forge log lines'],
   ['16.4.2', 2, 'Logs cannot be read or altered without rights', LOGS],
   ['16.4.3', 2, 'Logs go to a separate system', LOGS],
-  ['16.5.1', 2, 'Errors tell clients nothing internal'],
+  ['16.5.1', 2, 'Errors reveal nothing internal to clients'],
   ['16.5.2', 2, 'The service stays secure while another system is away'],
-  ['16.5.3', 2, 'Errors refuse, and never let through'],
+  ['16.5.3', 2, 'An error never lets a request through'],
 ])
