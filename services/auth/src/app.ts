@@ -109,7 +109,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   return app
 }
 
-/** For whoever has the bearer of an admin. */
+/** The endpoints of admins. All of them require the bearer of an admin. */
 async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(noStore)
   await admin.register(requireAdmin)
@@ -123,7 +123,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(notBuiltForAdmins)
 }
 
-/** For anybody: by these people come in. */
+/** The endpoints by which users sign up and sign in. They need no bearer. */
 async function publicRoutes(answers: FastifyInstance): Promise<void> {
   limitBodies(answers)
   await answers.register(noStore)
@@ -138,7 +138,7 @@ async function publicRoutes(answers: FastifyInstance): Promise<void> {
   await answers.register(verifyRoutes)
 }
 
-/** For people with a bearer of their own, which each asks for; passkeys sign in without one. */
+/** The endpoints of a user's own account. Each requires a bearer, except for the sign-in by passkey. */
 async function ownRoutes(app: FastifyInstance): Promise<void> {
   limitBodies(app)
   for (const routes of factorAndPasskeyRoutes) await app.register(routes)
@@ -149,7 +149,7 @@ async function ownRoutes(app: FastifyInstance): Promise<void> {
   await app.register(linkingRoutes)
 }
 
-/** Whoever is no admin has little to say: parsing a mebibyte of JSON takes as long as a hundred sign-ins. */
+/** Limits the bodies of clients who are no admins: parsing a mebibyte of JSON takes as long as a hundred sign-ins. */
 function limitBodies(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     route.bodyLimit ??= SMALL_BODY_BYTES
@@ -179,7 +179,7 @@ const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
 /** Answers that a feature is off, which tells a client more than an unknown path. */
 const notBuilt: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_BUILT)
 
-/** The same for paths of admins. */
+/** Answers the same for paths of admins. */
 const notBuiltForAdmins: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_BUILT_FOR_ADMINS)
 
 async function refuseFeatures(app: FastifyInstance, features: Readonly<Record<string, ErrorFactory>>): Promise<void> {

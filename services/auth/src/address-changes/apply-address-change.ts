@@ -17,9 +17,10 @@ export interface ApplyDeps extends AuditDeps, NotifyDeps {
 }
 
 /**
- * Confirms a pending change of email, by a message that has been used up: applies the change, or waits for the other address.
- * The transaction is one of `withUniqueIdentifiers`.
- * @param user locked @returns `refused` for a message that proves nothing alone @throws emailExists
+ * Confirms a pending change of email after one of its messages has been used up. Applies the change, unless the other address has
+ * yet to confirm it. Runs in a transaction of `withUniqueIdentifiers`.
+ * @param user locked
+ * @returns `refused` for the message to the current address where that address need not agree @throws emailExists
  */
 export async function confirmEmailChange(
   trx: Transaction<AuthDatabase>,

@@ -3,7 +3,10 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { RateLimits } from './rate-limits.ts'
 
-/** Whose check failed: a normalised email or phone (for second factors, a user id) and the client's address. */
+/**
+ * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `address`: the
+ * client's.
+ */
 export interface AttemptKey {
   readonly identifier: string
   readonly address: string
@@ -32,8 +35,9 @@ export interface FactorFailures {
 }
 
 /**
- * The failures of a user's second factors. A wrong code counts for the user too, from any address: somebody who has the password
- * could guess six digits from a thousand addresses. Nobody can guess the signature of an authenticator.
+ * Finds the counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
+ * together, because somebody who has the password could guess six digits from a thousand addresses. The signature of an
+ * authenticator cannot be guessed.
  */
 export function factorFailuresOf(deps: FailureDeps, attempt: AttemptKey, factorType: string): FactorFailures {
   const { failures, factorFailures } = deps.rateLimits
@@ -48,7 +52,7 @@ export function factorFailuresOf(deps: FailureDeps, attempt: AttemptKey, factorT
   }
 }
 
-/** A keyed hash, so that the limiter's store does not list who signs in from where. Of an IPv6 address only the network counts. */
+/** A keyed hash, so that the limiter's store does not list who signs in from where. An IPv6 address counts by its network. */
 function toKey({ serverKeys }: FailureDeps, { identifier, address }: AttemptKey): string {
   return createHmac('sha256', serverKeys.hmac)
     .update(`${identifier}\0${addressKey(address)}`)

@@ -87,7 +87,7 @@ async function finishFlow(
     const context = { ...(await readClient(deps, request)), redirectTo: flow.redirectTo }
     return { address: await completeSignIn(deps, request, { flow, answer, context }), status: 302 }
   } catch (thrown) {
-    // Without its flow, nothing says where the browser wanted to go.
+    // The flow knows where the browser wanted to go. Without it SITE_URL gets the error.
     const error = noteThrown(errorVocabulary, thrown, request)
     return { address: unknownFlowRedirect(deps.config.signup.redirects.siteUrl, error), status: 303 }
   }

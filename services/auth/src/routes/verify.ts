@@ -105,7 +105,7 @@ function verifyBodyToken(
   return input.kind === 'code' ? verifyCode(deps, input) : verifyLink(deps, { ...input, via: 'body' })
 }
 
-/** Shows the page whose button uses the link. To open the page uses nothing up. */
+/** Shows the page whose button uses the link. Opening the page does not use the link up. */
 async function showPage(
   deps: RequestContextDeps,
   request: FastifyRequest,

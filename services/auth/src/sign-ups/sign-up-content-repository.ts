@@ -5,7 +5,7 @@ import { ownIdentityData } from '../identities/identity.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { User } from '../users/user.ts'
 
-/** What a request brings whose message may confirm an account: the account's, if this message does. */
+/** The content of a request that sends a message. The account takes it on if this message is the first to confirm the account. */
 export interface SignUpContent {
   readonly audience: string
   readonly data: Readonly<Record<string, unknown>>
@@ -14,9 +14,9 @@ export interface SignUpContent {
 }
 
 /**
- * Notes what a request brings for whom a message of a kind goes out, in place of what the last one brought. An account that is
- * confirmed, or that did not begin with a signup, keeps its own.
- * @param user locked @returns whether the account takes it on once the message confirms it
+ * Stores the content of a request, in place of the content of the last request with a message of this kind. Stores nothing for an
+ * account that is confirmed or did not begin with a sign-up.
+ * @param user locked @returns whether the account takes the content on once the message confirms it
  */
 export async function keepSignUpContent(
   trx: Transaction<AuthDatabase>,
@@ -35,7 +35,7 @@ export async function keepSignUpContent(
   return rows.length > 0
 }
 
-/** Removes what requests have brought for an account. @returns what the one with a message of a kind did; undefined: nothing */
+/** Deletes the contents of all requests for an account. @returns the content that belongs to a kind of message, if any */
 export async function takeSignUpContent(
   trx: Transaction<AuthDatabase>,
   userId: string,
@@ -46,7 +46,7 @@ export async function takeSignUpContent(
   return row && { audience: row.aud, data: row.data, passwordHash: row.password_hash }
 }
 
-/** Replaces what the identity of a user's own address remembers of a request. */
+/** Replaces the data in the identity of a user's own address by the data of a request. */
 export async function replaceIdentityData(
   trx: Transaction<AuthDatabase>,
   { id }: Pick<User, 'id'>,

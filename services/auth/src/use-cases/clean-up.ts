@@ -20,8 +20,8 @@ export const CLEAN_UP_CRON = '* * * * *'
 /** A run continues while there are rows to delete, to keep up with any load. It ends before the next run begins. */
 const RUN_MS = 20_000
 /**
- * The most batches of a walk in a run that find few rows: a million rows a minute. It walks past the tokens of ten million users who
- * stay signed in within ten minutes, with two seconds of one connection in each.
+ * The most batches of a walk in a run that find few rows, which is a million rows a minute. So a walk past the tokens of ten
+ * million users who stay signed in takes ten minutes, and two seconds of one connection in each minute.
  */
 const SPARSE_BATCHES_MAX = 1_000
 
@@ -162,7 +162,7 @@ function listRetentions(
   const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
   return [
     auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
-    // Not while the last message may still confirm them, and not where unconfirmed users may sign in.
+    // Keep unconfirmed users while the last message may still confirm them, and where they may sign in.
     unconfirmedRetentionMs === 'off' || mail.allowsUnverified
       ? []
       : [byIndex('users', 'confirmation_sent_at', ago(Math.max(unconfirmedRetentionMs, codeMs)), UNCONFIRMED)],

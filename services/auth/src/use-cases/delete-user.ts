@@ -13,7 +13,7 @@ type DeleteUserDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 export interface DeleteUser extends ManagedUser {
   readonly admin: Admin
-  /** `soft` keeps the row, without anything that tells who the user was; `hard` removes it. */
+  /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */
   readonly manner: 'soft' | 'hard'
   /** For the audit log. */
   readonly ip: string
@@ -57,8 +57,8 @@ async function anonymiseUser(trx: Transaction<AuthDatabase>, user: User, at: Dat
 const PHONE_LENGTH = 15
 
 /**
- * Replaces an address, or the subject at a provider, of a deleted user whose row is kept. The result tells nothing and frees the
- * address for others (reference: Deletion). Null stays null.
+ * Hashes an address, or the subject at a provider, of a deleted user whose row is kept. The hash reveals nothing and frees the
+ * address for other users (reference: Deletion). Null stays null.
  */
 function hashAddress(userId: string, value: string): string
 function hashAddress(userId: string, value: string | null): string | null

@@ -177,7 +177,7 @@ async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
 }
 
-/** Finds no staged users, and no users of another audience. But the address of the latter is taken. */
+/** Ignores staged users and users of another audience. A link that may make a user refuses the address of the latter as taken. */
 async function lockKnownUser(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,

@@ -49,8 +49,9 @@ interface ProviderTokens {
 type AuthCodeSession = SessionView & ProviderTokens
 
 /**
- * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). It works once: of concurrent requests one deletes the
- * flow. A wrong verifier leaves the flow as it is. In the strict profile this links the identity of a linking flow.
+ * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). A code works once, because only one of several
+ * concurrent requests deletes the flow. A wrong verifier leaves the flow as it is. In the strict profile the exchange links the
+ * identity of a linking flow.
  */
 export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant

@@ -72,7 +72,7 @@ export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGran
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: grant.audience })
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
-  // Asked after the verification, so that of many guesses at once the later ones meet the failures of the first.
+  // Look at the failures after the verification, so that concurrent guesses see each other's.
   const blocked = await isBlocked(deps, attempt)
   const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
   const isRight = matches && !blocked && mayBeTold

@@ -78,7 +78,7 @@ export async function importUsers(
   return summary()
 }
 
-/** Rewords the messages of the parser, which speak of bodies. */
+/** The parser's messages name the request body, but an import reads lines. */
 function refusalReason(error: unknown): string {
   return error instanceof Error ? error.message.replace('request body', 'the line') : String(error)
 }

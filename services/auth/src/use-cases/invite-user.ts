@@ -96,7 +96,7 @@ export async function findOrMakeInvited(
     if (isStrange) await replaceIdentityData(trx, holder, identifier, data)
     return updateUser(trx, holder.id, {
       ...since,
-      // Whoever signed up with this address has not confirmed it. That password must not outlive the invitation.
+      // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
       ...((await isUnclaimed(trx, holder)) ? { encrypted_password: null } : {}),
       raw_user_meta_data: mergeMetadata(isStrange ? {} : holder.userMetadata, data),
       updated_at: at,

@@ -3,13 +3,13 @@ import type { JwtConfig } from '../config/jwt.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
- * What happens to the tokens that a key has signed. They stay valid until they expire or, when the key has leaked, are refused: by
- * this service within seconds, elsewhere when the key set is read again.
+ * What happens to the tokens that a key has signed. `hold`: they stay valid until they expire. `refused`, for a key that has
+ * leaked: this service refuses them within seconds, and other services do so when they read the key set again.
  */
 export type TokensOfRetired = 'hold' | 'refused'
 
 export type Retirement =
-  /** `until`: the end of verifying; undefined when it has ended. `wasActive`: JWT_SECRET signs instead. */
+  /** `until`: when the key stops verifying; undefined when it has stopped. `wasActive`: JWT_SECRET signs instead. */
   | { readonly verdict: 'retired'; readonly until: string | undefined; readonly wasActive: boolean }
   | { readonly verdict: 'retired-already' }
   | { readonly verdict: 'unknown' }

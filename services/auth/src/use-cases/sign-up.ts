@@ -147,7 +147,7 @@ export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpIn
       ip: context.ip,
       audit: deps.config.database.auditInPostgres,
     })
-    // Also for a taken address, since the work after the answer must not reveal it either.
+    // Wake the outbox for a taken address too: the work after the answer must not reveal that the address is taken.
     if (!isConfirmed) deps.outbox.wake()
     const { verdict, actorId } = outcome
     auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
@@ -155,13 +155,12 @@ export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpIn
     if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
     return { verdict: 'confirm', ...createUnconfirmedUser({ ...fresh, identifier }) }
   } catch (error) {
-    // A duplicate does not give it back: the next request could tell from the limit that nothing was sent.
+    // A duplicate gives nothing back. Otherwise the limit would reveal to the next request that nothing was sent.
     await allowance.giveBack()
     throw error
   }
 }
 
-/** Counts the message of the sign-up. */
 function takeAllowance(
   deps: Pick<AuthDeps, 'config' | 'now' | 'rateLimits' | 'sms' | 'hooks'>,
   { kind, value }: UserIdentifier,

@@ -22,7 +22,7 @@ export interface StartAuthorization {
   /** Permitted by the redirect rules. */
   readonly redirectTo: string
   readonly pkce: PkceChallenge | undefined
-  /** The token of the invitation that is accepted; undefined: none is. */
+  /** The token of the invitation that the sign-in accepts; undefined accepts none. */
   readonly inviteToken: string | undefined
   /** The whole query of the request. */
   readonly query: Readonly<Record<string, string>>

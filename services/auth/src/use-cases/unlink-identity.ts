@@ -68,10 +68,10 @@ async function removePhone(trx: Transaction<AuthDatabase>, { now }: Pick<AuthDep
 }
 
 /**
- * Settles the user's email where the unlinked identity brought it. The user gets the email of another identity, which must be
- * verified, because access tokens present it as the user's own. If no identity with an email is left, the user has none. If the
- * emails that are left are taken or not verified, nothing is unlinked. Nor is it if the user has confirmed the email: then its
- * mailbox must agree to a change of email first.
+ * Replaces the user's email where the unlinked identity brought it. The user gets the email of another identity, which must be
+ * verified, because access tokens present it as the user's own. Without another identity that has an email the user has none.
+ * Refuses to unlink if all other emails are taken or not verified. Also refuses if the user has confirmed the email: a stolen
+ * session could remove it otherwise, so it must be changed by a change of email.
  * @throws emailConflict
  */
 async function replaceEmail(

@@ -163,8 +163,8 @@ interface Redemption {
 }
 
 /**
- * Uses a message up: confirms the address that it went to, and signs the user in. Of two requests at once only one can delete the
- * row, so a message is used once.
+ * Uses a message up: confirms the address that it went to, and signs the user in. Only one of two concurrent requests can delete
+ * the row, so a message is used once.
  */
 async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promise<Redeemed> {
   const { type, user: found, context } = redemption

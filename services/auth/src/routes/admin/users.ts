@@ -50,7 +50,7 @@ const ListAnswer = z.object({ users: z.array(userViewSchema), aud: z.string() })
 const UserPath = z.object({ userId: z.string() })
 const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
 
-/** `/admin/users` and `/admin/users/{user_id}`: what operators do with users. */
+/** `/admin/users` and `/admin/users/{user_id}`: the users, for admins. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
 
@@ -192,7 +192,7 @@ function hasParameter(url: string, name: string): boolean {
   return new URL(url, 'http://localhost').searchParams.has(name)
 }
 
-/** Where the list goes on, and in the page form how long it is. */
+/** The link to the next page, and in the page form the length of the list. */
 function listHeaders(
   path: string,
   list: UserListRequest,

@@ -19,7 +19,7 @@ const statusSchema = z.object({
 
 const USUAL_NAME = 'Recovery codes'
 
-/** `GET`, `POST` and `DELETE /factors/recovery-codes`: codes for who has lost every other second factor. */
+/** `GET`, `POST` and `DELETE /factors/recovery-codes`: codes for users who have lost their other second factors. */
 export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)
