@@ -180,7 +180,7 @@ describe('an operation that the acquirer rejects', () => {
     const before = await amounts(id)
     for (const _ of [1, 2]) await merchant.answer(entry, second)
     expect(await amounts(id)).toEqual(before)
-    expect((await merchant.exceptions()).at(-1)).toMatchObject({ problem })
+    expect((await merchant.exceptions()).at(-1)).toHaveProperty('problem', problem)
     expect(await merchant.violations()).toEqual([])
   })
 })
@@ -311,7 +311,8 @@ describe('an operation without an answer', () => {
       expect(await amounts(id)).not.toEqual(before[0])
       for (const _ of [1, 2]) await merchant.answer(entry, ACCEPTED)
       expect([await amounts(id), await merchant.balance()]).toEqual(before)
-      expect((await merchant.get(id)).trail.at(-1)).toMatchObject({ amount: 400, reference: `accepted ${entry}` })
+      const { amount, reference } = (await merchant.get(id)).trail.at(-1)
+      expect([amount, reference]).toEqual([400, `accepted ${entry}`])
       const { rows } = await sql<{ open: number }>`
       SELECT count(*)::int AS open FROM ${sql.table('acquirer_operations')}
       WHERE merchant_id = ${merchant.id} AND status = 'open'`.execute(payments.database.db)

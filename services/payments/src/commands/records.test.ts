@@ -97,7 +97,7 @@ describe('payments dispute', () => {
       currency: 'EUR',
       due: anyTime,
     })
-    expect(await get(`/transactions/${transactionId}`)).toMatchObject({ transaction: { disputedAmount: 300 } })
+    expect(await get(`/transactions/${transactionId}`)).toHaveProperty('transaction.disputedAmount', 300)
   })
 
   it('fails for objects that do not exist, and for malformed values', async () => {
