@@ -13,8 +13,8 @@ describe('openPayload', () => {
 
   it('refuses a payload that another key sealed or that was altered', async () => {
     const { sealed } = await sealPayload([other], {})
-    await expect(openPayload([present, old], { sealed })).rejects.toMatchObject({ code: 'ERR_JWE_DECRYPTION_FAILED' })
+    await expect(openPayload([present, old], { sealed })).rejects.toHaveProperty('code', 'ERR_JWE_DECRYPTION_FAILED')
     const altered = sealed.replace(/.{5}$/, 'AAAAA')
-    await expect(openPayload([other], { sealed: altered })).rejects.toMatchObject({ code: 'ERR_JWE_DECRYPTION_FAILED' })
+    await expect(openPayload([other], { sealed: altered })).rejects.toHaveProperty('code', 'ERR_JWE_DECRYPTION_FAILED')
   })
 })

@@ -23,7 +23,7 @@ const live = () => createLiveMerchant(payments, app, { north })
 
 /** Runs a statement with the SQL login of the service, inside the service's role. */
 const attack = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
-const REFUSED = { code: '42501' }
+const REFUSED = '42501'
 const commands = [ledgerCommand, adjustCommand] as const
 const { run } = commandRunner(commands, () => operatorDeps(payments))
 
@@ -54,7 +54,7 @@ describe('an operation that was booked again', () => {
     )
     expect(sent).toEqual([])
     const close = sql`SELECT * FROM ${sql.table('close_operation')}(${merchant.id}, ${again}, 'accepted', NULL)`
-    await expect(attack(close)).rejects.toMatchObject({ code: 'P0002' })
+    await expect(attack(close)).rejects.toHaveProperty('code', 'P0002')
     expect(await merchant.violations()).toEqual([])
   })
 
@@ -89,9 +89,9 @@ it('the service can write no row of the audit log, by a statement or by the func
   const row = sql`
     INSERT INTO ${sql.table('audit')} VALUES
     (repeat('0', 24), repeat('f', 24), NULL, 'ledger.verified', ${silence}::jsonb, '2100-01-01')`
-  await expect(attack(row)).rejects.toMatchObject(REFUSED)
+  await expect(attack(row)).rejects.toHaveProperty('code', REFUSED)
   const call = sql`SELECT ${sql.table('add_audit')}(repeat('0', 24), NULL, 'ledger.verified', ${silence}::jsonb)`
-  await expect(attack(call)).rejects.toMatchObject(REFUSED)
+  await expect(attack(call)).rejects.toHaveProperty('code', REFUSED)
 })
 
 it('a command that only the owner may run says which setting it needs', async () => {
@@ -107,8 +107,8 @@ it('the service can hide no event from its merchant, by a statement or by the fu
   await merchant.charge(100)
   const before = await merchant.events()
   const own = sql`WHERE merchant_id = ${merchant.id}`
-  await expect(attack(sql`DELETE FROM ${sql.table('events')} ${own}`)).rejects.toMatchObject(REFUSED)
-  await expect(attack(sql`UPDATE ${sql.table('events')} SET type = 'x' ${own}`)).rejects.toMatchObject(REFUSED)
+  await expect(attack(sql`DELETE FROM ${sql.table('events')} ${own}`)).rejects.toHaveProperty('code', REFUSED)
+  await expect(attack(sql`UPDATE ${sql.table('events')} SET type = 'x' ${own}`)).rejects.toHaveProperty('code', REFUSED)
   await attack(sql`SELECT ${sql.table('delete_old_events')}(ARRAY[${merchant.id}]::text[], 1000)`)
   expect([before.length > 0, await merchant.events()]).toEqual([true, before])
 })
@@ -122,7 +122,7 @@ it.each([
   'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',
   "INSERT INTO payments_jobs.bam (name, version, table_name, command) VALUES ('x', 46, 'job_common', 'SELECT 1')",
 ])('the service cannot do what operators do: %s', async (statement) => {
-  await expect(attack(sql.raw(statement))).rejects.toMatchObject(REFUSED)
+  await expect(attack(sql.raw(statement))).rejects.toHaveProperty('code', REFUSED)
 })
 
 it('a policy of row-level security hides no row from ledger verify, whoever runs it', async () => {

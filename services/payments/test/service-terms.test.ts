@@ -24,7 +24,7 @@ const byHand = (statement: RawBuilder<unknown>) =>
     await sql`SET LOCAL session_replication_role = replica`.execute(trx)
     await statement.execute(trx)
   })
-const INVALID = { code: '22023' }
+const INVALID = '22023'
 
 async function violations(merchantId: string): Promise<Violation[]> {
   const found: Violation[] = []
@@ -60,7 +60,7 @@ describe('the login of the service cannot choose', () => {
     const { id } = await createCaptured('USD')
     for (const margin of [-1_000_000, -1, 10_001]) {
       const operation = { transactionId: id, kind: 'capture', amount: 100, currency: 'USD' }
-      await expect(runOperation(operation, margin)).rejects.toMatchObject(INVALID)
+      await expect(runOperation(operation, margin)).rejects.toHaveProperty('code', INVALID)
     }
   })
 
@@ -98,7 +98,7 @@ describe('the login of the service cannot choose', () => {
         SELECT FROM ${sql.table('create_merchant')}(
           ROW(decode(${keyMac}, 'hex'), NULL, NULL, NULL, NULL, NULL)::${sql.table('caller')}, ${JSON.stringify(merchant)}::jsonb
         )`
-      await expect(attack(create)).rejects.toMatchObject(INVALID)
+      await expect(attack(create)).rejects.toHaveProperty('code', INVALID)
     },
   )
 
@@ -120,7 +120,7 @@ describe('the login of the service cannot choose', () => {
         SELECT attempt_id FROM ${sql.table('begin_payment')}(
           NULL, ${live}, NULL, ${JSON.stringify(payment)}::jsonb, '\\x00', sha256('x'))`)
     }
-    await expect(begin('north')).rejects.toMatchObject({ code: '40001' })
+    await expect(begin('north')).rejects.toHaveProperty('code', '40001')
     const [begun] = (await begin(null)).rows
     await attack(sql`
       SELECT FROM ${sql.table('finish_payment')}(${live}, ${begun?.attempt_id}, 'approved', NULL, NULL, 'x', NULL)`)
@@ -138,7 +138,8 @@ describe('the login of the service cannot choose', () => {
     expect((await clock(test, 259_200)).rows).toEqual([{ verdict: 'done' }])
     expect((await clock(test, -1)).rows).toEqual([{ verdict: 'limit-exceeded' }])
     for (const delay of [-1, null]) {
-      await expect(attack(sql`SELECT FROM ${sql.table('pay_out')}(NULL, ${live}, 1, ${delay})`)).rejects.toMatchObject(
+      await expect(attack(sql`SELECT FROM ${sql.table('pay_out')}(NULL, ${live}, 1, ${delay})`)).rejects.toHaveProperty(
+        'code',
         INVALID,
       )
     }

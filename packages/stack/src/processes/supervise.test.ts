@@ -42,7 +42,7 @@ describe('startChild', () => {
       cwd: folder,
       logFile: join(folder, 'none.log'),
     }
-    await expect(startChild(command)).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(startChild(command)).rejects.toHaveProperty('code', 'ENOENT')
   })
 
   it('sends the next signal when one has no effect, and ends child processes too', async () => {

@@ -19,8 +19,8 @@ describe('createMailer', () => {
     async (query) => {
       const url = `smtp://ada:s3cret@127.0.0.1:${plain.port}${query}`
       const mailer = createMailer({ url, from, requireTls: true })
-      await expect(mailer.send(mail)).rejects.toMatchObject({ code: 'ETLS' })
-      await expect(mailer.check()).rejects.toMatchObject({ code: 'ETLS' })
+      await expect(mailer.send(mail)).rejects.toHaveProperty('code', 'ETLS')
+      await expect(mailer.check()).rejects.toHaveProperty('code', 'ETLS')
       mailer.close()
       expect(plain.mails).toEqual([])
     },
@@ -29,7 +29,7 @@ describe('createMailer', () => {
   it('sends by TLS where TLS is required, only to a server with a good certificate', async () => {
     const url = `smtp://127.0.0.1:${tls.port}`
     const distrustful = createMailer({ url, from, requireTls: true })
-    await expect(distrustful.send(mail)).rejects.toMatchObject({ code: 'ESOCKET' })
+    await expect(distrustful.send(mail)).rejects.toHaveProperty('code', 'ESOCKET')
     expect(tls.mails).toEqual([])
     const trustful = createMailer({ url: `${url}?tls.rejectUnauthorized=false`, from, requireTls: true })
     await trustful.send(mail)
