@@ -36,5 +36,5 @@ export const paymentsMigrations: MigrationSources = {
   '0031-create-movements': inFile(() => import('./payments/0031-create-movements.ts')),
 }
 
-/** The functions of the payments service. */
+/** The SQL functions of the payments service, as their files have them. */
 export const paymentsFunctions: FunctionFiles = functionsIn(new URL('./payments/functions/', import.meta.url))

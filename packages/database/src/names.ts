@@ -1,7 +1,7 @@
 import { localName, type Names } from '@trestle/migrations/migration.ts'
 import { sql } from 'kysely'
 
-/** A valid DB_NAMESPACE. */
+/** A valid DB_NAMESPACE: lower case, so that it needs no quoting, and short enough for the names that it is put before. */
 export const NAMESPACE_PATTERN = /^[a-z_][a-z0-9_]{0,30}$/
 
 /**

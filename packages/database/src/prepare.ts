@@ -30,7 +30,7 @@ export function prepare<Input extends object, Row, Tables = unknown>(
   return { name, build: (input, db) => build(input, statedTables(db)) }
 }
 
-/** Compiles a prepared query against the tables and names of `db`. */
+/** Compiles a prepared query with the plugins of `db`, which add the schema and the prefix. It runs nothing. */
 export function compilePrepared<Input extends object, Row, Tables>(
   query: PreparedQuery<Input, Row>,
   db: Kysely<Tables>,

@@ -1,7 +1,7 @@
 import type { Rows, Statement } from './driver/statement-query.ts'
 import { isStatementTimeout } from './unavailable.ts'
 
-/** The settings of a standby. */
+/** The address of a standby, and how far it may be behind. */
 export interface StandbyConfig {
   /** `postgres://…` */
   readonly url: string

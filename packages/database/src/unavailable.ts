@@ -1,6 +1,6 @@
 import pg from 'pg'
 
-/** The read lane has no open connection. */
+/** The read lane has no open connection: its server is away. A client gets the answer for an unavailable service. */
 export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }

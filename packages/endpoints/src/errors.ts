@@ -102,14 +102,14 @@ export class AccessDenied extends CallError {
   }
 }
 
-/** 403 */
+/** 403: the client is known and may not do this. */
 export class Forbidden extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(403, message, options)
   }
 }
 
-/** 404 */
+/** 404: nothing that the client may see is at this URL. */
 export class NotFound extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(404, message, options)
@@ -123,7 +123,7 @@ export class MethodNotAllowed extends CallError {
   }
 }
 
-/** 409 */
+/** 409: the state of the resource forbids this, such as a name that is taken. */
 export class Conflict extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(409, message, options)
@@ -137,7 +137,7 @@ export class TooManyRequests extends CallError {
   }
 }
 
-/** 501 */
+/** 501: the server knows the request and does not support it. */
 export class NotImplemented extends CallError {
   constructor(message?: string, options?: CallErrorOptions) {
     super(501, message, options)

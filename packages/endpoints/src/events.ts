@@ -18,7 +18,7 @@ export interface ApplicationEvents {
 /** May return a promise. Its errors are logged, and stop nothing. */
 export type Listener<E extends keyof ApplicationEvents> = (...told: ApplicationEvents[E]) => unknown
 
-/** The listeners of an application. */
+/** The listeners of an application, by event. What a listener throws is logged and reaches no request. */
 export class Listeners {
   readonly #log: ErrorLog
   readonly #of: { readonly [E in keyof ApplicationEvents]: Listener<E>[] } = {

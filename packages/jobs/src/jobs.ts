@@ -38,7 +38,7 @@ export type Handler<Payload> = (
   job: { readonly id: string; readonly attempt: number },
 ) => Promise<Outcome>
 
-/** The background work of a service. */
+/** The background work of a service. A process that works on no jobs may still send them. */
 export interface Jobs {
   /** Connects when `after` has resolved. Calls of the other methods wait meanwhile. Before `open` they reject. */
   open(after?: Promise<void>): Promise<void>

@@ -3,7 +3,7 @@ import type { Kysely, QueryExecutorProvider } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { type AnyTask, deadQueue } from './task.ts'
 
-/** How to reach the queue. */
+/** How to reach the queue of a service, which is a schema of its own in the database of the service. */
 export interface QueueConfig {
   readonly url: string
   /** The queue's own schema, for example `auth_jobs`. */

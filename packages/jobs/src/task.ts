@@ -9,7 +9,7 @@ export interface TaskOptions {
   readonly sealed: boolean
 }
 
-/** A kind of background work with any payload. */
+/** A kind of background work with any payload, for code that only needs its name and its rules. */
 export interface AnyTask extends TaskOptions {
   readonly name: string
 }

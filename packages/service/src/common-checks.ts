@@ -5,7 +5,7 @@ import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 import type { Check } from './run-checks.ts'
 
-/** What the checks of every service need. */
+/** What the checks of every service need: its settings and its database. */
 export interface CommonNeeds {
   /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
   readonly program: string

@@ -30,10 +30,10 @@ export interface Limiter {
   reward(key: string): Promise<void>
 }
 
-/** Makes the limiter of a name. */
+/** Makes the limiter of a name. In PostgreSQL and Redis, limiters of one name share their counts. */
 export type LimiterStore = (name: string, window: Window) => Limiter
 
-/** A store with its connection. */
+/** A store of counts, with the connection that it must close at the end. */
 export interface OpenLimiterStore {
   readonly store: LimiterStore
   /** @throws Error when Redis does not answer. The other stores need only the database of the service. */
@@ -41,7 +41,7 @@ export interface OpenLimiterStore {
   close(): void
 }
 
-/** The settings of a store. */
+/** Where counts are kept: in the memory of each process, in PostgreSQL or in Redis. */
 export interface LimiterStoreSettings {
   readonly store: 'memory' | 'postgres' | 'redis'
   /** Required for `redis`. */

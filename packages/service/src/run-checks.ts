@@ -1,7 +1,7 @@
 import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 
-/** A check of the command `doctor`. */
+/** A check of the command `doctor`: a line that it prints, or an error that says what is wrong. */
 export interface Check<Subject> {
   readonly name: string
   /** What to do when the check fails. */

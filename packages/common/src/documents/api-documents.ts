@@ -20,7 +20,7 @@ export interface ApiDocumentsOptions {
   readonly securitySchemes?: SecuritySchemes
 }
 
-/** An OpenAPI document. */
+/** An OpenAPI 3.1 document, as JSON. */
 export type ApiDocument = Awaited<ReturnType<typeof describeRoutes>>
 
 type Documented = ReturnType<SwaggerTransformObject>

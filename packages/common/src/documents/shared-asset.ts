@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The encoding of the bytes of an answer. */
+/** The encoding of the bytes of an answer (RFC 9110, section 8.4). `identity`: the bytes are as they were made. */
 export type Encoding = 'br' | 'gzip' | 'identity'
 
 /** An answer that is the same for every client. */

@@ -41,7 +41,10 @@ function allowedMethods(app: FastifyInstance, url: string): readonly string[] {
   return METHODS.filter((method) => app.findRoute({ method, url: path }) !== null)
 }
 
-/** The error that a client gets for a thrown value. */
+/**
+ * The error that a client gets for a thrown value: the value itself, an error of Fastify in the service's words, or a defect
+ * (500).
+ */
 export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (hasZodFastifySchemaValidationErrors(thrown)) return vocabulary.invalid(toInvalidInput(thrown), request)
@@ -71,7 +74,7 @@ export function noteThrown(vocabulary: ErrorVocabulary, thrown: unknown, request
   return error
 }
 
-/** Writes an error in the service's envelope. */
+/** Sends an error in the service's envelope, with its status and its headers. */
 export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
   noteError(error, reply.request)
   const { request } = reply

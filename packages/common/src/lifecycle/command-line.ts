@@ -11,7 +11,7 @@ const READER_GONE = 141
 
 const SERVE = 'serve'
 
-/** The commands of a service. */
+/** The commands of a service: `serve`, which runs when none is named, and all others. */
 export interface Commands {
   /** Runs the service. This is the default command. */
   readonly serve: () => Promise<void>

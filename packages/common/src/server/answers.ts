@@ -117,7 +117,7 @@ export function answerBrokenRequest(
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
 }
 
-/** The text of the body of an error. */
+/** The text of the body of an error: JSON, unless the vocabulary of the service writes another form. */
 export function errorText(vocabulary: ErrorVocabulary, body: unknown, status: number): string {
   return vocabulary.layOut?.(body, status) ?? JSON.stringify(body)
 }

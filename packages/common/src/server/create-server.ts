@@ -159,5 +159,5 @@ function isReplaced(): never {
   throw new Error('schemas are compiled by zod')
 }
 
-/** The type of what `createServer` returns. */
+/** A server with zod schemas: the types of requests and answers follow from the schemas of a route. */
 export type Server = ReturnType<typeof createServer>

@@ -68,7 +68,7 @@ export function braceRoute(url: string | undefined): string {
   return url.replace(PARAMETER, (_match, name?: string, braced?: string) => `{${snakeCase(name ?? braced ?? '')}}`)
 }
 
-/** `userId` → `user_id`. */
+/** Turns camel case into snake case, as labels and attributes are written: `userId` becomes `user_id`. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

@@ -25,5 +25,5 @@ export const REDACTED_PATHS: readonly string[] = [
 /** Members of a flat line that are redacted. With paths pino would search every line, with wildcards every value. */
 export const REDACTED_MEMBERS: ReadonlySet<string> = new Set(REDACTED_PATHS.filter((path) => /^\w+$/.test(path)))
 
-/** The text that replaces a redacted value. */
+/** The text that replaces a redacted value. A reader sees that the member was there. */
 export const CENSOR = '[redacted]'

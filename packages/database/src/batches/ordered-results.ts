@@ -1,4 +1,4 @@
-/** A row of the answer to a call for many items. */
+/** A row of the answer to a call for many items, with the place of its item. */
 export interface NumberedRow {
   /** Place of the item in the call, from 1: the column `WITH ORDINALITY` of its `unnest`. */
   readonly item: number

@@ -21,7 +21,7 @@ const CANCEL_REQUEST = 80_877_102
 /** How long a request to cancel may take, in milliseconds. */
 const CANCEL_MS = 2_000
 
-/** Makes the statements of a pool cancellable. */
+/** Makes the statements of a pool cancellable: `until` ends the one that runs when its signal is aborted. */
 export function createCancellablePool(pool: pg.Pool): CancellablePool {
   // Kysely takes its connection somewhere inside the work, and passes no argument on to the pool.
   const signals = new AsyncLocalStorage<AbortSignal | undefined>()

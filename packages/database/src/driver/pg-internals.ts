@@ -38,7 +38,7 @@ interface PgClient {
   readonly connection: { readonly stream: Socket }
 }
 
-/** The hidden members of a client. */
+/** The members of a client that pg's types leave out. The cast is safe while `pg-internals.test.ts` passes. */
 export function internalsOf(client: pg.ClientBase): PgClient {
   return client as unknown as PgClient
 }

@@ -17,7 +17,7 @@ export interface Connections {
   readonly waiting: number
 }
 
-/** Opens a pool. It connects when it is first used. */
+/** Opens a pool, which connects when it is first used. The loss of an idle connection is reported, and ends nothing. */
 export function openPool({ silenceMs, onConnectionError, ...config }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({ ...config, connectionTimeoutMillis: 5_000, idleTimeoutMillis: 60_000 })
   if (silenceMs > 0) endSilentConnections(pool, silenceMs)
@@ -31,7 +31,7 @@ export function openPool({ silenceMs, onConnectionError, ...config }: PoolOption
   return pool
 }
 
-/** The connections of a pool by state. */
+/** The connections of a pool by state, at this moment. */
 export function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
   return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }
 }

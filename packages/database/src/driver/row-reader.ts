@@ -9,7 +9,7 @@ export type Row = Record<string, unknown>
 /** Makes a row of the texts of its columns, as the server sends them. */
 export type ReadRow = (texts: readonly (string | null)[]) => Row
 
-/** The server's description of a column. */
+/** The server's description of a column: its name, and the OID of its type (PostgreSQL, "Message Formats", RowDescription). */
 export interface Column {
   readonly name: string
   readonly dataTypeID: number

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { PgQuery } from './pg-internals.ts'
 import { type Column, type ParserOf, type ReadRow, type Row, rowReader } from './row-reader.ts'
 
-/** A statement with its values. */
+/** A statement with the values of `$1`, `$2` and so on, in their order. */
 export interface Statement {
   /** PostgreSQL keeps the plan of a named statement. Empty: it keeps none. */
   readonly name: string

@@ -17,7 +17,7 @@ import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { compareMigrations, inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
 import { refuseOldChain } from './old-chain.ts'
 
-/** What a run of migrations needs. */
+/** What a run of migrations needs: where it runs, what it brings, and which rights it grants at the end. */
 export interface MigrateOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
@@ -29,7 +29,7 @@ export interface MigrateOptions extends MigrationTarget {
   readonly settings?: unknown
 }
 
-/** What a run has done. */
+/** What a run has done. All lists are empty when the database was up to date. */
 export interface MigrateResult {
   /** The names of the migrations that it applied or took back, in order. */
   readonly migrations: readonly string[]

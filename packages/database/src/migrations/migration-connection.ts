@@ -4,14 +4,14 @@ import { Kysely } from 'kysely'
 import pg from 'pg'
 import { migrationDialect } from './migrator.ts'
 
-/** Where migrations run. */
+/** The database that migrations run in, and the user who runs them. */
 export interface MigrationTarget {
   /** A connection that may create schemas, tables, functions and roles. */
   readonly url: string
   readonly names: Names
 }
 
-/** Opens a database for one piece of work. */
+/** Opens a database for one piece of work, and closes it however the work ends. It sets no statement timeout. */
 export async function withDatabase<T>(
   { url }: Pick<MigrationTarget, 'url'>,
   use: (db: Kysely<unknown>) => Promise<T>,

@@ -29,7 +29,7 @@ export async function refuseOldChain(db: Kysely<unknown>, names: Names): Promise
   }
 }
 
-/** Whether the database was made by the old chain. */
+/** Whether the database was made by the old chain: its table of migrations has a column that supabase/auth's lacks. */
 export async function hasOldChain(db: Kysely<unknown>, { schema, prefix }: Names): Promise<boolean> {
   const { rows } = await sql`
     SELECT FROM information_schema.columns

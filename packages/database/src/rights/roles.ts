@@ -8,7 +8,7 @@ import { queueRights, workersColumns } from './queue-rights.ts'
 /** A role name that needs no quoting anywhere. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
 
-/** The rights of a service's role. */
+/** The rights of a service's role, and the user who takes it. Names are those of the migrations, without a prefix. */
 export interface Grants {
   /** The role that the service works as. It is made if it does not exist. */
   readonly role: string
@@ -134,7 +134,7 @@ async function createRole(db: Kysely<unknown>, role: string): Promise<void> {
   }
 }
 
-/** The user of a connection URL. */
+/** The user of a connection URL, as PostgreSQL names it: percent-decoded. */
 export function loginOf(url: string): string {
   return decodeURIComponent(new URL(url).username)
 }

@@ -69,7 +69,7 @@ function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304
 }
 
-/** The web form of an answer. */
+/** Turns an answer into a `Response` of the Fetch Standard, with the same status, headers and bytes. */
 export function toResponse({ status, headers, body }: Answer): Response {
   const payload = isStream(body) ? toWebStream(body) : (body ?? null)
   return new Response(payload, { status, headers: headersInit(headers) })

@@ -20,7 +20,7 @@ export interface EncodeOptions {
   readonly stringify: (value: unknown) => string | undefined
 }
 
-/** The default media type. */
+/** The media type of an answer that names none. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
 const BYTES_TYPE = 'application/octet-stream'
 

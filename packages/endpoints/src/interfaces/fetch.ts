@@ -2,7 +2,7 @@ import { type BodySource, webBody } from '../body/body-source.ts'
 import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 
-/** A web `Request`. */
+/** A `Request` of the Fetch Standard, as the framework reads every request. */
 export class FetchIncoming implements Incoming {
   readonly method: string
   readonly target: string

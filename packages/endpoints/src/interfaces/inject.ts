@@ -1,7 +1,7 @@
 import { webBody } from '../body/body-source.ts'
 import type { Incoming } from '../request/incoming.ts'
 
-/** A request for `app.inject`. */
+/** A request for `app.inject`: it reaches the handlers as a request from the network would. */
 export interface InjectedRequest {
   readonly method?: string
   /** The target as a client would send it: path and query. */

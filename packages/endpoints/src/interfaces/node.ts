@@ -11,7 +11,7 @@ export function asNode(request: NodeRequest, response: NodeResponse): [IncomingM
   return [request as IncomingMessage, response as ServerResponse]
 }
 
-/** A request of `node:http`. */
+/** A request of `node:http`, as the framework reads every request. */
 export class NodeIncoming implements Incoming {
   readonly method: string
   readonly target: string

@@ -38,7 +38,7 @@ export function buildOperation(call: DocumentedCall, components: SchemaComponent
   }
 }
 
-/** The preflight of a browser (CORS). */
+/** Describes the preflight of a browser, for a path with CORS (Fetch Standard, CORS-preflight request). */
 export function preflightOperation(id: string, modulePath: readonly string[], places: readonly string[]): Operation {
   const parameters = places.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }))
   return {

@@ -6,7 +6,7 @@ export interface HandlerPlace {
   readonly classPath: readonly string[]
 }
 
-/** The positionals of a handler. */
+/** How many positionals a handler takes, and their names. */
 export interface Positionals {
   /** Names of the positionals, as far as the source tells them. */
   readonly names: readonly string[]

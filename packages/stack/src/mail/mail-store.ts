@@ -29,7 +29,7 @@ export interface MailSummary {
 /** The latest mails, in memory. */
 export type MailStore = ReturnType<typeof createMailStore>
 
-/** Limits of what is kept. */
+/** How many mails, and how many bytes of them, are kept. The newest mail is always kept. */
 export interface MailLimits {
   readonly mailsMax: number
   readonly bytesMax: number

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
 
-/** A system user. */
+/** A user of the operating system, who owns the files of PostgreSQL and runs it. */
 export interface Account {
   readonly name: string
   readonly uid: number

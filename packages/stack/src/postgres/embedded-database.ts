@@ -8,7 +8,7 @@ import { chooseHome, type PostgresHome } from './home.ts'
 import { endLeftoverServer } from './leftover-server.ts'
 import { serverEndSteps, startServer } from './server.ts'
 
-/** How to run the embedded server. */
+/** The port, the password and the log of the embedded server, and the signal that ends its start. */
 export interface EmbeddedDatabaseOptions {
   readonly port: number
   readonly password: string

@@ -4,7 +4,7 @@ import { endProcess } from '../processes/end-process.ts'
 import { findCommandLine } from '../processes/process-identity.ts'
 import { StackFailure } from '../stack-failure.ts'
 
-/** The content of `postmaster.pid`. */
+/** The first lines of `postmaster.pid`, which a running server writes into its data directory. */
 export interface ServerState {
   readonly pid: number
   /** Whether it accepts connections: line 8 of the file. */

@@ -5,7 +5,7 @@ import { StackFailure } from '../stack-failure.ts'
 import type { PostgresHome } from './home.ts'
 import { endLeftoverServer, findServerState } from './leftover-server.ts'
 
-/** How to run the server. */
+/** The programs, the data and the address of a server. */
 export interface ServerOptions {
   readonly home: PostgresHome
   readonly port: number

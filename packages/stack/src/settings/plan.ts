@@ -30,7 +30,7 @@ export interface StackPlan {
   readonly ports: readonly WantedPort[]
 }
 
-/** A service to start. */
+/** A service to start, with its port and its program. */
 export interface ServicePlan {
   readonly definition: ServiceDefinition
   readonly address: ServiceAddress
@@ -40,7 +40,7 @@ export interface ServicePlan {
   readonly isWatched: boolean
 }
 
-/** The options of a start. */
+/** What the user asks for: the arguments of `npm start` and the environment. */
 export interface PlanRequest {
   readonly root: string
   readonly program: string
