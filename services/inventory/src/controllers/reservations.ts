@@ -14,7 +14,6 @@ import { RESERVATION_STATUSES } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
 import { ReservationView } from '../reservations/reservation-view.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { commitReservation } from '../use-cases/commit-reservation.ts'
 import { releaseReservation } from '../use-cases/release-reservation.ts'
 import { reserveStock } from '../use-cases/reserve-stock.ts'
 
@@ -42,7 +41,7 @@ const ReservationBody = z.object({
   }),
 })
 
-/** /reservations, /reservations/{reservationId}, /reservations/commit/{reservationId} */
+/** /reservations, /reservations/{reservationId} */
 export class Default extends InventoryController {
   static GET = [
     accepts({
@@ -80,23 +79,6 @@ export class Default extends InventoryController {
     this.noteRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
     this.response.headers.set('location', `/reservations/${body.id}`)
     return recordBody(201, JSON.stringify(body))
-  }
-
-  static POST_commit = accepts({
-    path: [RecordId],
-    names: ['reservationId'],
-    keywords: z.object({ quantity: Quantity.optional().meta({ description: 'Without it, all that remains' }) }),
-    returns: recordEnvelope(ReservationView, 200),
-    responses: { 409: 'The reservation is over, or less remains', ...repeatable },
-    summary: 'Ship what is reserved',
-  })
-  async POST_commit(...[id, { quantity }]: Args<typeof Default.POST_commit>): Promise<RawJson> {
-    const caller = callerOf(this.request, `/reservations/commit/${id}`, { quantity })
-    const { verdict, body } = await this.writeInTurn(() =>
-      commitReservation(this.application.context, caller, { id, quantity }),
-    )
-    this.noteRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
-    return recordBody(200, JSON.stringify(body))
   }
 
   static DELETE = accepts({

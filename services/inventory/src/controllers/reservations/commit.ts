@@ -1,0 +1,32 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { recordBody, recordEnvelope } from '../../http/envelope.ts'
+import { RecordId } from '../../http/record-id.ts'
+import { callerOf } from '../../http/request-caller.ts'
+import { repeatable } from '../../http/responses.ts'
+import { InventoryController } from '../../plugins/inventory-controller.ts'
+import { ReservationView } from '../../reservations/reservation-view.ts'
+import { QUANTITY_MAX } from '../../stock/level-view.ts'
+import { commitReservation } from '../../use-cases/commit-reservation.ts'
+
+const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
+
+/** /reservations/commit/{reservationId} */
+export class Default extends InventoryController {
+  static POST = accepts({
+    path: [RecordId],
+    names: ['reservationId'],
+    keywords: z.object({ quantity: Quantity.optional().meta({ description: 'Without it, all that remains' }) }),
+    returns: recordEnvelope(ReservationView, 200),
+    responses: { 409: 'The reservation is over, or less remains', ...repeatable },
+    summary: 'Ship what is reserved',
+  })
+  async POST(...[id, { quantity }]: Args<typeof Default.POST>): Promise<RawJson> {
+    const caller = callerOf(this.request, `/reservations/commit/${id}`, { quantity })
+    const { verdict, body } = await this.writeInTurn(() =>
+      commitReservation(this.application.context, caller, { id, quantity }),
+    )
+    this.noteRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
+    return recordBody(200, JSON.stringify(body))
+  }
+}
