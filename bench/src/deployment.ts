@@ -110,6 +110,8 @@ async function environment(definition: ServiceDefinition, options: EnvironmentOp
     NODE_ENV: 'production',
     [definition.portSetting]: String(await freePort()),
     [`${definition.prefix}OTEL_EXPORTER_PROMETHEUS_PORT`]: String(await freePort()),
+    // Processes have addresses of their own, but one public address: auth refuses tokens of another issuer.
+    ...(definition.name === 'auth' && { AUTH_JWT_ISSUER: 'https://auth.example.com' }),
     ...options.env,
   }
   return environmentOf(definition, own, {

@@ -31,13 +31,9 @@ export interface Belongings {
 const NAMES = ['auth', 'payments', 'inventory'] as const
 type Name = (typeof NAMES)[number]
 
-/**
- * Settings under which a single client may send as much as many clients. The issuer is fixed, because the services have other
- * ports after the restore, and auth refuses tokens of another issuer.
- */
+/** Settings under which a single client may send as much as many clients. */
 const ENV: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
   auth: {
-    AUTH_JWT_ISSUER: 'https://auth.example.com',
     AUTH_MAILER_AUTOCONFIRM: 'true',
     AUTH_RATE_LIMIT_OTP: 'off',
     AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
