@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { arrows } from './layout/arrows.ts'
+import { charters } from './layout/charters.ts'
 import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { decisions } from './layout/decisions.ts'
@@ -56,6 +57,7 @@ export const rules: readonly Rule[] = [
   imageFiles,
   unlicensedPackages,
   declaredDependencies,
+  charters,
   citations,
   importCycles,
   nounDependencies,
