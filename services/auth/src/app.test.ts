@@ -21,7 +21,7 @@ const badJson = (reason: unknown) => ({ code: 400, error_code: 'bad_json', msg: 
 const JSON_PREFIX = 'Could not parse request body as JSON: '
 
 describe('service endpoints', () => {
-  it('200: GET /health', async () => {
+  it('200: GET /health answers with name and version', async () => {
     const answer = await app.inject('/health')
     expect(answer.json()).toEqual({
       version: '0.1.0',
@@ -30,7 +30,7 @@ describe('service endpoints', () => {
     })
   })
 
-  it('503: GET /ready before the service is', async () => {
+  it('503: GET /ready fails before the service is ready', async () => {
     const answer = await app.inject('/ready')
     expect(answer.statusCode).toBe(503)
     expect(answer.headers['retry-after']).toBe('1')
@@ -42,7 +42,7 @@ describe('service endpoints', () => {
     })
   })
 
-  it('200: GET /settings', async () => {
+  it('200: GET /settings lists the settings that clients need', async () => {
     const answer = await app.inject('/settings/')
     const names =
       'apple azure bitbucket discord facebook figma github gitlab google keycloak linkedin notion slack snapchat spotify twitch twitter workos'
@@ -61,7 +61,7 @@ describe('service endpoints', () => {
     })
   })
 
-  it('200: GET /.well-known/jwks.json holds no shared secret', async () => {
+  it('200: GET /.well-known/jwks.json publishes no shared secret', async () => {
     const answer = await app.inject('/.well-known/jwks.json')
     expect(answer.json()).toEqual({ keys: [] })
     expect(answer.headers['cache-control']).toBe('public, max-age=600')
@@ -75,7 +75,7 @@ describe('requests', () => {
     ['application/x-www-form-urlencoded'],
     ['nonsense'],
     [undefined],
-  ])('JSON whatever the content type says: %s', async (type) => {
+  ])('400: reads a body as JSON for the content type %s', async (type) => {
     const answer = await post('{"email":"x"}', type === undefined ? {} : { 'content-type': type })
     expect(answer.json()).toEqual(errorBody(400, 'validation_failed', 'Signup requires a valid password'))
   })
@@ -85,19 +85,19 @@ describe('requests', () => {
     ['[]', `${JSON_PREFIX}the body is not an object`],
     ['{"email":', expect.stringContaining(JSON_PREFIX)],
     [Buffer.from([0x7b, 0xff, 0x7d]), `${JSON_PREFIX}the body is not UTF-8`],
-  ])('400: %j', async (body, reason) => {
+  ])('400: refuses the body %j', async (body, reason) => {
     const answer = await post(body, { 'content-type': 'application/json' })
     expect(answer.statusCode).toBe(400)
     expect(answer.json()).toEqual(badJson(reason))
   })
 
-  it('reads a body null as an object without members', async () => {
+  it('422: reads the body null as an object without members', async () => {
     const [none, empty] = [await post(' null\n'), await post('{}')]
     expect(none.json()).toEqual({ code: 422, error_code: 'anonymous_provider_disabled', msg: expect.any(String) })
     expect([none.statusCode, none.json()]).toEqual([empty.statusCode, empty.json()])
   })
 
-  it('400: NUL in a query or a path', async () => {
+  it('400: refuses NUL in a query or a path', async () => {
     const refused = {
       code: 400,
       error_code: 'validation_failed',
@@ -117,7 +117,7 @@ describe('requests', () => {
     ['/resend', 65_536],
     ['/callback', 16_384],
     ['/admin/users', 1_048_576],
-  ])('413: POST %s with more than %d bytes', async (url, max) => {
+  ])('413: POST %s refuses more than %d bytes', async (url, max) => {
     const ask = (bytes: number) => {
       const payload = `{"a":"${'x'.repeat(bytes - 8)}"}`
       return app.inject({ method: 'POST', url, payload, headers: { ...OPERATOR, 'content-type': 'application/json' } })
@@ -128,27 +128,30 @@ describe('requests', () => {
     expect((await ask(max + 1)).json()).toEqual(errorBody(413, 'request_entity_too_large', text, oauth))
   })
 
-  it('413: PUT /user with more than four times the metadata that it takes', async () => {
+  it('413: PUT /user refuses a body larger than four times the limit of metadata, in bytes', async () => {
     const headers = { authorization: forgeBearer({ sub: randomUUID() }), 'content-type': 'application/json' }
     const ask = (bytes: number) =>
       app.inject({ method: 'PUT', url: '/user', headers, payload: `{"a":"${'x'.repeat(bytes - 8)}"}` })
     expect([(await ask(262_144)).statusCode, (await ask(262_145)).statusCode]).toEqual([403, 413])
   })
 
-  it.each(['/token?grant_type=password', '/callback'])('400: more fields than any form of %s has', async (url) => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    const ask = (payload: string) => app.inject({ method: 'POST', url, payload, headers })
-    expect((await ask('a&'.repeat(99))).body).not.toContain('fields')
-    for (const form of ['a&'.repeat(100), '&'.repeat(16_000)]) {
-      expect((await ask(form)).json()).toMatchObject({
-        code: 400,
-        error_code: 'bad_json',
-        msg: 'Could not parse request body as a form: more than 100 fields',
-      })
-    }
-  })
+  it.each(['/token?grant_type=password', '/callback'])(
+    '400: %s refuses a form with more than 100 fields',
+    async (url) => {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const ask = (payload: string) => app.inject({ method: 'POST', url, payload, headers })
+      expect((await ask('a&'.repeat(99))).body).not.toContain('fields')
+      for (const form of ['a&'.repeat(100), '&'.repeat(16_000)]) {
+        expect((await ask(form)).json()).toMatchObject({
+          code: 400,
+          error_code: 'bad_json',
+          msg: 'Could not parse request body as a form: more than 100 fields',
+        })
+      }
+    },
+  )
 
-  it('400: more members than anybody needs, before they are parsed', async () => {
+  it('400: refuses more than 500 members before it parses them', async () => {
     const members = (count: number) => `{"data":[${'1,'.repeat(count - 1)}1]}`
     const answer = await post(members(10_001), { 'content-type': 'application/json' })
     expect(answer.json()).toEqual(badJson(`${JSON_PREFIX}more than 10000 members`))
@@ -156,7 +159,7 @@ describe('requests', () => {
     expect(other.json().msg).not.toContain('members')
   })
 
-  it('400: more members than a body without metadata has', async () => {
+  it('400: refuses too many members in a body without metadata', async () => {
     // The objects have other names each, by which such a body would take ten times as long.
     const body = (objects: number) =>
       JSON.stringify({ a: Array.from({ length: objects }, (_, at) => ({ [`b${at}`]: 1, [`c${at}`]: 2 })) })
@@ -166,7 +169,7 @@ describe('requests', () => {
     expect(other.json().msg).not.toContain('members')
   })
 
-  it('404 and 405: unknown paths and methods', async () => {
+  it('404 and 405: refuses unknown paths and methods', async () => {
     expect((await app.inject('/nowhere')).json()).toEqual({ code: 404, error_code: 'not_found', msg: 'Not found' })
     expect((await app.inject('/%zz')).statusCode).toBeLessThan(500)
     const answer = await app.inject('/signup')
@@ -176,13 +179,13 @@ describe('requests', () => {
   })
 
   // ASVS 15.3.7
-  it('of a parameter that comes twice the first counts', async () => {
+  it('takes the first of a repeated query parameter', async () => {
     const ask = async (query: string) =>
       (await app.inject({ url: `/admin/users?${query}`, headers: OPERATOR })).statusCode
     expect([await ask('page=1&page=0'), await ask('page=0&page=1')]).toEqual([200, 400])
   })
 
-  it('takes the request id of the header that the setting names', async () => {
+  it('takes the request id from the header that the setting names', async () => {
     const id = (value: string) => app.inject({ url: '/health', headers: { 'x-trace': value } })
     expect((await id('abc-123')).headers['x-request-id']).toBe('abc-123')
     expect((await id('with space')).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
@@ -207,7 +210,7 @@ describe('answers', () => {
     })
   })
 
-  it('204: a preflight', async () => {
+  it('204: answers a preflight with the documented headers', async () => {
     const headers = { origin: 'https://app.test', 'access-control-request-method': 'POST' }
     const answer = await app.inject({ method: 'OPTIONS', url: '/signup', headers })
     expect(answer.statusCode).toBe(204)
@@ -223,22 +226,25 @@ describe('answers', () => {
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined()
   })
 
-  it.each(['/signup', '/unknown'])('204: OPTIONS that is no preflight: %s', async (url) => {
+  it.each(['/signup', '/unknown'])('204: answers OPTIONS that is no preflight: %s', async (url) => {
     const answer = await app.inject({ method: 'OPTIONS', url })
     expect({ status: answer.statusCode, body: answer.body }).toEqual({ status: 204, body: '' })
   })
 
-  it.each(['x-supabase-api-version', 'x-auth-api-version'])('errors of the newer version by %s', async (name) => {
-    const answer = await post('{}', { [name]: '2024-01-01' })
-    expect(answer.json()).toEqual({
-      code: 'anonymous_provider_disabled',
-      message: 'Anonymous sign-ins are disabled',
-    })
-    expect(answer.headers['x-supabase-api-version']).toBe('2024-01-01')
-    expect((await post('{}', { [name]: '2023-01-01' })).json().code).toBe(422)
-  })
+  it.each(['x-supabase-api-version', 'x-auth-api-version'])(
+    'have errors of the newer version for the header %s',
+    async (name) => {
+      const answer = await post('{}', { [name]: '2024-01-01' })
+      expect(answer.json()).toEqual({
+        code: 'anonymous_provider_disabled',
+        message: 'Anonymous sign-ins are disabled',
+      })
+      expect(answer.headers['x-supabase-api-version']).toBe('2024-01-01')
+      expect((await post('{}', { [name]: '2023-01-01' })).json().code).toBe(422)
+    },
+  )
 
-  it('errors of the newer version also where no route has seen the request', async () => {
+  it('have errors of the newer version also before a route is found', async () => {
     const headers = { 'x-supabase-api-version': '2024-01-01' }
     for (const url of ['/%zz', `/${'x'.repeat(8_192)}`]) {
       const answer = await app.inject({ url, headers })
@@ -248,7 +254,7 @@ describe('answers', () => {
     }
   })
 
-  it('429: an empty bucket, before the body is looked at', async () => {
+  it('429: refuses a client over its limit before the body is read', async () => {
     const ask = (ip: string) => app.inject({ url: '/verify', headers: { 'x-real-ip': ip } })
     for (let i = 0; i < 30; i += 1) expect((await ask('1.1.1.1')).statusCode).toBe(400)
     const answer = await ask('1.1.1.1')
@@ -264,7 +270,7 @@ describe('answers', () => {
 })
 
 describe('captcha', () => {
-  it('asks the provider once a request, unless an admin asks', async () => {
+  it('asks the provider once per request, except for admins', async () => {
     const provider = await startStubProvider(({ body }) => {
       const token = new URLSearchParams(body).get('response')
       if (token === 'broken') return { body: '<html>' }
@@ -303,7 +309,7 @@ describe('captcha', () => {
   })
 })
 
-describe('what is not built', () => {
+describe('endpoints that are not built', () => {
   it.each([
     ['POST', '/sso', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
     ['GET', '/sso/saml/metadata', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
@@ -318,7 +324,7 @@ describe('what is not built', () => {
     ['GET', '/admin/oauth/clients', 'feature_disabled', 'OAuth server is disabled'],
     ['POST', '/admin/custom-providers', 'feature_disabled', 'Custom OAuth providers are disabled'],
     ['GET', '/admin/users/1/passkeys', 'passkey_disabled', 'Passkeys are disabled'],
-  ] as const)('404: %s %s', async (method, url, code, msg) => {
+  ] as const)('404: refuses %s %s', async (method, url, code, msg) => {
     const answer = await app.inject({ method, url, headers: OPERATOR, payload: '{' })
     expect(answer.json()).toEqual({ code: 404, error_code: code, msg })
     const anonymous = await app.inject({ method, url })

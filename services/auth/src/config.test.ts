@@ -25,7 +25,7 @@ const problems = (env: Record<string, string>): readonly string[] => {
 }
 
 describe('loadAuthConfig', () => {
-  it('names everything that is missing at once', () => {
+  it('names all missing settings at once', () => {
     expect(problems({})).toEqual([
       'AUTH_SITE_URL is required',
       'AUTH_API_EXTERNAL_URL is required',
@@ -150,21 +150,21 @@ describe('loadAuthConfig', () => {
     expect(problems({ ...required, ...env })).toEqual([problem])
   })
 
-  it('wants a mail server when addresses must be confirmed', () => {
+  it('demands a mail server when addresses must be confirmed', () => {
     const env = { ...required, AUTH_MAILER_AUTOCONFIRM: 'false' }
     const wanted = ['AUTH_SMTP_HOST is required', 'AUTH_SMTP_PORT is required', 'AUTH_SMTP_ADMIN_EMAIL is required']
     expect(problems(env)).toEqual(wanted)
     expect(problems({ ...env, AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })).toEqual([])
   })
 
-  it('wants no address both verified and not', () => {
+  it('refuses settings that treat an address as both verified and unverified', () => {
     const env = { ...required, AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS: 'true' }
     expect(problems(env)).toEqual([
       'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true',
     ])
   })
 
-  it('wants what an enabled feature needs', () => {
+  it('demands the settings that an enabled feature needs', () => {
     expect(
       problems({
         ...required,
@@ -184,7 +184,7 @@ describe('loadAuthConfig', () => {
     ])
   })
 
-  it('says what an operator should know', () => {
+  it('warns of each dangerous setting', () => {
     expect(load({}).warnings).toEqual([])
     expect(
       loadAuthConfig({
@@ -208,7 +208,7 @@ describe('loadAuthConfig', () => {
     ])
   })
 
-  it('warns of an account at Twilio that cannot be one', () => {
+  it('warns of a malformed Twilio account', () => {
     const account = { AUTH_SMS_TWILIO_AUTH_TOKEN: 't', AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1' }
     const twilio = (sid: string) => load({ AUTH_SMS_PROVIDER: 'twilio', AUTH_SMS_TWILIO_ACCOUNT_SID: sid, ...account })
     const { config, warnings } = twilio('SK1')
@@ -335,14 +335,14 @@ describe('loadAuthConfig', () => {
     ['SSO', 'sso'],
     ['PASSKEY', 'passkey'],
     ['ANONYMOUS_USERS', 'anonymousUsers'],
-  ] as const)('lets RATE_LIMIT_%s be switched off', (setting, limit) => {
+  ] as const)('switches RATE_LIMIT_%s off', (setting, limit) => {
     for (const value of ['off', 'OFF', '0']) {
       const { config } = load({ [`AUTH_RATE_LIMIT_${setting}`]: value })
       expect(config.rateLimits[limit]).toBe('off')
     }
   })
 
-  it('lets the other limits be switched off, where 0 has no meaning of its own', () => {
+  it('switches the other limits off, also by 0 unless 0 is a limit', () => {
     const load0 = (value: string) =>
       load({
         AUTH_RATE_LIMIT_EMAIL_SENT: value,
@@ -379,7 +379,7 @@ describe('loadAuthConfig', () => {
     })
   })
 
-  it('prefers the prefixed name, and the environment over the file', () => {
+  it('prefers the prefixed name, and the environment to the file', () => {
     expect(load({ PORT: '1', AUTH_API_PORT: '2' }).config.server.port).toBe(2)
     expect(load({ PORT: '1' }).config.server.port).toBe(1)
     expect(load({ AUTH_API_PORT: '', PORT: '1' }).config.server.port).toBe(1)
@@ -387,7 +387,7 @@ describe('loadAuthConfig', () => {
 })
 
 describe('settings', () => {
-  it('has no name with its prefix', () => {
+  it('are declared without their prefix', () => {
     expect(Object.keys(settings).filter((name) => name.startsWith('AUTH_'))).toEqual([])
   })
 })

@@ -70,7 +70,7 @@ describe('oauthName', () => {
 })
 
 describe('errorVocabulary', () => {
-  it('503: a lock that was not had in time', async () => {
+  it('503: reports a lock timeout as unavailable', async () => {
     const { user } = await createSignedUp(deps)
     const error = await deps.db.transaction().execute(async (holder) => {
       await lockUserById(holder, user.id)

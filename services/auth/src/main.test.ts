@@ -58,11 +58,11 @@ describe('auth -c FILE', () => {
     expect(err).toEqual([...EXPECTED, 'config: AUTH_JWT_EXP must be a positive integer (got "file")'])
   })
 
-  it('puts the environment over the file', async () => {
+  it('prefers the environment to the file', async () => {
     expect((await run(['-c', file], { AUTH_JWT_EXP: '3600' })).err).toEqual(EXPECTED)
   })
 
-  it('says which file cannot be read', async () => {
+  it('names a file that it cannot read', async () => {
     const { code, err } = await run(['-c', join(folder, 'none.env')])
     expect({ code, err }).toEqual({ code: 1, err: [expect.stringMatching(/^config: .*none\.env cannot be read/)] })
   })
@@ -73,7 +73,7 @@ describe('auth', () => {
     expect(await run(['version'])).toEqual({ code: 0, out: [VERSION], err: [''] })
   })
 
-  it('ends with 2 for what it does not know', async () => {
+  it('exits with 2 for an unknown command', async () => {
     expect((await run(['fly'])).code).toBe(2)
   })
 })

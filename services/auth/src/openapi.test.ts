@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { buildOpenApi } from './openapi.ts'
 
 describe('buildOpenApi', () => {
-  it('describes every route, from the schemas alone', async () => {
+  it('describes every route from its schemas', async () => {
     const document = JSON.parse(JSON.stringify(await buildOpenApi()))
     expect([document.openapi, document.info.title]).toEqual(['3.1.0', 'Trestle auth'])
     expect(Object.keys(document.paths['/verify'])).toEqual(['get', 'post'])
@@ -11,7 +11,7 @@ describe('buildOpenApi', () => {
     expect(document.security).toEqual([{ bearer: [] }])
   })
 
-  it('documents each status of an error for every operation, and no range of statuses', async () => {
+  it('documents each status of an error for every operation and no range of statuses', async () => {
     const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     const operations = Object.entries<Record<string, { responses: object }>>(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => [`${method} ${path}`, Object.keys(responses)] as const),

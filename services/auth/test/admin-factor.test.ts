@@ -16,7 +16,7 @@ const NEEDS_FACTOR = {
 }
 const TOO_OLD = { code: 400, error_code: 'reauthentication_needed', msg: 'Sign in again to change how you sign in' }
 
-describe.each(['compatible', 'strict'])('an admin who has a second factor, AUTH_PROFILE=%s', (profile) => {
+describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PROFILE=%s', (profile) => {
   let test: MailApp
   let person: SignedIn
   let raised: RaisedSession
@@ -39,7 +39,7 @@ describe.each(['compatible', 'strict'])('an admin who has a second factor, AUTH_
   const own = () => `/admin/users/${person.user.id}`
 
   // ASVS 8.2.1
-  it('403: opens no endpoint of admins before it was shown', async () => {
+  it('403: opens no admin endpoint before the factor is verified', async () => {
     const { paths }: Api = JSON.parse(JSON.stringify(await test.app.describeApi()))
     const calls = Object.entries(paths)
       .filter(([path]) => path.startsWith('/admin') || path === '/invite')
@@ -57,18 +57,18 @@ describe.each(['compatible', 'strict'])('an admin who has a second factor, AUTH_
     }
   })
 
-  it('403: nor by a token from before its session was raised', async () => {
+  it('403: refuses a token from before the session was raised', async () => {
     expect(await ask('GET', own(), person.headers)).toEqual({ status: 403, body: NEEDS_FACTOR })
   })
 
-  it('403: nor changes its own app_metadata', async () => {
+  it("403: refuses a change of the admin's own app_metadata", async () => {
     const wanted = { app_metadata: { plan: 'pro' } }
     expect(await ask('PUT', '/user', aal1, wanted)).toEqual({ status: 403, body: NEEDS_FACTOR })
     const { status, body } = await ask('PUT', '/user', raised.headers, wanted)
     expect([status, body.app_metadata.plan]).toEqual([200, 'pro'])
   })
 
-  it('200: once it was shown, for who has none, and for a token of an operator', async () => {
+  it("200: accepts a raised session, an admin without factors and an operator's token", async () => {
     const other = await createSignedIn(test, { role: 'service_role' })
     const operator = { authorization: forgeBearer({ role: 'service_role', sub: person.user.id }) }
     for (const headers of [raised.headers, other.headers, operator]) {
@@ -77,7 +77,7 @@ describe.each(['compatible', 'strict'])('an admin who has a second factor, AUTH_
     }
   })
 
-  it('changes nothing by a sign-in of an hour ago in the strict profile, which reads still', async () => {
+  it('reads but changes nothing an hour after the sign-in in the strict profile', async () => {
     const old = { updated_at: new Date(Date.now() - 3_600_000) }
     await test.deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', person.sessionId).execute()
     expect((await ask('GET', own(), raised.headers)).status).toBe(200)

@@ -35,7 +35,7 @@ describe('an audience that the settings do not name', () => {
     ['/resend', { type: 'signup' }],
     ['/verify', { type: 'signup', token: '123456' }],
     ['/token?grant_type=password', { password }],
-  ])('400: POST %s refuses it, and keeps nothing', async (url, payload) => {
+  ])('400: POST %s refuses it and stores nothing', async (url, payload) => {
     const answer = await service.post(url, { email, ...payload }, inAudience('squat'))
     const oauth = url.startsWith('/token') ? { error: 'invalid_request', error_description: REFUSED.msg } : {}
     expect([answer.statusCode, answer.json()]).toEqual([400, { ...REFUSED, ...oauth }])
@@ -46,17 +46,17 @@ describe('an audience that the settings do not name', () => {
     expect((await service.readMail(email)).link.pathname).toBe('/verify')
   })
 
-  it('400: an anonymous user gets none of it either', async () => {
+  it('400: refuses it for an anonymous user', async () => {
     expect((await service.post('/signup', {}, inAudience('squat'))).json()).toEqual(REFUSED)
     expect((await service.post('/signup', {}, inAudience('mobile'))).json().user.aud).toBe('mobile')
   })
 
-  it('200: an admin may name it', async () => {
+  it('200: accepts it from an admin', async () => {
     const made = await service.post('/admin/users', { email, email_confirm: true }, { ...OPERATOR, ...inAudience('x') })
     expect([made.statusCode, made.json().aud]).toEqual([200, 'x'])
   })
 
-  it('403: who was an admin once may not, nor after their sign-out', async () => {
+  it('403: refuses it from a former admin and from an admin who has signed out', async () => {
     const admin = await createSignedIn(service, { role: 'supabase_admin' })
     const headers = { ...admin.headers, ...inAudience('squat') }
     const signUp = () => service.post('/signup', { email, password }, headers)
@@ -78,7 +78,7 @@ describe('the interval between two messages', () => {
     ['/recover', {}],
     ['/otp', {}],
     ['/magiclink', {}],
-  ])('200: POST %s is not held up by one for another audience', async (url, payload) => {
+  ])('200: POST %s is not delayed by a message for another audience', async (url, payload) => {
     await createSignedUp(deps, { email })
     expect(
       (await service.post(url, { email, create_user: false, ...payload }, inAudience('mobile'))).statusCode,
@@ -93,7 +93,7 @@ describe('the interval between two messages', () => {
     ['/signup', 'mail', { password: 'planted password', data: { planted: true } }],
     ['/otp', 'mail', { data: { planted: true } }],
     ['/otp', 'SMS', { data: { planted: true } }],
-  ])('200: POST %s by %s of another audience replaces nothing that went out within it', async (url, medium, stolen) => {
+  ])('200: POST %s by %s for another audience voids no message of the interval', async (url, medium, stolen) => {
     const phone = `1415555${3000 + people}`
     const to = medium === 'mail' ? { email } : { phone }
     const read = async () => (medium === 'mail' ? service.readMail(email) : service.sms.read(phone))
@@ -110,7 +110,7 @@ describe('the interval between two messages', () => {
     expect(user.user_metadata).not.toHaveProperty('planted')
   })
 
-  it('200: after it a signup of another audience counts, and holds the next one up', async () => {
+  it('200: a signup of another audience after the interval delays the next message', async () => {
     await service.post('/signup', { email, password, data: { from: 'first' } })
     await service.readMail(email)
     service.clock.advance(900_000)
@@ -134,7 +134,7 @@ describe('the interval between two messages', () => {
     )
   })
 
-  it('200: nor is POST /resend', async () => {
+  it('200: POST /resend is not delayed by a message for another audience', async () => {
     await service.post('/signup', { email, password })
     await service.readMail(email)
     service.clock.advance(900_000)
@@ -143,7 +143,7 @@ describe('the interval between two messages', () => {
     await service.readMail(email)
   })
 
-  it('200: nor is POST /otp by SMS', async () => {
+  it('200: POST /otp by SMS is not delayed by a message for another audience', async () => {
     const phone = `1415555${2000 + people}`
     const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
     expect((await service.post('/otp', { phone }, inAudience('mobile'))).statusCode).toBe(200)

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
 
 // ASVS 6.5.3, 7.2.3
-it('takes chance from the operating system alone', async () => {
+it('takes randomness only from the operating system', async () => {
   const { deps, close } = await openTestApp()
   await close()
   expect(deps.randomBytes).toBe(randomBytes)

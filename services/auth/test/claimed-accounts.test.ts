@@ -17,7 +17,7 @@ const PKCE = {
 const STRANGERS_PASSWORD = 'the password of a stranger'
 let people = 0
 
-describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUTH_PROFILE=%s', (profile) => {
+describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (profile) => {
   let service: MailApp
   let stub: AnybodyStub
   let address: string
@@ -81,7 +81,7 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     return { email, name: user_metadata.name, providers, factors: (factors ?? []).length }
   }
 
-  it('keeps what it has when its provider, without an address so far, tells one', async () => {
+  it('keeps its data when its provider first returns an address', async () => {
     const { user, headers } = await signInAs(account)
     await enroll(headers)
     await service.app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { name: 'Ann' } } })
@@ -89,14 +89,14 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     expect(await show(user.id)).toEqual({ email: address, name: 'Ann', providers: ['keycloak'], factors: 1 })
   })
 
-  it('keeps what it has when an anonymous user has linked that provider', async () => {
+  it('keeps its data when an anonymous user has linked that provider', async () => {
     const anonymous = (await service.post('/signup', { data: { name: 'Ann' } })).json()
     await link(bearer(anonymous.access_token))
     await signInAs({ ...account, email: address, verified: true })
     expect(await show(anonymous.user.id)).toEqual({ email: address, name: 'Ann', providers: ['keycloak'], factors: 0 })
   })
 
-  it('keeps what it has after it has lost its address', async () => {
+  it('keeps its data after it has lost its address', async () => {
     const person = await createSignedIn(service)
     await link((await enroll(person.headers)).headers)
     const { db } = service.deps
@@ -114,7 +114,7 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
   it.each([
     ['a code', (email: string) => confirm(email)],
     ['a provider', async (email: string) => (await signInAs({ ...account, email, verified: true })).user],
-  ])('keeps what it has when an admin sets an address, and %s confirms it', async (_name, confirmBy) => {
+  ])('keeps its data when an admin sets an address and %s confirms it', async (_name, confirmBy) => {
     const person = await createSignedIn(service)
     await enroll(person.headers)
     expect((await update(person.user.id, { email: address })).statusCode).toBe(200)
@@ -124,7 +124,7 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     expect(await statusOf(address, person.password)).toBe(200)
   })
 
-  it('keeps its password when an admin sets an address, and invites it', async () => {
+  it('keeps its password when an admin sets an address and invites it', async () => {
     const person = await createSignedIn(service)
     await update(person.user.id, { email: address })
     expect((await service.post('/invite', { email: address }, OPERATOR)).statusCode).toBe(200)
@@ -132,14 +132,14 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     expect(await statusOf(address, person.password)).toBe(200)
   })
 
-  it('keeps the password that an admin has made it with', async () => {
+  it('keeps the password with which an admin has created it', async () => {
     const password = 'given to Ann by an admin'
     const made = await service.post('/admin/users', { email: address, password }, OPERATOR)
     expect((await confirm(address)).id).toBe(made.json().id)
     expect(await statusOf(address, password)).toBe(200)
   })
 
-  it('takes on nothing of a signup, though it began with one that an admin has confirmed', async () => {
+  it('takes over nothing of a signup, although an admin has confirmed the account', async () => {
     const first = `first${people}@example.com`
     const password = 'a password of her own'
     await service.post('/signup', { email: first, password, data: { name: 'Ann' } })
@@ -188,7 +188,7 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     expect(await show(person.user.id)).toEqual({ email: address, name: 'Ann', providers: ['email'], factors: 1 })
   })
 
-  it('gets no password by a message while it has a second factor', async () => {
+  it('accepts no password by a message while it has a second factor', async () => {
     const person = await createSignedIn(service)
     await enroll(person.headers)
     const { db } = service.deps
@@ -201,7 +201,7 @@ describe.each(['compatible', 'strict'])('an account that is somebody\u2019s, AUT
     expect(await statusOf(address, STRANGERS_PASSWORD)).toBe(400)
   })
 
-  it('takes the password of an invitation until somebody has signed in', async () => {
+  it('accepts the password of an invitation until its first sign-in', async () => {
     const password = 'a password of her own'
     await service.post('/admin/users', { email: address, password: STRANGERS_PASSWORD }, OPERATOR)
     const { code } = await service.readMail(address)

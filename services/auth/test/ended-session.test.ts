@@ -61,18 +61,18 @@ const ask = (called: string) => {
   const payload = method === 'GET' ? {} : { payload: BODIES[called] ?? {} }
   return test.app.inject({ method: method as 'GET', url, headers, ...payload })
 }
-it('is alive before', async () => {
+it('succeeds before the session ends', async () => {
   expect((await ask('GET /user')).statusCode).toBe(200)
   expect((await ask('GET /admin/users')).statusCode).toBe(200)
   expect((await ask('POST /logout')).statusCode).toBe(204)
 })
 
 // ASVS 7.4.1
-it.each(guarded)('403: %s, by a token whose session has ended, in the strict profile', async (called) => {
+it.each(guarded)('403: %s refuses a token of an ended session in the strict profile', async (called) => {
   const answer = await ask(called)
   expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
 })
 
-it('knows every endpoint that asks for a bearer', () => {
+it('covers every endpoint that needs an access token', () => {
   expect(guarded.length).toBeGreaterThan(35)
 })

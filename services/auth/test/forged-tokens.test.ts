@@ -257,7 +257,7 @@ const ask = (authorization: string) => app.inject({ url: '/user', headers: { aut
 
 // ASVS 7.2.1, 8.3.1, 9.1.1, 9.1.2, 9.1.3, 9.2.1
 describe.each(Object.entries(forged))('tokens %s', (_kind, tokens) => {
-  it.each(Object.entries(tokens))('403: %s', async (_name, forgery) => {
+  it.each(Object.entries(tokens))('403: refuses %s', async (_name, forgery) => {
     const answer = await ask(`Bearer ${forgery}`)
     expect({ status: answer.statusCode, body: answer.json() }).toEqual({
       status: 403,
@@ -269,7 +269,7 @@ describe.each(Object.entries(forged))('tokens %s', (_kind, tokens) => {
 })
 
 // ASVS 9.2.2, 9.2.3
-describe('what is no token for this service', () => {
+describe('a token that is not for this service', () => {
   it.each(Object.entries(elsewhere))('%s', async (_name, [authorization, status, code]) => {
     const answer = await ask(authorization)
     expect({ status: answer.statusCode, body: answer.json() }).toEqual({
@@ -284,7 +284,7 @@ describe('a token for another service that shares the secret', () => {
   it.each([
     ['PUT', '/user'],
     ['GET', '/reauthenticate'],
-  ] as const)('403: %s %s', async (method, url) => {
+  ] as const)('403: %s refuses %s', async (method, url) => {
     const authorization = `Bearer ${genuine({ ...claims, aud: 'billing' })}`
     const answer = await app.inject({ method, url, headers: { authorization }, payload: { data: {} } })
     expect(answer.json()).toEqual(errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'))
@@ -300,12 +300,12 @@ describe('genuine tokens', () => {
     ['of JWT_SECRET', bySecret(plain)],
     ['of JWT_SECRET under a kid that nobody knows', bySecret(named('gone'))],
     ['of a service, without end', bySecret(plain, { ...claims, exp: undefined })],
-  ])('200: %s, after all that', async (_name, text) => {
+  ])('200: are still accepted: %s', async (_name, text) => {
     expect((await ask(`Bearer ${text}`)).statusCode).toBe(200)
     expect((await ask(`bearer  ${text}`)).statusCode).toBe(200)
   })
 })
 
-it('counts at least 60 forgeries', () => {
+it('tries at least 60 forgeries', () => {
   expect(Object.values(forged).flatMap((tokens) => Object.keys(tokens)).length).toBeGreaterThan(60)
 })

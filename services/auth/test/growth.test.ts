@@ -17,8 +17,8 @@ async function longestEntry(): Promise<number> {
   return rows[0]?.length ?? 0
 }
 
-describe('what strangers can make grow', () => {
-  it('an entry of the audit log has no more than 120 characters of a name, whoever writes it', async () => {
+describe('the data that strangers can add', () => {
+  it('an audit entry keeps at most 120 characters of a name', async () => {
     const signUp = { email: 'long@example.com', password, data: { full_name: LONG } }
     await main.post('/signup', signUp)
     await main.post('/signup', signUp)
@@ -53,7 +53,7 @@ describe('what strangers can make grow', () => {
     expect(await longestEntry()).toBeLessThan(1_000)
   })
 
-  it('a name that is cut off in the middle of a character can be stored', async () => {
+  it('a name is never cut in the middle of a character', async () => {
     const { access_token: token } = (
       await main.post('/signup', { data: { full_name: `${'n'.repeat(119)}😀${LONG}` } })
     ).json()
@@ -70,7 +70,7 @@ describe('what strangers can make grow', () => {
     expect(rows).toEqual([{ length: 512 }])
   })
 
-  it('only those who signed up themselves may be forgotten', async () => {
+  it('only users who signed up themselves are cleaned up', async () => {
     await main.post('/signup', { email: 'self@example.com', password })
     const admin = (url: string, payload: object) => main.post(url, payload, OPERATOR)
     await admin('/admin/users', { email: 'admin@example.com' })

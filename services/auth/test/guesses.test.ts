@@ -54,7 +54,7 @@ describe('guesses at the codes of an address', () => {
   }
 
   // ASVS 6.6.3
-  it('a new message gives none beyond a hundred in a day; its link works, and the next day does', async () => {
+  it('are limited to a hundred per day for all messages, and links still work', async () => {
     const { email } = await createSignedUp(deps)
     await guessAll(email)
     const { code, token } = await recover(email)
@@ -64,7 +64,7 @@ describe('guesses at the codes of an address', () => {
     expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
   })
 
-  it('strangers lock nobody out from where they are signed in', async () => {
+  it('by strangers do not lock out the owner at the address of a live session', async () => {
     const person = await createSignedUp(deps)
     const { email, password } = person
     await main.post('/token?grant_type=password', { email, password }, from(HOME))
@@ -76,7 +76,7 @@ describe('guesses at the codes of an address', () => {
     expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
   })
 
-  it('beyond a hundred come to one in a quarter of an hour, also for who has only a phone', async () => {
+  it('are limited to one per 15 minutes after a hundred, also for a user with only a phone', async () => {
     const phone = '14155550123'
     const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
     const askFor = async () => {
@@ -100,7 +100,7 @@ describe('guesses at the codes of an address', () => {
     )
   })
 
-  describe('of a stranger from one address', () => {
+  describe('by a stranger from one address', () => {
     const phone = '14155550177'
     const enter = (token: string, address: string) => main.post('/verify', { type: 'sms', phone, token }, from(address))
     const askFor = async () => {
@@ -117,7 +117,7 @@ describe('guesses at the codes of an address', () => {
       return rows.map(({ guesses }) => guesses)
     }
 
-    it('cost the owner, who has only a phone, none once the address is blocked', async () => {
+    it('no longer count against the owner once the address is blocked', async () => {
       const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
       const attacker = stranger()
       // Blocked by guesses at a password: none at a code has been counted.
@@ -133,7 +133,7 @@ describe('guesses at the codes of an address', () => {
       )
     })
 
-    it('leave the owner the guess of each quarter of an hour beyond a hundred', async () => {
+    it('leave the owner one guess per 15 minutes after a hundred', async () => {
       const attackers = Array.from({ length: 10 }, stranger)
       for (const attacker of attackers) {
         const code = await askFor()
@@ -145,7 +145,7 @@ describe('guesses at the codes of an address', () => {
       expect((await enter(code, stranger())).statusCode).toBe(200)
     })
 
-    it('leave the owner that guess where the attacker has every network of a site', async () => {
+    it('leave the owner that guess when the attacker has every network of a site', async () => {
       const networks = Array.from({ length: 12 }, (_, at) => `2001:db8:77:${at}::1`)
       for (const network of networks.slice(0, 10)) {
         const code = await askFor()
@@ -158,14 +158,14 @@ describe('guesses at the codes of an address', () => {
     })
   })
 
-  it('many at once use up no more than the message has', async () => {
+  it('in parallel use up no more than the message has', async () => {
     const { email } = await createSignedUp(deps)
     const { code } = await recover(email)
     await Promise.all(Array.from({ length: 200 }, () => verify(email, wrongFor(code))))
     expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
   })
 
-  it('are compared with the code of one account, however many want the address', async () => {
+  it('are compared with the code of one account when several want the address', async () => {
     const email = 'wanted@example.com'
     const codes: string[] = []
     for (let account = 0; account < 5; account += 1) {
@@ -194,7 +194,7 @@ describe('guesses at the codes of an address', () => {
     )
   })
 
-  it('are compared with the code of who has the address, whoever wants it later', async () => {
+  it('are compared with the code of the owner when others want the address', async () => {
     const owner = await createSignedUp(deps)
     const { code } = await recover(owner.email)
     const other = await createSignedUp(deps)
@@ -213,7 +213,7 @@ describe('guesses at the codes of an address', () => {
     )
   })
 
-  it('are counted by a keyed hash, which clean-up removes', async () => {
+  it('are counted by a keyed hash of the address, which clean-up removes', async () => {
     const { email } = await createSignedUp(deps)
     await verify(email, wrongFor((await recover(email)).code))
     const rows = await deps.db.selectFrom('code_guesses').selectAll().execute()
@@ -255,7 +255,7 @@ describe('guesses at a second factor', () => {
   }
 
   // ASVS 6.6.3
-  it('come to one in a quarter of an hour after a hundred failures, and to fewer the longer it goes on', async () => {
+  it('are limited to one per 15 minutes after a hundred failures, and to fewer later', async () => {
     const target = await createTarget()
     const { factorId } = target.app
     clock.advance(MINUTE_MS)
@@ -278,7 +278,7 @@ describe('guesses at a second factor', () => {
     }
   })
 
-  it('of strangers do not hold the owner off where they are signed in with a second factor', async () => {
+  it('by strangers do not block the owner at the address of a session of aal2', async () => {
     const target = await createTarget()
     clock.advance(MINUTE_MS)
     await setFailures(target.app.factorId, 150)
@@ -287,7 +287,7 @@ describe('guesses at a second factor', () => {
     expect(await failuresOf(target.app.factorId)).toEqual({ guesses: 130 })
   })
 
-  it('below a hundred are as free as before', async () => {
+  it('are not limited below a hundred failures', async () => {
     const target = await createTarget()
     clock.advance(MINUTE_MS)
     await setFailures(target.app.factorId, 99)

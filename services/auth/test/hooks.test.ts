@@ -54,7 +54,7 @@ const logIn = (payload: object) => test.post('/token?grant_type=password', paylo
 const refresh = (refresh_token: unknown) => test.post('/token?grant_type=refresh_token', { refresh_token })
 
 describe('CUSTOM_ACCESS_TOKEN', () => {
-  it('writes the claims of every token, and knows how it was come by', async () => {
+  it('writes the claims of every token and is told the authentication method', async () => {
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), plan: 'gold' } }) })
     const person = await createSignedIn(test)
     const session = (await refresh(person.refreshToken)).json()
@@ -96,7 +96,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     )
   })
 
-  it('may end a token earlier, and the client is told when to refresh it', async () => {
+  it('may shorten the life of a token, and expires_at follows', async () => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), exp: Object(claims).iat + 60 } }) })
     const { access_token, expires_in, expires_at } = (await logIn({ email, password })).json()
@@ -104,7 +104,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   })
 
   // ASVS 16.5.3
-  it('500: claims without what every token must say', async () => {
+  it('500: fails for claims that lack a required member', async () => {
     const person = await createSignedUp(test.deps)
     for (const claim of ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']) {
       answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: undefined } }) })
@@ -113,7 +113,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     }
   })
 
-  it.each(['sub', 'session_id'])('500: another %s', async (claim) => {
+  it.each(['sub', 'session_id'])('500: fails for another %s', async (claim) => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: randomUUID() } }) })
     const answer = await logIn({ email, password })
@@ -121,7 +121,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   })
 
   // ASVS 2.3.3, 16.5.3
-  it('leaves no session behind of a sign-in that it refuses', async () => {
+  it('leaves no session of a sign-in that it refuses', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
     const { statusCode, body } = await logIn({ email, password })
@@ -133,7 +133,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     expect(await sessions.execute()).toEqual([])
   })
 
-  it('uses no refresh token up while the hook is away, however long', async () => {
+  it('uses up no refresh token during an outage of the hook', async () => {
     const { refreshToken } = await createSignedIn(test)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
     expect((await refresh(refreshToken)).json()).toEqual(
@@ -148,7 +148,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
 })
 
 describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
-  it('uses up no code and no refresh token while the hook is away', async () => {
+  it('uses up no code and no refresh token during an outage of the hook', async () => {
     const person = await createSignedIn(test)
     const { app, headers } = await addApp(test, person.headers)
     const codes = (await test.post('/factors/recovery-codes', {}, headers)).json().codes
@@ -175,7 +175,7 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
 })
 
 describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
-  it('hears of right and wrong passwords of known users alone', async () => {
+  it('is told of right and wrong passwords of known users only', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     await logIn({ email, password })
     await logIn({ email, password: 'wrong' })
@@ -187,7 +187,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     ])
   })
 
-  it('400: refuses a right password, in its own words, and ends sessions where it says so', async () => {
+  it('400: refuses a right password with its own message, and ends sessions when it asks for that', async () => {
     const { user, email, password, refreshToken } = await createSignedIn(test)
     const proof = { code_challenge: 'x', code_challenge_method: 'plain', auth_code_hash: randomBytes(32) }
     const flow = { user_id: user.id, provider_type: 'email', authentication_method: 'magiclink', ...proof }
@@ -205,7 +205,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     expect(await countCodes()).toBe(0)
   })
 
-  it('hears of the current password that a new one needs, and may refuse that', async () => {
+  it('is told of the current password of a password change, and may refuse it', async () => {
     const { user, password: current_password, headers } = await createSignedIn(test)
     const change = async (payload: object) => {
       const wanted = { password: 'another horse', ...payload }
@@ -221,7 +221,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     expect(calls.map(({ payload }) => payload.valid)).toEqual([true, false, true, true])
   })
 
-  it('500: an answer that says neither', async () => {
+  it('500: fails for an answer without a decision', async () => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({}) })
     expect((await logIn({ email, password })).statusCode).toBe(500)
@@ -229,7 +229,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
 })
 
 describe('MFA_VERIFICATION_ATTEMPT', () => {
-  it('hears of right and wrong answers', async () => {
+  it('is told of right and wrong answers', async () => {
     const { user, headers } = await createSignedIn(test)
     const app = await enrollApp(test, headers)
     await answerChallenge(test, headers, { factorId: app.factorId, code: 'x' })
@@ -242,7 +242,7 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
     ])
   })
 
-  it('403: refuses a right answer, in its own words, and signs the user out everywhere', async () => {
+  it('403: refuses a right answer with its own message and signs the user out everywhere', async () => {
     const person = await createSignedIn(test)
     const raised = await addApp(test, person.headers)
     const codes = (await test.post('/factors/recovery-codes', {}, raised.headers)).json().codes
@@ -253,7 +253,7 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
     expect((await refresh(raised.refreshToken)).json().error_code).toBe('refresh_token_not_found')
   })
 
-  it('422: a wrong answer counts, whatever the hook says: after twenty the right one is wrong', async () => {
+  it('422: counts wrong answers whatever the hook says, and refuses the right one after twenty', async () => {
     const { headers } = await createSignedIn(test)
     const app = await enrollApp(test, headers)
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
@@ -276,7 +276,7 @@ describe('BEFORE_USER_CREATED', () => {
     return query.executeTakeFirst()
   }
 
-  it('403: keeps signups out, of any kind, and nothing is written or sent', async () => {
+  it('403: refuses signups of every kind, and nothing is stored or sent', async () => {
     answers(refuse('BEFORE_USER_CREATED'))
     const email = 'refused@example.com'
     const kinds = [
@@ -292,7 +292,7 @@ describe('BEFORE_USER_CREATED', () => {
     expect(test.recipients()).not.toContain(email)
   })
 
-  it('is told who it would be, and from where', async () => {
+  it('is told the future user and the address of the request', async () => {
     const payload = { email: 'new@example.com', password: 'correct horse', data: { plan: 'gold' } }
     await test.post('/signup', payload, { 'x-forwarded-for': '203.0.113.7' })
     expect(stub.callsOf('BEFORE_USER_CREATED').at(-1)?.payload).toEqual({
@@ -315,13 +315,13 @@ describe('BEFORE_USER_CREATED', () => {
     )
   })
 
-  it('is asked for taken addresses too: the answer of a signup still tells nothing', async () => {
+  it('is asked for taken addresses too, so the answer of a signup reveals nothing', async () => {
     const { email } = await createSignedUp(test.deps)
     answers(refuse('BEFORE_USER_CREATED'))
     expect((await test.post('/signup', { email, password: 'correct horse' })).json()).toEqual(whatHookSays)
   })
 
-  it('403: is asked when a first code is entered, and leaves the code as it is', async () => {
+  it('403: is asked when a first code is used, and a refusal keeps the code', async () => {
     const email = 'staged@example.com'
     const before = stub.callsOf('BEFORE_USER_CREATED').length
     await test.post('/otp', { email })

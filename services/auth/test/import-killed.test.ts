@@ -27,7 +27,7 @@ async function countUsers() {
 
 describe('auth users import', () => {
   it(
-    'is started again after kill -9, and goes on where it was',
+    'continues where it stopped after kill -9',
     async () => {
       const file = join(folder, 'users.ndjson')
       writeFileSync(file, Array.from({ length: LINES }, (_, i) => `{"email":"person${i}@example.com"}\n`).join(''))
@@ -53,7 +53,7 @@ describe('auth users import', () => {
   )
 
   it(
-    'ends with 1 when a line is refused, and with 2 for wrong words',
+    'exits with 1 when a line is refused and with 2 for wrong arguments',
     async () => {
       const file = join(folder, 'bad.ndjson')
       writeFileSync(file, '{"email":"nobody"}\n')

@@ -30,7 +30,7 @@ afterAll(async () => {
 const post = (url: string, payload: object, headers = {}) => after.app.inject({ method: 'POST', url, payload, headers })
 
 describe('a new key of the database', () => {
-  it('takes the code of a mail that was sent before', async () => {
+  it('still accepts the code of an earlier mail', async () => {
     const email = 'ada@example.com'
     await before.post('/signup', { email, password: 'correct horse battery staple' })
     const { code } = await before.readMail(email)
@@ -38,7 +38,7 @@ describe('a new key of the database', () => {
     expect(answer.statusCode).toBe(200)
   })
 
-  it('takes second factors and recovery codes that were made before', async () => {
+  it('still accepts earlier second factors and recovery codes', async () => {
     const person = await createSignedIn(before)
     const { app, headers } = await addApp(before, person.headers)
     const { codes } = (await before.post('/factors/recovery-codes', {}, headers)).json()

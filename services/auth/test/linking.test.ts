@@ -64,7 +64,7 @@ const NEEDS_FACTOR = {
 }
 
 describe('linking an identity with an address, for a user with a second factor and no email', () => {
-  it.each([true, false])('403: before the factor was shown, the address being verified: %s', async (verified) => {
+  it.each([true, false])('403: is refused before the factor is verified, with email_verified %s', async (verified) => {
     const state = await beginLinking(service, 'keycloak', aal1)
     const { fragment } = await comeBackAs(service, state, { ...thief, verified })
     expect(fragment).toEqual(NEEDS_FACTOR)
@@ -73,7 +73,7 @@ describe('linking an identity with an address, for a user with a second factor a
     expect(service.recipients()).not.toContain(thief.email)
   })
 
-  it('403: in a flow that began before its session has shown the factor', async () => {
+  it('403: is refused in a flow that began before its session was raised', async () => {
     const state = await beginLinking(service, 'keycloak', aal1)
     service.clock.advance(60_000)
     const { factorId, code } = raised.app
@@ -82,38 +82,38 @@ describe('linking an identity with an address, for a user with a second factor a
     expect(fragment).toEqual(NEEDS_FACTOR)
   })
 
-  it('links it after the factor was shown, and takes the address on', async () => {
+  it('succeeds after the factor is verified and adopts the address', async () => {
     await comeBackAs(service, await beginLinking(service, 'keycloak', raised.headers), thief)
     expect(await show()).toEqual({ email: thief.email, new_email: undefined, providers: ['email', 'keycloak'] })
   })
 
-  it('mails a change of email after the factor was shown, where the address is not verified', async () => {
+  it('sends the mail of a change of email when the address is not verified', async () => {
     const state = await beginLinking(service, 'keycloak', raised.headers)
     const { fragment } = await comeBackAs(service, state, { ...thief, verified: false })
     expect(fragment.error_code).toBe('email_not_confirmed')
     expect(await show()).toEqual({ email: '', new_email: thief.email, providers: ['email', 'keycloak'] })
   })
 
-  it('links one without an address as before', async () => {
+  it('succeeds without the factor for an identity without an address', async () => {
     await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })
     expect(await show()).toEqual({ ...UNCHANGED, providers: ['email', 'keycloak'] })
   })
 })
 
-describe('an identity that was added to the account of a user with a second factor, and tells an address later', () => {
+describe('a linked identity of a user with a second factor that later returns an address', () => {
   beforeEach(async () => {
     await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })
     // The day after, and with no address or number that is confirmed.
     await change({ phone: null, phone_confirmed_at: null, created_at: new Date(0), last_sign_in_at: new Date(0) })
   })
 
-  it('signs in, and leaves the account without an email', async () => {
+  it('signs in without giving the account an email', async () => {
     const { fragment } = await signInAs(service, 'keycloak', thief)
     expect(fragment.access_token).toBeDefined()
     expect(await show()).toEqual({ ...UNCHANGED, providers: ['email', 'keycloak'] })
   })
 
-  it('does not sign in where an address waits to be confirmed, which stays', async () => {
+  it('does not sign in while a change of email is pending, and keeps the change', async () => {
     await change({ email: person.email, email_confirmed_at: null })
     const { fragment } = await signInAs(service, 'keycloak', thief)
     expect(fragment.error_code).toBe('provider_email_needs_verification')
@@ -152,7 +152,7 @@ describe('linking that began before its user had a second factor, in the strict 
     return identities.map(({ provider }: { provider: string }) => provider)
   }
 
-  it('ends in the error where the browser comes back after the factor', async () => {
+  it('303: ends with an error when the browser returns after the factor was added', async () => {
     const state = await startLinking()
     await addFactor()
     const { query } = await comeBackAs(strict, state, thief)
@@ -160,7 +160,7 @@ describe('linking that began before its user had a second factor, in the strict 
     expect(await listProviders()).toEqual(['email'])
   })
 
-  it('404: the code is exchanged after the factor', async () => {
+  it('404: refuses the code after the factor was added', async () => {
     const { query } = await comeBackAs(strict, await startLinking(), thief)
     await addFactor()
     const exchange = { auth_code: query.code, code_verifier: 'v'.repeat(43) }

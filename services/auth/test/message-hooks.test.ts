@@ -71,7 +71,7 @@ const makeDue = () =>
   sql`UPDATE auth_jobs.job SET start_after = now() WHERE state IN ('created', 'retry')`.execute(test.deps.db)
 
 describe('SEND_EMAIL', () => {
-  it('is sent what a mail would say, and whose it is', async () => {
+  it('is sent the content of the mail and its user', async () => {
     const email = 'ada@example.com'
     await test.post('/signup', { email, password: 'correct horse', data: { plan: 'gold' } })
     const { user, email_data } = await readMail(email, 'signup')
@@ -95,7 +95,7 @@ describe('SEND_EMAIL', () => {
     expect((await test.post('/verify', { type: 'signup', email, token })).statusCode).toBe(200)
   })
 
-  it('sends mails of every kind, also to who is no user yet', async () => {
+  it('sends mails of every kind, also to staged users', async () => {
     const { headers, email } = await createSignedIn(test)
     await test.post('/otp', { email: 'staged@example.com' })
     await test.post('/recover', { email })
@@ -131,7 +131,7 @@ describe('SEND_EMAIL', () => {
     )
   })
 
-  it('is called again while it is away, and fails no request', async () => {
+  it('is called again after an outage, and fails no request', async () => {
     stub.answer = () => ({ status: 500, body: '' })
     const email = 'late@example.com'
     expect((await test.post('/otp', { email })).statusCode).toBe(200)
@@ -178,7 +178,7 @@ describe('SEND_SMS', () => {
     )
   })
 
-  it('422: what it refuses in words of its own is told to who waits for it', async () => {
+  it("422: returns the hook's own message of a refusal", async () => {
     stub.answer = () => ({ body: { error: { http_code: 400, message: 'no such phone' } } })
     const answer = await test.post('/otp', { phone: '14155550103' })
     expect(answer.json()).toEqual({
@@ -222,7 +222,7 @@ describe('AFTER_USER_CREATED', () => {
     await readNews(await idOf(email))
   })
 
-  it('is told of who comes from a provider for the first time', async () => {
+  it("is told of a user's first sign-in at a provider", async () => {
     const person = { sub: '77', email: 'external@example.com', verified: true }
     await signInAs(test, 'keycloak', person)
     const id = await idOf(person.email)

@@ -40,7 +40,7 @@ const mail = {
 } as const
 
 describe('the metrics of messages', () => {
-  it('count what was sent, came too late, was refused, tried again and given up', async () => {
+  it('count messages that were sent, late, refused, tried again and dropped', async () => {
     await queueMail(db, app.deps, { ...mail, expiresAt: null })
     await app.readMail('ada@example.com')
     await queueMail(db, app.deps, { ...mail, expiresAt: app.clock.now().toISOString() })
@@ -71,7 +71,7 @@ describe('the metrics of messages', () => {
     expect(new Set(await listDeadJobs(dead))).toEqual(new Set([one, other]))
   })
 
-  it('count the requests for which no mail was left', async () => {
+  it('count the requests that exceed the limit of mails', async () => {
     const signUp = (email: string) => app.post('/signup', { email, password: 'correct horse' })
     await signUp('first@example.com')
     expect((await signUp('second@example.com')).statusCode).toBe(429)

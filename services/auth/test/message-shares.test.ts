@@ -11,7 +11,7 @@ const refused = (kind: 'email' | 'sms') => ({
   msg: expect.any(String),
 })
 
-it('mails that one client asks for stop those of nobody else', async () => {
+it('mails for one client never use up the share of other clients', async () => {
   const ask = (url: string, payload: object, address: string) =>
     service.post(url, payload, { 'x-forwarded-for': address })
   const answers = []
@@ -33,7 +33,7 @@ it('mails that one client asks for stop those of nobody else', async () => {
   }
 })
 
-it('SMS that one client asks for stop those of nobody else', async () => {
+it('SMS for one client never use up the share of other clients', async () => {
   const ask = (number: number, address: string) =>
     service.post('/otp', { phone: `1415555${1_000 + number}` }, { 'x-forwarded-for': address })
   for (let i = 0; i < 15; i += 1) expect((await ask(i, '203.0.113.66')).statusCode).toBe(200)

@@ -51,7 +51,7 @@ async function objects(): Promise<string[]> {
 }
 
 describe('migrations of auth', () => {
-  it('give every object the prefix of DB_NAMESPACE, and a name that is short enough', async () => {
+  it('give every object the prefix of DB_NAMESPACE and a name that PostgreSQL does not cut off', async () => {
     expect((await migrateUp(options)).migrations).toHaveLength(count)
     const names = await objects()
     expect(names.filter((name) => !name.startsWith('app_'))).toEqual([])
@@ -60,11 +60,11 @@ describe('migrations of auth', () => {
   })
 
   // ASVS 6.3.2
-  it('make no user', async () => {
+  it('create no user', async () => {
     expect(await database.db.selectFrom('users').selectAll().execute()).toEqual([])
   })
 
-  it('find a user by the index of emails, also where the plan was made for few', async () => {
+  it('find a user by the index of emails, also with a plan for few rows', async () => {
     const users = sql.table('users')
     await database.db.connection().execute(async (db) => {
       for (const name of ['a', 'b', 'c']) {
@@ -83,7 +83,7 @@ describe('migrations of auth', () => {
     })
   })
 
-  it('can be taken back one by one, and applied again', async () => {
+  it('can be reverted one by one and applied again', async () => {
     for (let i = 0; i < count; i += 1) await migrateDown(options)
     const left = await objects()
     expect(left.filter((name) => !name.includes('trestle_migrations'))).toEqual([])
@@ -96,7 +96,7 @@ describe('migrations of auth', () => {
     expect(runs.map(({ migrations }) => migrations.length).sort((a, b) => a - b)).toEqual([0, 0, count])
   })
 
-  it('make what they name under the longest DB_NAMESPACE, where PostgreSQL cuts names off', async () => {
+  it('create every object under the longest DB_NAMESPACE', async () => {
     const longest = { ...options, names: createNames('auth', 'a'.repeat(31)) }
     await migrateUp(longest)
     expect((await findDrift(longest)).differences).toEqual([])

@@ -75,7 +75,7 @@ describe.each(['compatible', 'strict'])(
       ['another role', () => update({ role: 'editor' })],
       ['a first factor', () => enroll()],
       ['a log-out from everywhere', () => logOut('global')],
-    ])('ends with %s, also on its way, and nobody has it sent again', async (_name, end) => {
+    ])('is voided by %s, also while its mail is sent, and cannot be sent again', async (_name, end) => {
       await put(person.headers, { phone })
       await put(person.headers, { email })
       const { code: smsCode } = await service.sms.read(phone)
@@ -101,7 +101,7 @@ describe.each(['compatible', 'strict'])(
       expect(await verify({ type: 'phone_change', phone, token: code })).toBe(200)
     })
 
-    it('is sent again for a day after it was asked for, however often that is', async () => {
+    it('can be sent again for a day after the request, any number of times', async () => {
       const age = (interval: string) => {
         const columns = ['email_change_asked_at', 'phone_change_asked_at'] as const
         const older = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(column)} - ${interval}::interval`)

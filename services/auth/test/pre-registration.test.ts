@@ -89,7 +89,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     ['/magiclink', 'magiclink'],
     ['/otp', 'email'],
     ['/recover', 'recovery'],
-  ])('200: a message of POST %s, as %s, leaves nothing of an earlier signup', async (path, type) => {
+  ])('200: a message of POST %s, as %s, removes everything of an earlier signup', async (path, type) => {
     await strangeSignUp()
     await service.readMail(email)
     const data = path === '/recover' ? {} : OWN
@@ -97,7 +97,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await expectOwn(await confirm(type, (await service.readMail(email)).code), data)
   })
 
-  it('200: nor of an earlier request for a code', async () => {
+  it('200: a message removes everything of an earlier request for a code', async () => {
     await service.post('/otp', { email, data: STRANGE })
     await service.readMail(email)
     wait()
@@ -105,7 +105,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await expectOwn(await confirm('email', (await service.readMail(email)).code), {})
   })
 
-  it('200: sent once more, a first code brings what it was asked for with', async () => {
+  it('200: a first code that is sent again brings the metadata of its request', async () => {
     await service.post('/otp', { email, data: OWN })
     await service.readMail(email)
     wait()
@@ -113,7 +113,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await expectOwn(await confirm('email', (await service.readMail(email)).code), OWN)
   })
 
-  it('200: what a stranger asks for afterwards takes nothing from the owner’s own message', async () => {
+  it("200: later requests of a stranger change nothing in the owner's message", async () => {
     await ownSignUp()
     const own = await service.readMail(email)
     await service.post('/otp', { email, data: STRANGE })
@@ -127,7 +127,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await expectOwn(await confirm('magiclink', (await service.readMail(email)).code), OWN)
   })
 
-  it('200: an invitation brings what its admin says, whoever signs up afterwards', async () => {
+  it('200: an invitation brings the metadata of its admin, although a stranger signs up afterwards', async () => {
     await strangeSignUp()
     await service.readMail(email)
     await service.post('/invite', { email, data: OWN }, OPERATOR)
@@ -137,15 +137,18 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await expectOwn(await confirm('email', (await service.readMail(email)).code), OWN)
   })
 
-  it.each(['signup', 'magiclink', 'recovery'])('200: so does a link of POST /admin/generate_link, %s', async (type) => {
-    await strangeSignUp()
-    await service.readMail(email)
-    const payload = { type, email, ...(type === 'signup' ? { password: OWN_PASSWORD, data: OWN } : {}) }
-    const link = (await service.post('/admin/generate_link', payload, OPERATOR)).json()
-    await expectOwn(await verify({ type, token_hash: link.hashed_token }), type === 'signup' ? OWN : {})
-  })
+  it.each(['signup', 'magiclink', 'recovery'])(
+    '200: a link of POST /admin/generate_link brings the metadata of its admin, %s',
+    async (type) => {
+      await strangeSignUp()
+      await service.readMail(email)
+      const payload = { type, email, ...(type === 'signup' ? { password: OWN_PASSWORD, data: OWN } : {}) }
+      const link = (await service.post('/admin/generate_link', payload, OPERATOR)).json()
+      await expectOwn(await verify({ type, token_hash: link.hashed_token }), type === 'signup' ? OWN : {})
+    },
+  )
 
-  it('200: by phone too', async () => {
+  it('200: a signup of the owner by phone brings their own password and metadata', async () => {
     await service.post('/signup', { phone, password: STRANGERS_PASSWORD, data: STRANGE })
     await service.sms.read(phone)
     wait()
@@ -157,14 +160,17 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     expect(await statusOf({ phone, password: OWN_PASSWORD })).toBe(isStrict ? 400 : 200)
   })
 
-  it.each(['/signup', '/otp'])('200: POST %s gets an address back that waits in another audience', async (path) => {
-    await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE }, { 'x-jwt-aud': 'mobile' })
-    await service.readMail(email)
-    // Within the interval of the last message a request of another audience replaces nothing.
-    service.clock.advance(900_000)
-    await (path === '/signup' ? ownSignUp() : service.post('/otp', { email, data: OWN }))
-    const user = await confirm('email', (await service.readMail(email)).code)
-    expect(user.aud).toBe('authenticated')
-    await expectOwn(user, OWN)
-  })
+  it.each(['/signup', '/otp'])(
+    '200: POST %s takes back an address that is staged in another audience',
+    async (path) => {
+      await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE }, { 'x-jwt-aud': 'mobile' })
+      await service.readMail(email)
+      // Within the interval of the last message a request of another audience replaces nothing.
+      service.clock.advance(900_000)
+      await (path === '/signup' ? ownSignUp() : service.post('/otp', { email, data: OWN }))
+      const user = await confirm('email', (await service.readMail(email)).code)
+      expect(user.aud).toBe('authenticated')
+      await expectOwn(user, OWN)
+    },
+  )
 })

@@ -95,7 +95,7 @@ const ask = ({ app }: typeof limited, { method, url, payload }: FailingRequest, 
 // ASVS 6.3.1, 6.3.4
 describe('request buckets', () => {
   // ASVS 2.4.1
-  it('stand before every answer that holds a session, of which there are no others', async () => {
+  it('guard every endpoint that can return a session', async () => {
     const { paths }: ApiPaths = JSON.parse(JSON.stringify(await limited.app.describeApi()))
     const operations = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => ({
@@ -128,7 +128,7 @@ describe('request buckets', () => {
   })
 
   it.each(byBucket.filter(([name]) => name !== undefined))(
-    '429: more requests than the bucket %s has',
+    '429: refuses more requests than the limit of %s',
     async (name, rows) => {
       const [first] = rows
       if (!first?.bucket) throw new Error('no bucket')
@@ -182,7 +182,7 @@ describe('request buckets', () => {
     },
   )
 
-  it('can be switched off', async () => {
+  it('limit nothing when they are switched off', async () => {
     const from = { 'x-real-ip': '192.0.2.1' }
     for (const row of requests.filter(({ bucket }) => bucket)) {
       for (let i = 0; i < 31; i += 1) expect((await ask(unlimited, row, from)).statusCode).toSatisfy(isPastGuards)
@@ -192,14 +192,17 @@ describe('request buckets', () => {
 
 describe('captcha', () => {
   const text = 'captcha protection: request disallowed (no captcha_token found)'
-  it.each(requests.filter(({ captcha }) => captcha))('400: $method $url without a token', async (row) => {
-    const oauth = row.url.startsWith('/token') ? { error: 'invalid_request', error_description: text } : {}
-    await expectFailure(guarded, row, [400, 'captcha_failed', text, oauth])
-    const admitted = await ask(guarded, row, OPERATOR)
-    expect(admitted.json().error_code).not.toBe('captcha_failed')
-  })
+  it.each(requests.filter(({ captcha }) => captcha))(
+    '400: $method $url refuses a request without a captcha token',
+    async (row) => {
+      const oauth = row.url.startsWith('/token') ? { error: 'invalid_request', error_description: text } : {}
+      await expectFailure(guarded, row, [400, 'captcha_failed', text, oauth])
+      const admitted = await ask(guarded, row, OPERATOR)
+      expect(admitted.json().error_code).not.toBe('captcha_failed')
+    },
+  )
 
-  it('400: asks who was an admin once, and whose session has ended', async () => {
+  it('400: refuses a former admin and an ended session without a captcha token', async () => {
     const { email, password, user } = await createSignedUp(guarded.deps, { role: 'supabase_admin' })
     const signIn = { method: 'POST', url: '/token?grant_type=password', payload: { email, password } } as const
     const { access_token: token } = (await ask(guarded, signIn, OPERATOR)).json()

@@ -152,7 +152,7 @@ async function askInVain(accessToken: string, password: string): Promise<void> {
 
 describe('secrets', () => {
   // ASVS 14.2.4
-  it('are in no row of the database in the clear', async () => {
+  it('are stored in no row in the clear', async () => {
     await service.idle()
     const rows = await readRows(service.deps)
     // The search finds what is there.
@@ -163,7 +163,7 @@ describe('secrets', () => {
   })
 
   // ASVS 16.2.5
-  it('are in no line of the log, and addresses neither', async () => {
+  it('appear in no log line, and neither do addresses', async () => {
     await service.idle()
     await log.flush()
     const lines = readFileSync(join(folder, 'log'), 'utf8')

@@ -112,12 +112,12 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
 }
 
 describe('addresses that are refused', () => {
-  it('are more than 200', () => {
+  it('include more than 200 notations', () => {
     expect(new Set(REFUSED_HOSTS).size).toBeGreaterThan(200)
   })
 
   // ASVS 1.3.6
-  it.each(Object.entries(callers))('are not called for %s', async (_name, call) => {
+  it.each(Object.entries(callers))('are never called for %s', async (_name, call) => {
     for (const host of REFUSED_HOSTS) {
       for (const scheme of ['http', 'https']) {
         const url = `${scheme}://${host}`
@@ -132,7 +132,7 @@ describe('addresses that are refused', () => {
     expect(attempts).toEqual([])
   })
 
-  it('would show in a connection that is made', async () => {
+  it('would be detected, since the test sees every connection', async () => {
     const request = { method: 'GET', url: 'http://127.0.0.1:1', timeoutMs: 1_000, origin: 'operator' } as const
     await expect(outbound.send(request)).rejects.toThrow('ECONNREFUSED')
     expect(attempts).toEqual(['127.0.0.1'])

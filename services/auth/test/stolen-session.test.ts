@@ -131,11 +131,11 @@ describe.each(['compatible', 'strict'])(
     /** In the strict profile a credential of this moment does not even make a session fresh. */
     const refused = (): Refusal => (profile === 'strict' ? [400, 'reauthentication_needed'] : REFUSED)
 
-    it('200: in a session by a code to an address that was theirs before', async () => {
+    it('200: accepts a session by a code to an earlier confirmed address', async () => {
       expect(await setPassword(await signInByMail('/recover', person.email))).toEqual(DONE)
     })
 
-    it('400: in the session that a change of phone opens, and in one by a code to the new phone', async () => {
+    it('400: refuses the session of a change of phone, and a session by a code to the new phone', async () => {
       expect(await setPassword(person.headers)).toEqual(REFUSED)
       expect(await setPassword(await takePhone(person.headers))).toEqual(refused())
       expect(await setPassword(await signInByPhone())).toEqual(refused())
@@ -144,7 +144,7 @@ describe.each(['compatible', 'strict'])(
       )
     })
 
-    it('400: in the session that a change of email opens, and in one by a mail to the new address', async () => {
+    it('400: refuses the session of a change of email, and a session by a mail to the new address', async () => {
       expect(await put(person.headers, { email: thief })).toEqual(DONE)
       const first = { type: 'email_change', email: person.email, token: (await test.readMail(person.email)).code }
       expect((await test.post('/verify', first)).json().msg).toMatch(/^Confirmation link accepted/)
@@ -154,13 +154,13 @@ describe.each(['compatible', 'strict'])(
       expect(await setPassword(await signInByMail('/magiclink', thief))).toEqual(refused())
     })
 
-    it('200: by a code to a phone that was added a day before', async () => {
+    it('200: accepts a session by a code to a phone that was added a day before', async () => {
       await takePhone(person.headers)
       await age('24 hours')
       expect(await setPassword(await signInByPhone())).toEqual(DONE)
     })
 
-    it('names the change as the method of the session', async () => {
+    it('200: the session has the change as its authentication method', async () => {
       const methods = ({ authorization }: Headers) => claimsOf(authorization).amr
       expect(methods(await takePhone(person.headers))).toEqual([proof('phone_change')])
       expect(methods(await signInByPhone())).toEqual([proof('otp')])
@@ -185,19 +185,19 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     expect(await setPassword(person.headers)).toEqual(REFUSED)
   })
 
-  it('200: after a sign-in by what was theirs before', async () => {
+  it('200: accepts a new sign-in by an address that the user had before', async () => {
     expect(await setPassword((await signIn(test, person)).headers)).toEqual(DONE)
     expect(await setPassword(await signInByMail('/magiclink', person.email), { password: 'another one' })).toEqual(DONE)
   })
 
-  it('400: after a sign-in by a passkey that was added just now', async () => {
+  it('400: refuses a sign-in by a new passkey', async () => {
     const headers = await signInByNewPasskey(person.headers)
     expect(await setPassword(headers)).toEqual(REFUSED)
     await age('24 hours')
     expect(await setPassword(headers)).toEqual(DONE)
   })
 
-  it('400: after a sign-in by an identity that was linked just now', async () => {
+  it('400: refuses a sign-in by a newly linked identity', async () => {
     const account = { sub: `3${people}`, email: thief, verified: true }
     const linked = await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), account)
     expect(await setPassword(bearer(linked.fragment.access_token))).toEqual(REFUSED)
@@ -207,14 +207,14 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     expect(await setPassword(again)).toEqual(DONE)
   })
 
-  it('200: after a sign-in by the identity that the account began with', async () => {
+  it('200: accepts a sign-in by the first identity of the account', async () => {
     const account = { sub: `4${people}`, email: thief, verified: true }
     await signInAs(test, 'keycloak', account)
     const again = await signInAs(test, 'keycloak', account)
     expect(await setPassword(bearer(again.fragment.access_token))).toEqual(DONE)
   })
 
-  it('400 and 422: after a change of email, also by a mail or a nonce to the new address', async () => {
+  it('400 and 422: refuses a mail and a nonce to an email that was changed just now', async () => {
     expect(await setPassword(await takeEmail(person.headers))).toEqual(REFUSED)
     for (const path of ['/recover', '/magiclink'] as const) {
       expect(await setPassword(await signInByMail(path, thief))).toEqual(REFUSED)
@@ -228,21 +228,21 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     expect((await test.app.inject({ url: '/reauthenticate', headers: person.headers })).statusCode).toBe(200)
   })
 
-  it('422: a nonce that was sent before the change of email', async () => {
+  it('422: refuses a nonce from before the change of email', async () => {
     await test.app.inject({ url: '/reauthenticate', headers: person.headers })
     const nonce = /\d{6}/.exec((await test.readMail(person.email)).mail.subject ?? '')?.[0]
     await takeEmail(person.headers)
     expect(await setPassword(person.headers, { nonce })).toEqual([422, 'reauthentication_not_valid'])
   })
 
-  it('400: after a change of phone, or a code to the new one; the nonce goes to the email', async () => {
+  it('400: refuses a code to a phone that was changed just now, and sends the nonce to the email', async () => {
     expect(await setPassword(await takePhone(person.headers))).toEqual(REFUSED)
     expect(await setPassword(await signInByPhone())).toEqual(REFUSED)
     await test.app.inject({ url: '/reauthenticate', headers: person.headers })
     expect((await test.readMail(person.email)).mail.subject).toMatch(/is your verification code$/)
   })
 
-  it('422: the address of an identity that was linked just now takes not the place of the own one', async () => {
+  it("422: never adopts the address of a newly linked identity as the user's own", async () => {
     await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), {
       sub: `5${people}`,
       email: thief,
@@ -256,31 +256,31 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     expect(await setPassword(await signInByMail('/magiclink', person.email))).toEqual(DONE)
   })
 
-  it('200: by a mail to an address that an admin has set just now', async () => {
+  it('200: accepts a mail to an address that an admin has set just now', async () => {
     await takeEmail(person.headers)
     const payload = { email: `set${thief}`, email_confirm: true }
     await test.app.inject({ method: 'PUT', url: `/admin/users/${person.user.id}`, headers: OPERATOR, payload })
     expect(await setPassword(await signInByMail('/magiclink', payload.email))).toEqual(DONE)
   })
 
-  it('200: of an anonymous user who has just got their first address', async () => {
+  it('200: accepts an anonymous user with a first address', async () => {
     const anonymous = (await test.post('/signup', {})).json()
     expect(await setPassword(await takeEmail(bearer(anonymous.access_token)))).toEqual(DONE)
   })
 })
 
-describe('a change in the strict profile, which needs a sign-in of a quarter of an hour ago', () => {
+describe('a change in the strict profile, which needs a sign-in of the last 15 minutes', () => {
   useService({ AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' })
   const REFUSED: Refusal = [400, 'reauthentication_needed']
 
-  it('400: by a passkey that was added meanwhile; 200 once that is older', async () => {
+  it('400: refuses a session by a new passkey; 200: accepts it once the passkey is older', async () => {
     const headers = await signInByNewPasskey(person.headers)
     expect(await put(headers, { phone })).toEqual(REFUSED)
     await age('15 minutes')
     expect(await put(headers, { phone })).toEqual(DONE)
   })
 
-  it('200: in the session that linking an identity opens, as long as in the one before', async () => {
+  it('200: accepts the session of a linked identity for as long as the session before it', async () => {
     const account = { sub: `6${people}`, email: thief, verified: true }
     const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
     const begun = await test.app.inject({ url, headers: person.headers })
@@ -296,7 +296,7 @@ describe('a change in the strict profile, which needs a sign-in of a quarter of 
     expect(await put(headers, { phone: `${phone}9` })).toEqual(REFUSED)
   })
 
-  it('400: by a second factor that was added meanwhile', async () => {
+  it('400: refuses a session that was raised by a new second factor', async () => {
     const raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
     const stale = sql`updated_at - interval '1 hour'`
     const claims = sql`${sql.table('mfa_amr_claims')} SET updated_at = ${stale} WHERE authentication_method = 'password'`

@@ -36,7 +36,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
   }
   const show = async (headers: SignedIn['headers']) => (await service.app.inject({ url: '/user', headers })).json()
 
-  it('422: a confirmed email does not go with the own identity, whoever has another one', async () => {
+  it('422: refuses to unlink the email identity of a confirmed email', async () => {
     const person = await createSignedIn(service)
     await link(person, 'github', { email: `thief-${person.email}`, email_verified: true })
     expect(await unlink(person.headers, own(person))).toEqual(CONFLICT)
@@ -64,7 +64,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     )
   })
 
-  it('422: nor does it with one at a provider', async () => {
+  it('422: refuses to unlink the provider identity of a confirmed email', async () => {
     const person = await createSignedIn(service)
     const google = await link(person, 'google', { email: person.email, email_verified: true })
     await link(person, 'github', { email: `thief-${person.email}`, email_verified: true })
@@ -72,7 +72,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     expect(await unlink(person.headers, google)).toEqual(CONFLICT)
   })
 
-  it('422: nor does it where nothing else has an email', async () => {
+  it('422: refuses to unlink the only identity with an email', async () => {
     const person = await createSignedIn(service)
     await link(person, 'github', {})
     expect(await unlink(person.headers, own(person))).toEqual(CONFLICT)
@@ -93,7 +93,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     )
   })
 
-  it('403: an address goes with no identity before the second factor was shown; 200 for who has shown it', async () => {
+  it('403: refuses to unlink an address before the second factor is verified; 200: unlinks it afterwards', async () => {
     phones += 1
     const person = await createSignedIn(service, { phone: String(phones), phone_confirmed_at: new Date() })
     const phone = await link(person, 'phone', { phone: String(phones), phone_verified: true })

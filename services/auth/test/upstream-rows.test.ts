@@ -186,7 +186,7 @@ describe('a user of a seed file', () => {
     })
   })
 
-  it('200: without all that may be NULL', async () => {
+  it('200: accepts NULL in every nullable column', async () => {
     const nothing = {
       instance_id: null,
       role: null,
@@ -215,7 +215,7 @@ describe('a user of a seed file', () => {
     expect((await ask('POST', '/logout?scope=global', undefined, body.access_token)).status).toBe(204)
   })
 
-  it('200: of no audience', async () => {
+  it('200: accepts a user without an audience', async () => {
     await seed({ aud: null })
     const bare = shown({ aud: '', last_sign_in_at: undefined, updated_at: MADE })
     expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: bare })
@@ -227,7 +227,7 @@ describe('a user of a seed file', () => {
     })
   })
 
-  it('200: with an empty text for each that there is none of', async () => {
+  it('200: accepts an empty text in place of NULL', async () => {
     await seed({ phone: '', email_change: '', phone_change: '', encrypted_password: '' })
     const bare = shown({ last_sign_in_at: undefined, updated_at: MADE })
     expect(await ask('GET', `/admin/users/${id}`)).toEqual({ status: 200, body: bare })
@@ -241,7 +241,7 @@ describe('a user of a seed file', () => {
     expect(rows).toEqual([{ actor_username: email }])
   })
 
-  it.each(['[]', '"text"', 'null', '1'])('200: with metadata that is no object: %s', async (metadata) => {
+  it.each(['[]', '"text"', 'null', '1'])('200: accepts metadata that are not an object: %s', async (metadata) => {
     await seed({ raw_app_meta_data: metadata, raw_user_meta_data: metadata })
     const { status, body } = await signIn(email)
     expect({ status, body }).toEqual({ status: 200, body: session(shown({ app_metadata: {} })) })
@@ -254,7 +254,7 @@ describe('a user of a seed file', () => {
 })
 
 describe('an email in mixed case', () => {
-  it('200: signs in by it in any case, and is shown it as it is', async () => {
+  it('200: signs in by the email in any case and returns it as stored', async () => {
     const mixed = `Person${people}@Example.com`
     await seed({ email: mixed })
     const user = shown({
@@ -269,7 +269,7 @@ describe('an email in mixed case', () => {
     expect(claims).toEqual(claimsBody({ sub: id, email: mixed, amr: [proof('password')] }))
   })
 
-  it('400, 422: is taken, for signups and admins', async () => {
+  it('400 and 422: counts as taken for signups and admins', async () => {
     await seed({ email: email.toUpperCase() })
     expect(await ask('POST', '/signup', { email, password: PASSWORD })).toEqual({
       status: 400,
@@ -283,7 +283,7 @@ describe('an email in mixed case', () => {
 })
 
 describe('users of an SSO provider', () => {
-  it('200: may have one email, by which nobody finds them', async () => {
+  it('200: may share one email, by which no sign-in finds them', async () => {
     await insert('users', { ...seeded(), is_sso_user: true, encrypted_password: null })
     await insert('users', { ...seeded(), id: randomUUID(), is_sso_user: true, email: email.toUpperCase() })
     expect(await signIn(email)).toEqual({
@@ -325,11 +325,11 @@ describe('users of an SSO provider', () => {
   })
 })
 
-describe('an identity of others', () => {
+describe('an identity of supabase/auth', () => {
   it.each([
     ['without times', { created_at: null, updated_at: null }, { created_at: NO_TIME, updated_at: NO_TIME }],
     ['with data that is no object', { identity_data: '[]' }, { identity_data: {}, email: undefined }],
-  ])('200: is shown %s', async (_title, columns, changes) => {
+  ])('200: is returned %s', async (_title, columns, changes) => {
     await insert('users', seeded())
     await insert('identities', { ...identityOf(seeded()), ...columns })
     const { status, body } = await signIn(email)
@@ -339,8 +339,8 @@ describe('an identity of others', () => {
   })
 })
 
-describe('a session of others', () => {
-  it('200: is refreshed without a level and times, and raised', async () => {
+describe('a session of supabase/auth', () => {
+  it('200: is refreshed without a level and times, and can be raised', async () => {
     await seed()
     const { body } = await signIn(email)
     const bare = sql`aal = NULL, created_at = NULL, updated_at = NULL, refreshed_at = NULL`
@@ -357,10 +357,10 @@ describe('a session of others', () => {
   })
 })
 
-describe('second factors beside those of others', () => {
+describe('second factors beside those of supabase/auth', () => {
   const bearerOf = async () => ({ authorization: `Bearer ${(await signIn(email)).body.access_token}` })
 
-  it('200: enrolls an authenticator app for a user of a seed file', async () => {
+  it('200: enrols an authenticator app for a user of a seed file', async () => {
     await seed()
     const { headers } = await addApp({ ...test, clock }, await bearerOf())
     const answer = await test.app.inject({ url: '/user', headers })
@@ -394,7 +394,7 @@ describe('second factors beside those of others', () => {
     expect(answer.statusCode).toBe(status)
   })
 
-  it('404: asks for no new credential in the place of one that supabase/auth keeps', async () => {
+  it('404: refuses to replace a credential of supabase/auth', async () => {
     await seed()
     const factor = factorRow({ user_id: id, factor_type: 'webauthn', status: 'verified' })
     await owner.db.insertInto('mfa_factors').values(factor).execute()
@@ -418,7 +418,7 @@ describe('second factors beside those of others', () => {
     for (const at of moments) expect(at).toMatch(/^2026-03-04 05:06:07\.089/)
   })
 
-  it('422: enrolls no phone that another factor of the user has', async () => {
+  it('422: refuses a phone that another factor of the user has', async () => {
     await seed()
     const factor = factorRow({ user_id: id, phone: '14155550100' })
     await owner.db.insertInto('mfa_factors').values(factor).execute()
@@ -429,7 +429,7 @@ describe('second factors beside those of others', () => {
 })
 
 describe('a new user', () => {
-  it('has what supabase/auth writes where the service reads nothing', async () => {
+  it('has the values of supabase/auth in columns that the service does not read', async () => {
     const blank = {
       instance_id: '00000000-0000-0000-0000-000000000000',
       confirmation_token: '',

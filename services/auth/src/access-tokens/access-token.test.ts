@@ -48,12 +48,12 @@ describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
   const shown = (key.publicJwk ?? members) as JWK
   const theirs = () => importJWK(members as JWK, alg)
 
-  it('is the default of its key, unless the key names the longer hash', () => {
+  it('uses the default algorithm of its key, unless the key names another', () => {
     const { alg: _alg, ...nameless } = privateJwk
     expect(importSigningKey(nameless).alg).toBe(alg === 'RS512' ? 'RS256' : alg)
   })
 
-  it('signs what jose verifies, and verifies what jose signs', async () => {
+  it('signs tokens that jose verifies, and verifies tokens that jose signs', async () => {
     const { payload, protectedHeader } = await jwtVerify(token, await importJWK(shown, alg), {
       currentDate: now,
     })
@@ -77,7 +77,7 @@ describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
     )
   })
 
-  it('contains no private member', () => {
+  it('publishes no private member', () => {
     const publicMembers = Object.entries(privateJwk).filter(([name]) =>
       ['kty', 'crv', 'x', 'y', 'n', 'e'].includes(name),
     )

@@ -90,7 +90,7 @@ describe('without keys', () => {
 })
 
 describe('JWT_KEYS', () => {
-  it('fills the table once, with the signing key active and the others next', async () => {
+  it('fills the table once: the signing key is active and the others are next', async () => {
     const ring = createRing({ keys: [second, first] })
     await Promise.all([ring.load(), createRing({ keys: [second, first] }).load()])
     expect(await states()).toEqual(['first ES256 active', 'second ES256 next'])
@@ -110,7 +110,7 @@ describe('JWT_KEYS', () => {
     expect(ring.publicJwks()).toEqual(expect.arrayContaining([shown(first), shown(second)]))
   })
 
-  it('changes no stored key: a later signing key is next', async () => {
+  it('changes no stored key, and adds a later signing key as next', async () => {
     await createRing({ keys: [first] }).load()
     await createRing({ keys: [{ ...second, key_ops: ['sign'] }] }).load()
     expect(await states()).toEqual(['first ES256 active', 'second ES256 next'])
@@ -124,14 +124,14 @@ describe('JWT_KEYS', () => {
     expect(found.filter((line) => line.endsWith(' active'))).toHaveLength(1)
   })
 
-  it('refuses to start with another key under a kid that the table has', async () => {
+  it('refuses to start with a kid that the table has for another key', async () => {
     await createRing({ keys: [first] }).load()
     await expect(createRing({ keys: [ecKey('first', 'sign')] }).load()).rejects.toThrow(
       'AUTH_JWT_KEYS has another key under the kid "first" than the database: give it a new kid',
     )
   })
 
-  it('refuses to start where its own tokens would not be accepted', async () => {
+  it('refuses to start when it would refuse its own tokens', async () => {
     const settings = { JWT_VALID_METHODS: 'HS256' }
     await expect(createRing({ keys: [first], settings }).load()).rejects.toThrow(
       'AUTH_JWT_VALID_METHODS must contain ES256',
@@ -169,7 +169,7 @@ describe('JWT_KEYS', () => {
 })
 
 describe('rotation', () => {
-  it('takes a promotion over in a running process: the next key signs, the retired key verifies for its time', async () => {
+  it('applies a promotion without a restart: the next key signs, and the retired key still verifies', async () => {
     const ring = createRing({ keys: [first, second] })
     await ring.load()
     const old = ring.sign(claims)
@@ -213,7 +213,7 @@ describe('verify', () => {
   })
 
   // ASVS 9.1.2
-  it('does not take the secret for a key whose algorithm differs', async () => {
+  it('does not verify a token of another algorithm with the secret', async () => {
     const ring = createRing({ keys: [first] })
     await ring.load()
     const forged = createRing({ settings: { JWT_KEY_ID: 'first' } }).sign(claims)

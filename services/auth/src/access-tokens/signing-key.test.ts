@@ -8,11 +8,11 @@ const CURVES = [
   ['P-521', 66, 'sha512'],
 ] as const
 
-describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
+describe.each(CURVES)('conversion of %s signatures', (namedCurve, size, hash) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
   const dsaEncoding = 'ieee-p1363'
 
-  it('verify in the form of JWS when OpenSSL has made them', () => {
+  it('converts signatures of OpenSSL to JWS signatures that verify', () => {
     for (let round = 0; round < 300; round++) {
       const data = Buffer.from(String(round))
       const joined = fromDer(sign(hash, data, privateKey), size)
@@ -21,7 +21,7 @@ describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
     }
   })
 
-  it('verify in the form of OpenSSL when they come in the form of JWS', () => {
+  it('converts JWS signatures to signatures that OpenSSL verifies', () => {
     for (let round = 0; round < 300; round++) {
       const data = Buffer.from(String(round))
       const der = toDer(sign(hash, data, { key: privateKey, dsaEncoding }), size)
@@ -29,7 +29,7 @@ describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
     }
   })
 
-  it('are the same after both conversions, whatever their integers are', () => {
+  it('returns the same signature after both conversions, for any integers', () => {
     const integer = fc.oneof(fc.uint8Array({ minLength: size, maxLength: size }), sparse(size))
     fc.assert(
       fc.property(integer, integer, (r, s) => {
@@ -44,7 +44,7 @@ describe.each(CURVES)('signatures of %s', (namedCurve, size, hash) => {
   })
 })
 
-it('writes integers as short as DER wants them', () => {
+it('writes integers in the shortest form of DER', () => {
   const joined = Buffer.alloc(64)
   joined[31] = 0x7f
   joined[63] = 0x80

@@ -51,7 +51,7 @@ async function migrate(...words: string[]) {
 }
 
 describe('auth migrate and auth doctor', () => {
-  it('say what is pending, apply it once, and find nothing wrong after', async () => {
+  it('list pending migrations, apply them once, and then report no problem', async () => {
     const before = await examine()
     expect(before.isHealthy).toBe(false)
     expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: 0001-create-uuid-v7, /))
@@ -86,7 +86,7 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
-  it('name what is wrong and what to do', async () => {
+  it('name each problem and its remedy', async () => {
     const { isHealthy, lines } = await examine({
       AUTH_API_EXTERNAL_URL: 'http://auth.example.com',
       AUTH_SMTP_PORT: '1',
@@ -111,7 +111,7 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
-  it('ask for no server and no gateway where hooks send the messages', async () => {
+  it('demand no mail server and no gateway when hooks send the messages', async () => {
     const hook = (name: string) => ({
       [`AUTH_HOOK_${name}_ENABLED`]: 'true',
       [`AUTH_HOOK_${name}_URI`]: 'https://hooks.example.com',
@@ -129,12 +129,12 @@ describe('auth migrate and auth doctor', () => {
     expect(isHealthy).toBe(true)
   })
 
-  it('say that the rights of the role are missing', async () => {
+  it('report missing rights of the role', async () => {
     const { lines } = await examine({ AUTH_DB_ROLE: 'auth_nobody' })
     expect(lines).toContain('wrong migrations: role "auth_nobody" does not exist; run: auth migrate')
   })
 
-  it('take the last migration back', async () => {
+  it('revert the last migration', async () => {
     const last = (await migrate('status'))
       .findLast((line) => line.startsWith('applied '))
       ?.split(' ')

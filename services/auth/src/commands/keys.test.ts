@@ -98,7 +98,7 @@ async function answersTo(token: string): Promise<readonly number[]> {
 
 describe('auth keys', () => {
   // ASVS 11.2.2
-  it('rotates over several running processes, and no token fails on the way', async () => {
+  it('rotates keys under several running processes, and no token fails meanwhile', async () => {
     expect(await keys()).toEqual(['AUTH_JWT_SECRET signs (HS256)'])
     const bySecret = await signIn(first)
     expect(bySecret.header).toEqual({ alg: 'HS256', typ: 'JWT', kid: 'secret' })
@@ -139,7 +139,7 @@ describe('auth keys', () => {
     ])
   })
 
-  it('promote waits until those who verify our tokens have read the key', async () => {
+  it('promote waits until other services have read the key', async () => {
     await keys('add', '--kid', 'a')
     await age(599)
     await expect(keys('promote', 'a')).rejects.toThrow('others may not have read a yet: wait 1 s')
@@ -154,7 +154,7 @@ describe('auth keys', () => {
     expect(await keys('promote', 'a', '--now')).toEqual(['a signs already'])
   })
 
-  it('promote refuses a key whose tokens the service would refuse', async () => {
+  it('promote refuses a key whose tokens the service would not accept', async () => {
     const jwt = { ...deps.config.jwt, validMethods: ['HS256', 'RS256'] }
     const strict = { ...deps, config: { ...deps.config, jwt } }
     await keys('add', '--kid', 'a')
@@ -176,7 +176,7 @@ describe('auth keys', () => {
     ])
   })
 
-  it('retire --now refuses the tokens of a key that others know', async () => {
+  it('retire --now makes the service refuse the tokens of the key', async () => {
     await keys('add', '--kid', 'a')
     await keys('promote', 'a', '--now')
     await poll('a')
@@ -193,7 +193,7 @@ describe('auth keys', () => {
     await expect(keys('promote', 'a')).rejects.toThrow('a is over: add another key')
   })
 
-  it('retire lets the tokens of a key expire, and ends one that has signed nothing', async () => {
+  it('retire keeps a key until its tokens have expired, and ends an unused key at once', async () => {
     await keys('add', '--kid', 'a')
     await keys('add', '--kid', 'b')
     await keys('promote', 'a', '--now')
@@ -204,14 +204,14 @@ describe('auth keys', () => {
     await poll('a')
   })
 
-  it('two promotions at once leave one key that signs', async () => {
+  it('two parallel promotions leave one signing key', async () => {
     for (const kid of ['a', 'b', 'c']) await keys('add', '--kid', kid)
     await age(600)
     await Promise.all(['a', 'b', 'c'].map((kid) => keys('promote', kid)))
     expect((await keys()).map((line) => line.split(' ')[0]).sort()).toEqual(['active', 'retired', 'retired'])
   })
 
-  it('never gives a key id again', async () => {
+  it('never reuses a key id', async () => {
     await keys('add', '--kid', 'a')
     await expect(keys('add', '--kid', 'a')).rejects.toThrow('the key id a is taken, and never given again')
     await keys('retire', 'a')
@@ -220,7 +220,7 @@ describe('auth keys', () => {
     expect(await keys('add')).toEqual([expect.stringMatching(/^added [0-9a-f-]{36} \(ES256\); /)])
   })
 
-  it('keeps no private key in the clear, and prints none', async () => {
+  it('stores no private key in the clear and prints none', async () => {
     const lines = await Promise.all(['HS256', 'RS256', 'RS512', 'ES512'].map((alg) => keys('add', '--alg', alg)))
     const rows = await deps.db.selectFrom('signing_keys').selectAll().execute()
     expect(JSON.stringify([rows, lines])).not.toMatch(/"(d|k|p|q|dp|dq|qi)":/)

@@ -81,20 +81,23 @@ describe('auth users import', () => {
       '$fbscrypt$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
     ],
     ['argon2i', 'older', ARGON2I],
-  ])('lets people in with their password of %s, and hashes it anew', async (_form, password, password_hash) => {
-    const flags = ['--firebase-signer-key', SIGNER_KEY, '--firebase-salt-separator', 'Bw==']
-    const line = { email: 'ada@example.com', email_confirm: true, password_hash }
-    expect((await users(['import', ...flags], ndjson(line))).output).toBe(added(1))
-    const imported = await hashOf('ada@example.com')
-    expect(await signIn({ email: 'ada@example.com' }, `${password}.`)).toBe(400)
-    expect(await hashOf('ada@example.com')).toBe(imported)
-    expect(await signIn({ email: 'ada@example.com' }, password)).toBe(200)
-    expect(await hashOf('ada@example.com')).toMatch(/^\$argon2id\$v=19\$m=19456,(t=2,p=1|p=1,t=2)\$/)
-    expect(await signIn({ email: 'ada@example.com' }, password)).toBe(200)
-    expect(JSON.stringify(await deps.db.selectFrom('users').selectAll().execute())).not.toContain(SIGNER_KEY)
-  })
+  ])(
+    'imports users who sign in with their password of %s, which is hashed again',
+    async (_form, password, password_hash) => {
+      const flags = ['--firebase-signer-key', SIGNER_KEY, '--firebase-salt-separator', 'Bw==']
+      const line = { email: 'ada@example.com', email_confirm: true, password_hash }
+      expect((await users(['import', ...flags], ndjson(line))).output).toBe(added(1))
+      const imported = await hashOf('ada@example.com')
+      expect(await signIn({ email: 'ada@example.com' }, `${password}.`)).toBe(400)
+      expect(await hashOf('ada@example.com')).toBe(imported)
+      expect(await signIn({ email: 'ada@example.com' }, password)).toBe(200)
+      expect(await hashOf('ada@example.com')).toMatch(/^\$argon2id\$v=19\$m=19456,(t=2,p=1|p=1,t=2)\$/)
+      expect(await signIn({ email: 'ada@example.com' }, password)).toBe(200)
+      expect(JSON.stringify(await deps.db.selectFrom('users').selectAll().execute())).not.toContain(SIGNER_KEY)
+    },
+  )
 
-  it('takes phones, bans, and users without a password', async () => {
+  it('imports phones, bans, and users without a password', async () => {
     const hash = await deps.passwords.hash('correct horse')
     await importLines(
       { phone: '+1 415 555 0100', phone_confirm: true, password_hash: hash },
@@ -122,7 +125,7 @@ describe('auth users import', () => {
     expect(await deps.db.selectFrom('identities').selectAll().execute()).toHaveLength(3)
   })
 
-  it('names each line that it refuses, and takes the others', async () => {
+  it('reports each refused line and imports the others', async () => {
     const person = await createSignedUp(deps)
     const input = Buffer.concat([
       Buffer.from('\ufeff{"email":"first@example.com","favourite":"tea"}\r\n\n'),
@@ -145,7 +148,7 @@ describe('auth users import', () => {
     })
   })
 
-  it('--dry-run says the same of each line, and changes nothing', async () => {
+  it('--dry-run reports the same and changes nothing', async () => {
     const person = await createSignedUp(deps)
     const lines = [
       { email: 'a@example.com' },
@@ -163,7 +166,7 @@ describe('auth users import', () => {
     expect(real).toEqual({ ...dry, output: added(2, 2, 3) })
   })
 
-  it('reports how far it is, and judges across its batches', async () => {
+  it('reports its progress and finds duplicates across batches', async () => {
     const lines = Array.from({ length: 1_100 }, (_, i) => ({ email: `person${i % 1_050}@example.com` }))
     const dry = await users(['import', '--dry-run'], ndjson(...lines))
     const real = await importLines(...lines)
@@ -175,7 +178,7 @@ describe('auth users import', () => {
     ])
   })
 
-  it('takes the place of somebody who only waits for a first code', async () => {
+  it('replaces a staged user', async () => {
     const staged = { aud: 'authenticated', role: 'authenticated', raw_user_meta_data: {}, staged_at: new Date() }
     await deps.db
       .insertInto('users')
@@ -197,7 +200,7 @@ describe('auth users import', () => {
     ])
   })
 
-  it('two that run at once add everybody once', async () => {
+  it('two parallel imports add each user once', async () => {
     const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `person${i}@example.com`, phone: `1${i + 10}` }))
     const runs = await Promise.all([importLines(...lines), importLines(...lines), importLines(...lines.toReversed())])
     expect(runs.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined])
@@ -206,12 +209,12 @@ describe('auth users import', () => {
     expect(await deps.db.selectFrom('identities').select('id').execute()).toHaveLength(2_400)
   })
 
-  it('takes the first and the last moment that a line may name', async () => {
+  it('accepts the earliest and the latest time of a line', async () => {
     const times = { created_at: '0001-01-01T00:00:00+15:59', banned_until: '9999-12-31T23:59:59.999999-15:59' }
     expect((await importLines({ email: 'a@example.com', ...times })).output).toBe(added(1))
   })
 
-  it('reads a file, and says when there is none', async () => {
+  it('reads a file and reports a missing file', async () => {
     const file = join(folder, 'in.ndjson')
     writeFileSync(file, ndjson({ email: 'a@example.com' }))
     expect((await users(['import', file])).output).toBe(added(1))
@@ -220,7 +223,7 @@ describe('auth users import', () => {
 })
 
 describe('auth users export', () => {
-  it('writes what import reads: out, in and out again gives the same', async () => {
+  it('writes what import reads: exporting, importing and exporting again gives the same lines', async () => {
     const person = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '1415' })
     await deps.db
       .insertInto('identities')
@@ -289,7 +292,7 @@ describe('auth users export', () => {
     expect(await signIn({ email: person.email }, person.password)).toBe(200)
   })
 
-  it('says since when an account is somebody\u2019s, whose address of today was never confirmed', async () => {
+  it('exports the time since which an account is claimed although its address is unconfirmed', async () => {
     const at = '2021-01-01T00:00:00.000001+00:00'
     const { user } = await createSignedUp(deps, { email_confirmed_at: null, claimed_at: at })
     const { output } = await users(['export'])
@@ -321,7 +324,7 @@ describe('auth users export', () => {
     expect((await users(['export'])).output).toBe(output)
   })
 
-  it('leaves out who is no user yet or no longer', async () => {
+  it('leaves out staged and deleted users', async () => {
     const row = { aud: 'authenticated', role: 'authenticated' }
     await deps.db
       .insertInto('users')
@@ -334,7 +337,7 @@ describe('auth users export', () => {
     expect(await users(['export'])).toEqual({ output: '', reports: [], failure: undefined })
   })
 
-  it('goes through all pages', async () => {
+  it('exports every page', async () => {
     await importLines(...Array.from({ length: 1_001 }, (_, i) => ({ email: `person${i}@example.com` })))
     const { output } = await users(['export'])
     expect(
@@ -347,7 +350,7 @@ describe('auth users export', () => {
     ).toBe(1_001)
   })
 
-  it('writes a file that nobody else may read, and never over another', async () => {
+  it('writes a file that only its owner can read, and never overwrites a file', async () => {
     const file = join(folder, 'out.ndjson')
     await importLines({ email: 'a@example.com' })
     expect(await users(['export', file])).toEqual({ output: '', reports: [], failure: undefined })
@@ -371,13 +374,13 @@ describe('auth users export', () => {
     expect((await users(['export', file])).failure).toMatch(/^EEXIST/)
   })
 
-  it('marks whom it adds, so that no clean-up takes those who never confirmed', async () => {
+  it('marks imported users, so that clean-up keeps unconfirmed ones', async () => {
     await importLines({ email: 'a@example.com', confirmation_sent_at: '2020-01-01T00:00:00Z' })
     const rows = await deps.db.selectFrom('users').select('keep_unconfirmed').execute()
     expect(rows).toEqual([{ keep_unconfirmed: true }])
   })
 
-  it('prints what stands in a file without control characters', async () => {
+  it('prints text of a file without control characters', async () => {
     const { reports } = await users(
       ['import'],
       ndjson({ email: 'a@example.com', 'x\u001b[2J\u202e': 1 }, { email: '\u001b]0;owned\u0007' }),

@@ -50,7 +50,7 @@ it.each<readonly [object, readonly string[]]>([
     { AUTH_SECURITY_OTP_MAX_ATTEMPTS: '1000000' },
     ['AUTH_SECURITY_OTP_MAX_ATTEMPTS is above 100: codes can be guessed'],
   ],
-])('%o is warned of', (env, warnings) => {
+])('warns of %o', (env, warnings) => {
   expect(warningsOf({ ...env })).toEqual(warnings)
 })
 
@@ -65,11 +65,11 @@ it.each([
   outbound('10.0.0.0/8,fc00::/7,smtp.internal,10.1.2.3'),
   { AUTH_SECURITY_FAILED_ATTEMPTS: '1000' },
   { AUTH_SECURITY_OTP_MAX_ATTEMPTS: '100' },
-])('%o is not', (env) => {
+])('does not warn of %o', (env) => {
   expect(warningsOf({ ...env })).toEqual([])
 })
 
-it('the strict profile refuses or warns of each', () => {
+it('refuses or warns of each danger in the strict profile', () => {
   const strict = { AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' }
   for (const env of [AUTOCONFIRM, PHONES, TEST_CODE, redirects('**'), { AUTH_SECURITY_FAILED_ATTEMPTS: 'off' }]) {
     expect(() => warningsOf({ ...strict, ...env })).toThrow('strict profile')

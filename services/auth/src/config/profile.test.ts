@@ -24,7 +24,7 @@ const problems = (env: Record<string, string>): readonly string[] => {
 }
 
 describe('AUTH_PROFILE=strict', () => {
-  it('changes defaults, and what no setting switches', () => {
+  it('changes the defaults and the fixed rules', () => {
     const { config } = loadAuthConfig(STRICT)
     expect(config.sessions).toEqual({
       revokeFamilyOnReuse: true,
@@ -69,7 +69,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect([...policy.common].every((password) => password === password.toLowerCase())).toBe(true)
   })
 
-  it('takes what is tighter, or within its bounds', () => {
+  it('accepts stricter settings and settings within its bounds', () => {
     const { config } = loadAuthConfig({
       ...STRICT,
       AUTH_PASSWORD_MIN_LENGTH: '8',
@@ -132,14 +132,14 @@ describe('AUTH_PROFILE=strict', () => {
   it.each([
     { AUTH_JWT_ADMIN_ROLES: 'service_role,authenticated' },
     { AUTH_JWT_DEFAULT_GROUP_NAME: 'staff', AUTH_JWT_ADMIN_ROLES: 'staff' },
-  ])('refuses to make everybody an admin, of which the compatible profile warns: %o', (roles) => {
+  ])('refuses to make every user an admin, and the compatible profile warns: %o', (roles) => {
     const message = expect.stringMatching(/^AUTH_JWT_ADMIN_ROLES has \w+, the role of new users: whoever signs up/)
     expect(problems({ ...STRICT, ...roles })).toEqual([message])
     expect(loadAuthConfig({ ...REQUIRED, ...roles }).warnings).toContainEqual(message)
   })
 
   // ASVS 2.4.1
-  it('refuses a short secret and fixed codes without showing them, and limits that no address reaches', () => {
+  it('refuses a short secret, fixed codes and unreachable limits, and shows no secret', () => {
     expect(problems({ ...STRICT, AUTH_JWT_SECRET: 'short' })).toEqual([
       'AUTH_JWT_SECRET must have at least 32 bytes in the strict profile',
     ])
@@ -161,13 +161,13 @@ describe('AUTH_PROFILE=strict', () => {
     ['127.0.0.1', undefined, false],
     ['::1', undefined, false],
     ['localhost', 'true', true],
-  ])('asks the mail server %s for TLS, AUTH_SMTP_REQUIRE_TLS=%s: %s', (host, setting, requireTls) => {
+  ])('demands TLS of the mail server %s with AUTH_SMTP_REQUIRE_TLS=%s: %s', (host, setting, requireTls) => {
     const env = { AUTH_SMTP_HOST: host, ...(setting === undefined ? {} : { AUTH_SMTP_REQUIRE_TLS: setting }) }
     expect(loadAuthConfig({ ...STRICT, ...env }).config.mail.smtp?.requireTls).toBe(requireTls)
     expect(loadAuthConfig({ ...REQUIRED, ...env }).config.mail.smtp?.requireTls).toBe(setting === 'true')
   })
 
-  it('warns of mails to another machine that may travel in clear', () => {
+  it('warns of mails that may travel unencrypted to another machine', () => {
     const warnings = (env: Record<string, string>) =>
       loadAuthConfig({ ...STRICT, AUTH_SMTP_REQUIRE_TLS: 'false', ...env }).warnings
     const warning =
@@ -176,7 +176,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect(warnings({}).filter((line) => line.includes('SMTP'))).toEqual([])
   })
 
-  it('refuses settings that nobody reads, of which the compatible profile only warns', () => {
+  it('refuses unknown settings, and the compatible profile only warns', () => {
     const misspelt = 'AUTH_JWT_EXPP is not a setting of this service; the nearest name is AUTH_JWT_EXP'
     expect(problems({ ...STRICT, AUTH_JWT_EXPP: '60' })).toEqual([misspelt])
     expect(loadAuthConfig({ ...REQUIRED, AUTH_JWT_EXPP: '60' }).warnings).toContain(misspelt)
@@ -184,7 +184,7 @@ describe('AUTH_PROFILE=strict', () => {
     expect(problems({ ...STRICT, ...foreign, AUTH_PORT: 'tcp://10.0.0.1:80' })).toEqual([])
   })
 
-  it('refuses limits by X-Forwarded-For that trust no proxy, of which the compatible profile only warns', () => {
+  it('refuses limits by X-Forwarded-For without a trusted proxy, and the compatible profile only warns', () => {
     const header = { AUTH_RATE_LIMIT_HEADER: 'X-Forwarded-For' }
     expect(problems({ ...STRICT, ...header })).toEqual([
       'AUTH_TRUSTED_PROXIES is required when AUTH_PROFILE is strict and AUTH_RATE_LIMIT_HEADER is X-Forwarded-For',

@@ -25,7 +25,7 @@ describe('session settings', () => {
     })
   })
 
-  it('allow no reuse at all', () => {
+  it('permit a reuse interval of 0', () => {
     expect(toSessionConfig(load({ AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' })).reuseIntervalMs).toBe(0)
   })
 

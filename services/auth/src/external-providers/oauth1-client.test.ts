@@ -18,7 +18,7 @@ describe('oauth1Header', () => {
   it.each([
     ['1.1', 'hCtSmYh%2BiHYCEqBWrE7C7hYmtUk%3D'],
     ['1', 'tnnArxj06cWHq44gCs1OSKk%2FjLY%3D'],
-  ])('signs as the document of version %s does', (version, signature) => {
+  ])('gives the signature of the example of version %s', (version, signature) => {
     const url = `https://api.twitter.com/${version}/statuses/update.json?${QUERY}`
     expect(oauth1Header({ ...EXAMPLE, url })).toBe(
       `OAuth oauth_consumer_key="xvz1evFS4wEEPTGEFPHBog", oauth_nonce="${EXAMPLE.nonce}", ` +
@@ -27,7 +27,7 @@ describe('oauth1Header', () => {
     )
   })
 
-  it('carries what a step adds, escaped, and without a token signs with the secret of the consumer alone', () => {
+  it('escapes additional parameters, and signs without a token by the consumer secret alone', () => {
     const { token: _token, ...first } = EXAMPLE
     const callback = 'http://localhost:8081/callback?state=a b'
     const header = oauth1Header({ ...first, url: 'https://a.example/t', extra: { oauth_callback: callback } })

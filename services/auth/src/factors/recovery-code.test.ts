@@ -18,7 +18,7 @@ describe('makeRecoveryCodes', () => {
     for (const { length } of counts.values()) expect(Math.abs(length - 941)).toBeLessThan(200)
   })
 
-  it('follows from its random bytes', () => {
+  it('makes the same codes from the same random bytes', () => {
     expect(makeRecoveryCodes((size) => Buffer.alloc(size))).toEqual(Array(10).fill('a'.repeat(16)))
     expect(makeRecoveryCodes((size) => Buffer.alloc(size, 0xff))[0]).not.toBe('a'.repeat(16))
   })
@@ -37,7 +37,7 @@ describe('normaliseRecoveryCode', () => {
 
 describe('hashRecoveryCode', () => {
   // ASVS 6.5.2
-  it('depends on the key, the factor and the code', () => {
+  it('gives another hash for another key, factor or code', () => {
     const [one, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
     const hashes = [
       hashRecoveryCode(one, 'factor', 'code'),

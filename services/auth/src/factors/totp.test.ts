@@ -14,7 +14,7 @@ describe('findTotpStep', () => {
     [1_234_567_890, '005924'],
     [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
-  ])('%d s: takes %s in its own step and its neighbours, and no further', (seconds, code) => {
+  ])('%d s: accepts %s in its own step and the two next to it only', (seconds, code) => {
     const step = Math.floor(seconds / 30)
     expect(findTotpStep(SECRET, code, at(step * 30))).toBe(step)
     expect(findTotpStep(SECRET, code, at(step * 30 + 29.999))).toBe(step)
@@ -24,7 +24,7 @@ describe('findTotpStep', () => {
     expect(findTotpStep(SECRET, code, at(step * 30 + 60))).toBeUndefined()
   })
 
-  it.each(['', '28708', '2870820', 'x87082', ' 287082', '287082 ', '２８７０８２'])('takes no %j', (code) => {
+  it.each(['', '28708', '2870820', 'x87082', ' 287082', '287082 ', '２８７０８２'])('refuses %j', (code) => {
     expect(findTotpStep(SECRET, code, at(59))).toBeUndefined()
   })
 })

@@ -12,7 +12,7 @@ const session = { access_token: 'a.b.c', token_type: 'bearer', expires_in: 3600,
 const failure = { status: 403, code: 'otp_expired', message: 'Email link is invalid or has expired' }
 
 describe('sessionRedirect', () => {
-  it('puts the session into the fragment, in order', () => {
+  it('puts the session into the fragment in the documented order', () => {
     expect(sessionRedirect('http://h', session, 'signup')).toBe(
       'http://h/#access_token=a.b.c&token_type=bearer&expires_in=3600&refresh_token=r_-&type=signup&expires_at=7&sb=',
     )
@@ -32,11 +32,11 @@ describe('failureRedirect', () => {
     expect(failureRedirect('http://h', failure, 'implicit')).toBe(`http://h/#error=access_denied&${fragment}&sb=`)
   })
 
-  it('has no name for other statuses', () => {
+  it('leaves the OAuth error out for other statuses', () => {
     expect(failureRedirect('http://h', { ...failure, status: 422 }, 'implicit')).toBe(`http://h/#${fragment}&sb=`)
   })
 
-  it('tells the query too in a PKCE flow, in place of what it had', () => {
+  it('replaces the query by the error too in a PKCE flow', () => {
     expect(failureRedirect('http://h/?error=old&x=1', failure, 'pkce')).toBe(
       `http://h/?x=1&error=access_denied&${fragment}#error=access_denied&${fragment}&sb=`,
     )
@@ -56,7 +56,7 @@ describe('withFragment', () => {
 })
 
 describe('withFormFragment', () => {
-  it('writes a space as +', () => {
+  it('writes a space as a plus sign', () => {
     expect(withFormFragment('http://h', { error: 'access_denied', d: 'a b', sb: '' })).toBe(
       'http://h/#error=access_denied&d=a+b&sb=',
     )

@@ -4,7 +4,7 @@ import { makeAuthCode, matchesChallenge, parsePkce } from './pkce.ts'
 const challenge = 'a'.repeat(43)
 
 describe('parsePkce', () => {
-  it('takes S256 alone where PKCE is required, and no pair still', () => {
+  it('accepts only S256 when PKCE is required, and still accepts no challenge', () => {
     const pair = { code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' }
     expect(parsePkce(pair, 'required')).toEqual({ challenge: 'x'.repeat(43), method: 's256' })
     expect(() => parsePkce({ ...pair, code_challenge_method: 'plain' }, 'required')).toThrow('plain')

@@ -27,7 +27,7 @@ async function follow(trick: string) {
 }
 
 describe('GET /verify with a trick as redirect_to', () => {
-  it('has some hundred to try', () => {
+  it('is tried with more than 300 tricks', () => {
     expect(REDIRECT_TRICKS.length).toBeGreaterThan(300)
   })
 
@@ -56,7 +56,7 @@ describe('GET /verify with a trick as redirect_to', () => {
   )
 
   it.each(['../attacker', '%2e%2e/attacker', 'x/..%2f..%2fattacker', '.%2E/attacker'])(
-    '303: does not leave a listed path by %s',
+    '303: stays on a listed path with %s',
     async (steps) => {
       const { location, refused } = await follow(`https://org.example.com/app/${steps}`)
       expect(new URL(location).hostname).toBe(SITE_HOST)
@@ -64,7 +64,7 @@ describe('GET /verify with a trick as redirect_to', () => {
     },
   )
 
-  it('303: answer and log name the rule that refuses', async () => {
+  it('303: names the rule that refuses in the answer and the log', async () => {
     expect((await follow('https://evil.test:8443/?token=secret')).refused).toBe('not-listed; source=query')
     expect(logFields).toEqual({
       remote_addr: '127.0.0.1',

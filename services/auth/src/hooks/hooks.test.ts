@@ -32,19 +32,19 @@ const answerWith = (...answers: readonly (StubAnswer | undefined)[]) => {
 }
 
 describe('createHooks', () => {
-  it('sends a signed message, and gives what is answered', async () => {
+  it('sends a signed message and returns the answer', async () => {
     answerWith({ body: { so: 'be it' } })
     expect(await call()).toEqual({ so: 'be it' })
     expect(stub.calls.at(-1)).toEqual({ name: 'BEFORE_USER_CREATED', id: anyId, payload: { some: 'thing' } })
     expect([hooks.isOn('BEFORE_USER_CREATED'), hooks.isOn('CUSTOM_ACCESS_TOKEN')]).toEqual([true, false])
   })
 
-  it.each([200, 201, 202, 204])('takes nothing for an answer with %d', async (status) => {
+  it.each([200, 201, 202, 204])('returns nothing for an answer with %d', async (status) => {
     answerWith({ status, body: '' })
     expect(await call()).toEqual({})
   })
 
-  it('comes again three times under one id', async () => {
+  it('tries three times under one id', async () => {
     const before = stub.calls.length
     answerWith({ status: 503, body: '' }, { status: 429, body: '' }, { body: { at: 'last' } })
     expect(await call()).toEqual({ at: 'last' })

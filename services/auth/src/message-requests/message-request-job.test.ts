@@ -16,7 +16,7 @@ function askForNobody() {
 }
 
 describe('answerMessageRequest', () => {
-  it('gives a message that came too late back once, also when its job is done again', async () => {
+  it('returns a late message to the limit once, also when its job runs again', async () => {
     const request = { ...askForNobody(), askedAt: new Date(clock.now().getTime() - 86_400_000).toISOString() }
     await email.take(undefined)
     expect(await answerMessageRequest(deps, request, 1)).toBe('dropped')
@@ -25,7 +25,7 @@ describe('answerMessageRequest', () => {
     await expect(email.take(undefined)).rejects.toMatchObject({ status: 429 })
   })
 
-  it('counts a message to nobody like one to a user', async () => {
+  it('counts a message to an unknown address like one to a user', async () => {
     expect(await answerMessageRequest(deps, askForNobody(), 1)).toBe('dropped')
     await expect(email.take(undefined)).rejects.toMatchObject({ status: 429 })
   })

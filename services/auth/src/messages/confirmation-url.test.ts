@@ -34,7 +34,7 @@ describe('confirmationUrl', () => {
   })
 
   it.each(['https://h/a%2Fb', 'https://h/p?next=%26admin%3D1', 'https://h/a+b', 'https://h/100%25', 'https://h/ä'])(
-    'is read as %s by who follows it',
+    'parses as %s',
     (redirectTo) => {
       expect(new URL(confirmationUrl({ ...link, redirectTo })).searchParams.get('redirect_to')).toBe(redirectTo)
     },

@@ -21,7 +21,7 @@ const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], su
 }
 
 describe('DEFAULT_TEXTS', () => {
-  it.each(MAIL_KINDS)('%s shows its variables and no other', (kind) => {
+  it.each(MAIL_KINDS)('%s uses its variables and no others', (kind) => {
     const [shown, subject] = expected[kind]
     const { subject: subjectSource, body: bodySource } = DEFAULT_TEXTS[kind]
     const named = [...bodySource.matchAll(/\{\{(?: if)? \.(\w+) \}\}/g)].map(([, name]) => name)

@@ -41,7 +41,7 @@ describe('renderHtml', () => {
   })
 
   // ASVS 1.1.2, 1.2.1, 1.3.7
-  it('lets no value break out of an attribute', () => {
+  it('escapes a value that would end an attribute', () => {
     fc.assert(fc.property(anyText(), (value) => !/["'<>]/.test(html('{{ .X }}', { X: value }))))
   })
 })

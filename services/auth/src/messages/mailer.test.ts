@@ -70,7 +70,7 @@ describe('send', () => {
     ])
   })
 
-  it('throws what the server refuses, so that the job comes again', async () => {
+  it('throws the refusal of the server, so that the job is tried again', async () => {
     const { mailer } = open()
     sink.refuse = true
     await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP EMESSAGE 451$/)
@@ -78,7 +78,7 @@ describe('send', () => {
   })
 
   // ASVS 12.3.1
-  it('gives no mail to a server that offers no TLS, where TLS is required', async () => {
+  it('sends no mail to a server without TLS when TLS is required', async () => {
     const { mailer } = open({ AUTH_SMTP_REQUIRE_TLS: 'true', AUTH_SMTP_USER: 'ada', AUTH_SMTP_PASS: 's3cret' })
     const before = sink.mails.length
     await expect(mailer.send(mail, now)).rejects.toThrow(/^SMTP ETLS/)
@@ -86,7 +86,7 @@ describe('send', () => {
     expect(sink.mails).toHaveLength(before)
   })
 
-  it('drops mails where no server is set', async () => {
+  it('drops mails when no server is set', async () => {
     const { mailer } = open({ AUTH_SMTP_HOST: '' })
     expect(await mailer.send(mail, now)).toBe(false)
     await mailer.check()
@@ -94,7 +94,7 @@ describe('send', () => {
 })
 
 describe('sendQueuedMail', () => {
-  it('gives up a mail whose link is dead', async () => {
+  it('drops a mail whose link has expired', async () => {
     const { mailer } = open({ AUTH_SMTP_PORT: '1' })
     const job = { ...mail, userId: mail.messageId, expiresAt: now.toISOString() }
     await expect(sendQueuedMail({ logger, send: mailer.send, now: () => now }, job)).rejects.toThrow(Hopeless)
@@ -106,7 +106,7 @@ describe('sendQueuedMail', () => {
 })
 
 describe('createTemplateLoader', () => {
-  it('fetches a template, keeps it, and falls back to the copy, or to the built-in one', async () => {
+  it('fetches and caches a template, and falls back to the cached or the built-in one', async () => {
     const { mailer } = open({ AUTH_MAILER_TEMPLATES_REAUTHENTICATION: '/mails/code.html' })
     const bodyAt = async (at: Date) => {
       await mailer.send(mail, at)
@@ -134,13 +134,13 @@ describe('createTemplateLoader', () => {
   it.each([
     ['a redirect', { status: 302, body: '' }],
     ['more than MAILER_TEMPLATE_MAX_SIZE', { status: 200, body: 'x'.repeat(1_001) }],
-  ])('does not take %s', async (_case, answer) => {
+  ])('refuses %s', async (_case, answer) => {
     template = answer
     const { loader } = open({ AUTH_MAILER_TEMPLATES_RECOVERY: '/r.html', AUTH_MAILER_TEMPLATE_MAX_SIZE: '1000' })
     expect(await loader.body('RECOVERY', now)).toEqual(parseTemplate(DEFAULT_TEXTS.RECOVERY.body))
   })
 
-  it('asks once for many mails', async () => {
+  it('fetches a template once for many mails', async () => {
     template = { status: 200, body: '<p>once</p>' }
     const { loader } = open({ AUTH_MAILER_TEMPLATES_RECOVERY: '/once.html' })
     const bodies = await Promise.all(Array.from({ length: 8 }, () => loader.body('RECOVERY', now)))
@@ -165,11 +165,11 @@ describe('htmlToText', () => {
     expect(htmlToText(html)).toBe(text)
   })
 
-  it('leaves out what elements hold that are nested more than a hundred deep', () => {
+  it('leaves out the content of elements nested deeper than 100', () => {
     expect(htmlToText(`<p>one</p>${'<div>'.repeat(101)}two`)).toBe('one\n…')
   })
 
-  it('leaves out what stands beyond 100,000 characters', () => {
+  it('leaves out everything after 100,000 characters', () => {
     expect(htmlToText(`one${' '.repeat(100_000)}two`)).toBe('one')
   })
 })

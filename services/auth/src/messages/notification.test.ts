@@ -71,7 +71,7 @@ describe('notify', () => {
     if (notification.name === 'PASSWORD_CHANGED') expect(mail.subject).toBe('Ada at http://localhost:3000')
   })
 
-  it('is not sent while its switch is off, nor to nobody', async () => {
+  it('sends nothing while the setting is off or the user has no address', async () => {
     for (const [notification] of cases) await notify(silent.deps.db, silent.deps, user, notification)
     await notify(app.deps.db, app.deps, { ...user, email: null }, { name: 'PASSWORD_CHANGED', variables: {} })
     expect(await countQueued(silent)).toBe(0)

@@ -38,7 +38,7 @@ const send = async (name: Name, change: Partial<Sms> = {}) => {
   return gateway.send({ ...sms, ...change })
 }
 
-describe('what a gateway is asked', () => {
+describe('the request to a gateway', () => {
   it.each<[Name, Partial<Sms>, Record<string, string>]>([
     ['twilio', {}, { To: '+14155550100', MessagingServiceSid: 'MG1', Body: text }],
     [
@@ -79,14 +79,14 @@ describe('what a gateway is asked', () => {
   })
 })
 
-describe('what a gateway answers', () => {
+describe('the answer of a gateway', () => {
   it.each<[Name, StubAnswer, string]>([
     ['twilio', { status: 201, body: { sid: 'SM1', status: 'queued' } }, 'SM1'],
     ['twilio', { status: 200, body: { sid: 'SM2', status: 'accepted', message: null } }, 'SM2'],
     ['messagebird', { status: 201, body: { id: 'b1', recipients: { totalSentCount: 1 } } }, 'b1'],
     ['textlocal', { body: { status: 'success', messages: [{ id: 77, recipient: 1 }] } }, '77'],
     ['vonage', { body: { 'message-count': '1', messages: [{ status: '0', 'message-id': 'v1' }] } }, 'v1'],
-  ])('%s %j: the id of what was sent', async (name, given, id) => {
+  ])('%s %j: returns the id of the message', async (name, given, id) => {
     answer = given
     expect(await send(name)).toBe(id)
   })
@@ -117,7 +117,7 @@ describe('what a gateway answers', () => {
     ['textlocal', { body: { status: 'failure' } }, 'status failure', '200'],
     ['vonage', { body: { messages: [{ status: '6', 'error-text': 'not routable' }] } }, 'not routable', '6'],
     ['vonage', { body: { messages: [{ status: '1' }] } }, 'status 1', '1'],
-  ])('%s %j: refused', async (name, given, reason, code) => {
+  ])('%s %j: reports a refusal', async (name, given, reason, code) => {
     answer = given
     const error = await send(name).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(SmsRefused)
@@ -134,14 +134,14 @@ describe('what a gateway answers', () => {
     ['messagebird', { status: 503, body: '<html>' }, 'messagebird answered 503'],
     ['textlocal', { status: 200, body: [] }, 'textlocal answered 200'],
     ['vonage', { status: 200, body: { messages: [] } }, 'vonage answered 200'],
-  ])('%s %j: a failure that may pass', async (name, given, message) => {
+  ])('%s %j: reports a temporary failure', async (name, given, message) => {
     answer = given
     const error = await send(name).catch((thrown: unknown) => thrown)
     expect(error).not.toBeInstanceOf(SmsRefused)
     expect(error).toMatchObject({ message })
   })
 
-  it('keeps phone, text and code out of errors, and their words short', async () => {
+  it('keeps phone, text and code out of errors and shortens their text', async () => {
     answer = { status: 400, body: { code: 1, message: 'x'.repeat(500) } }
     const error = await send('twilio').catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ reason: 'x'.repeat(200) })

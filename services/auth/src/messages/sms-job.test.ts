@@ -53,7 +53,7 @@ const lastState = async () => (await states()).at(-1)
 const makeDue = () => sql`UPDATE auth_jobs.job SET start_after = now() WHERE state IN ('created', 'retry')`.execute(db)
 
 describe('queueSms', () => {
-  it('sends the code that was stored, and keeps it and the phone out of the queue', async () => {
+  it('sends the stored code and keeps code and phone out of the queue', async () => {
     const phone = nextPhone()
     await queue(phone)
     const { text, code } = await sms.read(phone)
@@ -70,7 +70,7 @@ describe('queueSms', () => {
     expect(JSON.stringify(rows)).not.toMatch(new RegExp(`${phone}|${code}`))
   })
 
-  it('comes again after a gateway that was away', async () => {
+  it('tries again after an outage of the gateway', async () => {
     sms.answer = { status: 503, body: '' }
     const phone = nextPhone()
     await queue(phone)
@@ -81,7 +81,7 @@ describe('queueSms', () => {
     expect(sentTo(phone)).toHaveLength(2)
   })
 
-  it('gives up an SMS whose code is dead', async () => {
+  it('drops an SMS whose code has expired', async () => {
     const phone = nextPhone()
     await issue(phone, async (trx, job) => {
       if (job) await queueSms(trx, deps, { ...job, expiresAt: clock.now().toISOString() })
@@ -92,7 +92,7 @@ describe('queueSms', () => {
 })
 
 describe('sendHeldSms', () => {
-  it('sends at once, and the queue does not send again', async () => {
+  it('sends at once and only once', async () => {
     const phone = nextPhone()
     await sendHeldSms(deps, await hold(phone))
     await expect.poll(lastState).toBe('completed')
@@ -100,7 +100,7 @@ describe('sendHeldSms', () => {
     expect(sentTo(phone)).toHaveLength(1)
   })
 
-  it('422: refuses what the gateway refuses, and ends the job', async () => {
+  it('422: returns the refusal of the gateway and ends the job', async () => {
     sms.answer = { status: 400, body: { code: 21211, message: 'not a valid number' } }
     const phone = nextPhone()
     await expect(sendHeldSms(deps, await hold(phone))).rejects.toMatchObject({
@@ -126,7 +126,7 @@ describe('sendHeldSms', () => {
   it.each([
     ['takes', SMS_TAKEN, 'completed'],
     ['refuses', { status: 400, body: { code: 1, message: 'no' } }, 'created'],
-  ])('waits two seconds for a gateway that %s later', async (_case, answer, state) => {
+  ])('waits two seconds at most for a gateway that %s later', async (_case, answer, state) => {
     const later = Promise.withResolvers<StubAnswer>()
     sms.answer = later.promise
     const phone = nextPhone()
@@ -143,7 +143,7 @@ describe('sendHeldSms', () => {
 })
 
 describe('a phone of SMS_TEST_OTP', () => {
-  it('has the fixed code, and nothing is sent or counted', async () => {
+  it('has the fixed code, and no SMS is sent or counted', async () => {
     const phone = '15005550001'
     expect(await issue(phone, async (_trx, job) => job)).toBeUndefined()
     const row = await db
@@ -155,7 +155,7 @@ describe('a phone of SMS_TEST_OTP', () => {
     for (let i = 0; i < 3; i += 1) await takeSms({ ...deps, sms: undefined }, phone, undefined)
   })
 
-  it('is a phone like any other afterwards', async () => {
+  it('counts messages again after the fixed code has expired', async () => {
     const late = { ...deps, now: () => new Date('2030-01-01T00:00:00Z') }
     await takeSms(late, '15005550001', undefined)
     await expect(takeSms(late, '15005550001', undefined)).rejects.toMatchObject({ code: 'over_sms_send_rate_limit' })

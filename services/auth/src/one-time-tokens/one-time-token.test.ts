@@ -7,7 +7,7 @@ const fixed = (byte: number) => (size: number) => Buffer.alloc(size, byte)
 
 describe('makeLinkToken', () => {
   // ASVS 6.5.3
-  it('is 56 hexadecimal digits, marked in a PKCE flow', () => {
+  it('makes 56 hexadecimal digits, with a prefix in a PKCE flow', () => {
     expect(makeLinkToken(fixed(0xab), 'implicit')).toBe('ab'.repeat(28))
     expect(makeLinkToken(fixed(0xab), 'pkce')).toBe(`pkce_${'ab'.repeat(28)}`)
     expect(isPkceToken(makeLinkToken(randomBytes, 'pkce'))).toBe(true)
@@ -17,7 +17,7 @@ describe('makeLinkToken', () => {
 
 describe('makeCode', () => {
   // ASVS 6.5.3, 6.5.4
-  it('has exactly the digits asked for, zeros in front', () => {
+  it('makes exactly the requested number of digits with leading zeros', () => {
     expect(makeCode(fixed(0), 6)).toBe('000000')
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.integer({ min: 6, max: 10 }), (bytes, digits) =>
@@ -34,7 +34,7 @@ describe('makeCode', () => {
 })
 
 describe('hashCode', () => {
-  it('differs by key, salt, address and code', () => {
+  it('gives another hash for another key, salt, address or code', () => {
     const hashes = [
       hashCode(fixed(1)(32), fixed(2)(16), 'a@b.c', '123456'),
       hashCode(fixed(9)(32), fixed(2)(16), 'a@b.c', '123456'),

@@ -46,7 +46,7 @@ describe('parseVerifyBody', () => {
 })
 
 describe('parseLink', () => {
-  it('takes the token under both names', () => {
+  it('reads the token under both names', () => {
     expect(parseLink({ type: 'x', token: 'a' })).toEqual({ type: 'x', token: 'a' })
     expect(parseLink({ type: 'x', token_hash: 'a' })).toEqual({ type: 'x', token: 'a' })
     expect(() => parseLink({ token: 'a' })).toThrow('Verify requires a verification type')

@@ -74,13 +74,13 @@ describe('AUTH_PASSWORD_HIBP_ENABLED', () => {
     ])
   })
 
-  it('200: ignores the padding of the list', async () => {
+  it('200: ignores the padded entries of the list, whose count is 0', async () => {
     answer = { status: 200, body: `${digest.slice(5)}:0\r\n` }
     expect((await signUp(BREACHED)).status).toBe(200)
   })
 
   it.each([[new Error('away')], [{ status: 503, body: '' }]])(
-    '200, or 503 where nobody may go without it: the list is away (%o)',
+    '200 or 503: follows the fail-closed setting while the list is unavailable (%o)',
     async (away) => {
       answer = away
       expect((await signUp(BREACHED)).status).toBe(200)

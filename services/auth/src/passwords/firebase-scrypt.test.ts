@@ -21,7 +21,7 @@ describe('toStoredFirebaseHash', () => {
     expect(stored).not.toContain(HASH.slice(0, 20))
   })
 
-  it('takes parameters from the hash before those of the project', () => {
+  it('prefers the parameters of the hash to those of the project', () => {
     const other = { ...parameters, memCost: 10, rounds: 4 }
     const stored = toStoredFirebaseHash(`$fbscrypt$${SALT}$${HASH}`, parameters)
     expect(toStoredFirebaseHash(`$fbscrypt$${OWN}$${SALT}$${HASH}`, other)).toBe(stored)

@@ -43,7 +43,7 @@ const PROGRAM = `
 const LOWEST = 19
 
 describe('runHashTasks', () => {
-  it('does tasks in order, also after a failure, and leaves the event loop free meanwhile', async () => {
+  it('runs tasks in order, also after a failure, without blocking the event loop', async () => {
     const order: string[] = []
     const work = runHashTasks([BROKEN, { kind: 'hash', password: 'secret' }]).finally(() => order.push('done'))
     await new Promise((resolve) => setImmediate(resolve))
@@ -58,12 +58,12 @@ describe('runHashTasks', () => {
     ])
   })
 
-  it('answers no tasks with no outcomes', async () => {
+  it('returns no outcomes for no tasks', async () => {
     expect(await runHashTasks([])).toEqual([])
   })
 
   it.runIf(platform() === 'linux' && getPriority() < LOWEST)(
-    'uses idle threads again, below the priority of the process, and lets it end',
+    'reuses idle threads at a low priority and lets the process end',
     async () => {
       const { stdout } = await run(process.execPath, ['--input-type=module', '-e', PROGRAM], { timeout: 20_000 })
       const [before, first, second, own] = JSON.parse(stdout)
@@ -88,7 +88,7 @@ describe('createHashThreads', () => {
   const threads = createHashThreads(new URL(`data:text/javascript,${encodeURIComponent(program)}`))
   const ask = (password: string) => threads([{ kind: 'hash', password }])
 
-  it('rejects where no thread can start', async () => {
+  it('rejects when no thread can start', async () => {
     const nowhere = createHashThreads(new URL('https://example.com/'))
     await expect(nowhere([])).rejects.toThrow('scheme')
   })
@@ -97,7 +97,7 @@ describe('createHashThreads', () => {
     ['end', 'a hash thread has ended'],
     ['throw', 'broken'],
   ])(
-    'rejects a batch whose thread does not answer (%s), and gives the next batch another thread',
+    'rejects a batch whose thread does not answer (%s) and starts a new thread for the next batch',
     async (password, message) => {
       const before = await ask('answer')
       await expect(ask(password)).rejects.toThrow(message)
@@ -108,7 +108,7 @@ describe('createHashThreads', () => {
   )
 
   it.each(['answer and end', 'answer and throw'])(
-    'starts another thread when an idle thread has ended: %s',
+    'starts a new thread when an idle thread has ended: %s',
     async (password) => {
       const before = await ask('answer')
       // Its answer may come before its end or not at all.
@@ -122,7 +122,7 @@ describe('runHashTask', () => {
   const verify = (hash: string, password: string, library: Argon2 = argon2) =>
     runHashTask(library, verifyTask(hash, password))
 
-  it('hashes, and verifies', async () => {
+  it('hashes and verifies a password', async () => {
     const outcome = await runHashTask(argon2, { kind: 'hash', password: 'secret' })
     const hash = outcome.verdict === 'hashed' ? outcome.hash : expect.fail('no hash')
     expect(await verify(hash, 'secret')).toEqual({ verdict: 'verified', matches: true })
@@ -132,7 +132,7 @@ describe('runHashTask', () => {
   it.each([
     ['an error', () => Promise.reject(new Error('no memory'))],
     ['a text', () => Promise.reject('no memory')],
-  ])('fails, and throws nothing, when the library throws %s', async (_case, hash) => {
+  ])('returns a failure and throws nothing when the library throws %s', async (_case, hash) => {
     const outcome = await runHashTask({ ...argon2, hash }, { kind: 'hash', password: 'x' })
     expect(outcome).toEqual({ verdict: 'failed', error: new Error('no memory') })
   })
@@ -146,7 +146,7 @@ describe.each([
   ['argon2', loadNodeArgon2, loadRustArgon2],
 ])('%s', (_name, load, loadOther) => {
   // ASVS 11.4.2
-  it('makes hashes of the agreed form, which the other library verifies', async () => {
+  it('makes hashes of the PHC format, which the other library verifies', async () => {
     const hash = await (await load()).hash('correct horse é 😀')
     expect(hash).toMatch(CURRENT_FORM)
     expect(isOutdatedHash(hash)).toBe(false)
@@ -155,7 +155,7 @@ describe.each([
     expect(await other.verify(hash, 'correct horse e 😀')).toBe(false)
   })
 
-  it('gives the same password two hashes: each has a salt', async () => {
+  it('salts each hash, so the same password gives two hashes', async () => {
     const argon2 = await load()
     expect(await argon2.hash('same')).not.toBe(await argon2.hash('same'))
   })
@@ -171,7 +171,7 @@ describe.each([
 })
 
 describe('loadArgon2', () => {
-  it('gives a library that works', async () => {
+  it('loads a working library', async () => {
     const argon2 = await loadArgon2()
     expect(await argon2.verify(await argon2.hash('x'), 'x')).toBe(true)
   })

@@ -45,7 +45,7 @@ const OLDER: readonly (readonly [HashWork['alg'], string, string])[] = [
 ]
 
 describe('verify', () => {
-  it('matches the password of a hash, and no other', async () => {
+  it('matches only the password of a hash', async () => {
     const hasher = createHasher()
     const hash = await hasher.hash('secret')
     expect(await hasher.verify(hash, 'secret')).toEqual({ matches: true, isOutdated: false })
@@ -53,7 +53,7 @@ describe('verify', () => {
   })
 
   // ASVS 11.4.2
-  it.each(OLDER)('matches passwords of %s, and says that the hash is outdated', async (alg, password, hash) => {
+  it.each(OLDER)('matches passwords of %s and reports an outdated hash', async (alg, password, hash) => {
     const algorithms: string[] = []
     const hasher = createPasswordHasher({
       runTasks: runHashTasks,
@@ -113,8 +113,8 @@ describe('a failure', () => {
   })
 })
 
-describe('a flood', () => {
-  it('makes current hashes wait for no imported hash', async () => {
+describe('many tasks at once', () => {
+  it('never delays current hashes for imported ones', async () => {
     const batches: string[][] = []
     const hasher = createPasswordHasher({
       runTasks: async (tasks) => {
@@ -131,7 +131,7 @@ describe('a flood', () => {
   })
 
   // ASVS 15.2.2
-  it('503: refuses a task that would wait more than 2 s, with Retry-After, and counts the others', async () => {
+  it('503: refuses a task that would wait more than 2 s, with Retry-After, and completes the others', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const events: string[] = []
     const hasher = createPasswordHasher({
@@ -212,7 +212,7 @@ const busy = (retryAfter: string) => ({ status: 503, code: 'server_busy', header
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('createHashQueue', () => {
-  it('gives each core one task while no more tasks wait than there are cores', async () => {
+  it('gives each core one task while tasks are not more than cores', async () => {
     const { run, given, finish } = createTestQueue(2)
     const first = run('a', 'b')
     await settle()
@@ -273,7 +273,7 @@ describe('createHashQueue', () => {
     expect(given()).toHaveLength(4)
   })
 
-  it('gives an outdated hash its turn after eight batches of current ones', async () => {
+  it('runs an outdated hash after eight batches of current ones', async () => {
     const { run, given, finish } = createTestQueue(1)
     void run('A', ...Array.from({ length: 80 }, () => 'b'))
     for (let batch = 0; batch < 9; batch += 1) {
@@ -284,7 +284,7 @@ describe('createHashQueue', () => {
     expect(given().findIndex(([task]) => task === 'A')).toBe(8)
   })
 
-  it('503: refuses no current hash for the time that outdated ones take', async () => {
+  it('503: never refuses a current hash because of outdated ones', async () => {
     const { run, finish } = createTestQueue(2, 100)
     const outdated = run('A', 'B', 'C', 'D')
     await expect(outdated.pop()).rejects.toMatchObject(busy('1'))
@@ -301,7 +301,7 @@ describe('createHashQueue', () => {
     expect(await Promise.all(answers)).toEqual(done('f', 'g'))
   })
 
-  it('503: refuses a task that would wait longer than the limit, and takes one when there is room', async () => {
+  it('503: refuses a task that would wait longer than the limit, and accepts one when there is room', async () => {
     // 50 ms each, one at a time, 100 ms of waiting: one runs, two wait.
     const { run, finish } = createTestQueue(1, 100)
     const answers = run('a', 'b', 'c', 'd')
@@ -330,7 +330,7 @@ describe('createHashQueue', () => {
     expect(await Promise.all(blocked)).toEqual(done('c'))
   })
 
-  it('frees its place when a batch fails', async () => {
+  it('frees the place of a task when its batch fails', async () => {
     const { run, finish, fail } = createTestQueue(1)
     const answers = run('a', 'b')
     await settle()
@@ -343,7 +343,7 @@ describe('createHashQueue', () => {
     expect(await next).toEqual(toOutcome('c'))
   })
 
-  it('frees its place when a batch cannot begin', async () => {
+  it('frees the place of a task when its batch cannot begin', async () => {
     let isRefused = true
     const enqueue = createHashQueue({
       runTasks: (tasks) => {
@@ -359,7 +359,7 @@ describe('createHashQueue', () => {
     expect(await enqueue(toTask('b'))).toEqual(toOutcome('b'))
   })
 
-  it('rejects a task of which a thread says nothing', async () => {
+  it('rejects a task for which a thread returns no outcome', async () => {
     const enqueue = createHashQueue({ runTasks: async () => [], concurrency: 1, waitMsMax: HOUR, clock: () => 0 })
     await expect(enqueue(toTask('a'))).rejects.toThrow('a task was left out')
   })

@@ -93,7 +93,7 @@ describe('isOutdated', () => {
 const CURRENT_FORM = /^\$argon2id\$v=19\$(m=19456,t=2,p=1|m=19456,p=1,t=2)\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/
 
 describe('hashOfUnknownPassword', () => {
-  it('makes a current hash that no password matches, a new one each time', async () => {
+  it('makes a new current hash that no password matches', async () => {
     const hash = hashOfUnknownPassword(randomBytes)
     expect(hash).toMatch(CURRENT_FORM)
     expect(isOutdatedHash(hash)).toBe(false)

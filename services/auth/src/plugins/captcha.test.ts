@@ -44,7 +44,7 @@ describe('verifyCaptcha', () => {
   it.each([
     { success: true, challenge_ts: '2026-01-02T03:04:05.000Z', hostname: 'app.example.com', credit: false },
     { success: true, 'error-codes': [], hostname: 'app.example.com', action: 'login', cdata: '' },
-  ])('takes %j', async (body) => {
+  ])('accepts %j', async (body) => {
     answer = { body }
     await verify('a token')
     expect(provider.requests.at(-1)).toEqual({
@@ -75,13 +75,13 @@ describe('verifyCaptcha', () => {
     expect(provider.requests.length - asked).toBe(1)
   })
 
-  it.each([undefined, ''])('asks nobody about %j', async (token) => {
+  it.each([undefined, ''])('refuses %j without asking the provider', async (token) => {
     const asked = provider.requests.length
     await expect(verify(token)).rejects.toMatchObject(refused('no captcha_token found'))
     expect(provider.requests).toHaveLength(asked)
   })
 
-  it('does not wait longer than SECURITY_CAPTCHA_TIMEOUT', async () => {
+  it('waits no longer than SECURITY_CAPTCHA_TIMEOUT', async () => {
     answer = undefined
     await expect(verify('a token', { AUTH_SECURITY_CAPTCHA_TIMEOUT: '50ms' })).rejects.toMatchObject(broken)
   })

@@ -15,7 +15,7 @@ describe('readClientAddress', () => {
     // PostgreSQL takes no zone.
     ['fe80::2%eth0', 'fe80::2'],
     ['', ''],
-  ])('takes %j for %j, whatever the headers say', (ip, address) => {
+  ])('reads %j as %j and ignores the headers', (ip, address) => {
     const headers = { 'auth-forwarded-for': '1.1.1.1', 'x-forwarded-for': '2.2.2.2' }
     expect(read({}, headers, ip)).toEqual({ limitKey: undefined, network: undefined, address })
   })
@@ -25,7 +25,7 @@ describe('readClientAddress', () => {
     ['[2001:db8::1]:443', '2001:db8::1'],
     ['evil, 2.2.2.2', '9.9.9.9'],
     ['', '9.9.9.9'],
-  ])('takes the first value of Auth-Forwarded-For where that is on: %j', (value, address) => {
+  ])('takes the first value of Auth-Forwarded-For when the setting is on: %j', (value, address) => {
     expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toEqual({ address })
   })
 
@@ -38,13 +38,13 @@ describe('readClientAddress', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     [' ', undefined],
     ['', undefined],
-  ])('limits by the header that a setting names: %j', (value, limitKey) => {
+  ])('takes the key of limits from the header that a setting names: %j', (value, limitKey) => {
     const config = { forwardedForEnabled: true, limitsBy: { header: 'x-real-ip' } }
     const headers = { 'x-real-ip': value, 'auth-forwarded-for': '3.3.3.3' }
     expect(read(config, headers)).toEqual({ limitKey, network: undefined, address: '3.3.3.3' })
   })
 
-  it('limits by the address, of IPv6 by its network', () => {
+  it('takes the key of limits from the address, or from the network of an IPv6 address', () => {
     expect(read({ limitsBy: 'address' }, {}, '2001:db8:1:2::3')).toEqual({
       limitKey: '2001:db8:1:2::/64',
       network: '2001:db8:1:2::/64',
@@ -75,7 +75,7 @@ describe('the request limits', () => {
     ['RATE_LIMIT_HEADER=X-Forwarded-For without trusted proxies', { AUTH_RATE_LIMIT_HEADER: 'X-Forwarded-For' }],
     ['one trusted proxy alone', { AUTH_TRUSTED_PROXIES: '1' }],
     ['no proxy', { AUTH_TRUSTED_PROXIES: '0' }],
-  ])('429: cannot be escaped by what a client writes into X-Forwarded-For: %s', async (_case, settings) => {
+  ])('429: cannot be evaded by a forged X-Forwarded-For: %s', async (_case, settings) => {
     expect(await statuses(settings, spoofed)).toEqual([200, 200, 429])
   })
 
@@ -87,7 +87,7 @@ describe('the request limits', () => {
     ])
   })
 
-  it('are off where no setting says what stands in front', async () => {
+  it('are off when no setting names the proxies in front', async () => {
     expect(await statuses({}, spoofed)).toEqual([200, 200, 200])
   })
 })

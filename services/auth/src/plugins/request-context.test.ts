@@ -47,7 +47,7 @@ function bearer(changes: Partial<AccessTokenClaims>) {
 }
 
 describe('readContext', () => {
-  it('puts a host into links that the setting lists, and no other', async () => {
+  it('builds links only with hosts that the setting lists', async () => {
     const own = 'https://auth.example.com:8443/welcome?lang=en'
     const other = 'https://auth.example.org/welcome?lang=en'
     expect((await signUp({ 'x-forwarded-host': 'auth.example.org' })).address).toBe(other)
@@ -56,7 +56,7 @@ describe('readContext', () => {
     expect((await signUp({})).address).toBe(own)
   })
 
-  it('takes the audience from X-JWT-AUD, else from a good bearer of a user, else the usual one', async () => {
+  it('takes the audience from X-JWT-AUD, then from a valid access token, then the default', async () => {
     expect((await signUp({ ...bearer({}), 'x-jwt-aud': 'web' })).aud).toBe('web')
     expect((await signUp(bearer({}))).aud).toBe('mobile')
     expect((await signUp(bearer({ role: 'service_role' }))).aud).toBe('authenticated')
@@ -65,7 +65,7 @@ describe('readContext', () => {
     expect((await signUp({ authorization: 'Bearer nonsense' })).aud).toBe('authenticated')
   })
 
-  it('keeps audit events out of the database where the setting says so', async () => {
+  it('writes no audit entries to the database when the setting is off', async () => {
     expect(await deps.db.selectFrom('audit_log_entries').selectAll().execute()).toEqual([])
   })
 })

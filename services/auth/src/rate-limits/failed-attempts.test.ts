@@ -11,7 +11,7 @@ afterAll(() => test.close())
 it.each([
   ['2001:db8:1:2::1', '2001:db8:1:2:ffff::2', '2001:db8:1:3::1'],
   ['192.0.2.1', '192.0.2.1', '192.0.2.2'],
-])('a right password is wrong after guesses from %s and %s, and right from %s', async (one, other, elsewhere) => {
+])('refuses the right password after guesses from %s and %s, and accepts it from %s', async (one, other, elsewhere) => {
   const { email, password } = await createSignedUp(test.deps)
   const tryPassword = async (guess: string, address: string) => {
     const headers = { 'auth-forwarded-for': address }

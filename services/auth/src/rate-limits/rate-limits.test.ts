@@ -55,25 +55,25 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await outcome(limits.consume('anonymous', `${key}2`))).toBe('passed')
   })
 
-  it('says how long to wait', async () => {
+  it('names the time to wait', async () => {
     const key = randomUUID()
     for (let i = 0; i < 2; i += 1) await limits.consume('anonymous', key)
     const error = await limits.consume('anonymous', key).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^3[56]\d\d$/) } })
   })
 
-  it('has no limit where it is off', async () => {
+  it('applies no limit when the setting is off', async () => {
     const key = randomUUID()
     for (let i = 0; i < 40; i += 1) await limits.consume('signup', key)
   })
 
-  it('lets parallel requests share one allowance', async () => {
+  it('counts parallel requests against one limit', async () => {
     const key = randomUUID()
     const outcomes = await Promise.all(Array.from({ length: 10 }, () => outcome(limits.consume('anonymous', key))))
     expect(outcomes.filter((each) => each === 'passed')).toHaveLength(2)
   })
 
-  it('gives messages back that were not sent', async () => {
+  it('returns messages that were not sent', async () => {
     const first = await limits.email.take(undefined)
     await limits.email.take(undefined)
     expect(await outcome(limits.email.take(undefined))).toBe('over_email_send_rate_limit')
@@ -87,7 +87,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await outcome(limits.sms.take(undefined))).toBe('over_sms_send_rate_limit')
   })
 
-  it('leaves half of the messages to other clients', async () => {
+  it('reserves half of the messages for other clients', async () => {
     const { email } = createRateLimits({ ...config, email: { points: 6, windowMs: 3_600_000 } }, (name, window) =>
       store(`half:${name}`, window),
     )
@@ -102,7 +102,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await outcome(email.take(undefined))).toBe('over_email_send_rate_limit')
   })
 
-  it('blocks after so many failures', async () => {
+  it('blocks after the limit of failures', async () => {
     const key = randomUUID()
     expect(await limits.failures.isBlocked(key)).toBe(false)
     await limits.failures.record(key)

@@ -22,7 +22,7 @@ const touch = (
   })
 
 describe('touchThrottle', () => {
-  it('lets one message through in an interval, and says how long to wait', async () => {
+  it('permits one message per interval and names the time to wait', async () => {
     expect(await touch('a@b.c', 0)).toBeUndefined()
     expect(await touch('a@b.c', 1_000)).toBe(59_000)
     expect(await touch('a@b.c', 59_999)).toBe(1)
@@ -38,7 +38,7 @@ describe('touchThrottle', () => {
     expect(await touch('d@b.c', 1, 'recovery', 'mobile')).toBe(59_999)
   })
 
-  it('lets one of many parallel messages through', async () => {
+  it('permits one of many parallel messages', async () => {
     const waits = await Promise.all(Array.from({ length: 10 }, () => touch('f@b.c', 0)))
     expect(waits.filter((wait) => wait === undefined)).toHaveLength(1)
   })

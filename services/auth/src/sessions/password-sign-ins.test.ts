@@ -136,7 +136,7 @@ describe('batchPasswordSignIns', () => {
     expect(batches).toEqual([6, 'alone'])
   })
 
-  it('makes no other sign-in wait for a user whom another transaction holds', async () => {
+  it('delays no other sign-in for a user that another transaction has locked', async () => {
     const [held, ...others] = await createUsers(4)
     if (!held) throw new Error('nobody')
     const { waiting } = await database.db.transaction().execute(async (trx) => {

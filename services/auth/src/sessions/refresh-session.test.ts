@@ -110,7 +110,7 @@ describe('batchRefreshes', () => {
   })
 
   it.each(['users', 'sessions'] as const)(
-    'makes no other token wait for a row of %s that another transaction holds',
+    'delays no other token for a row of %s that another transaction has locked',
     async (table) => {
       const [held, ...others] = await signInMany(4)
       if (!held) throw new Error('nobody')
@@ -133,7 +133,7 @@ describe('batchRefreshes', () => {
     },
   )
 
-  it('answers busy for all, without a second attempt, when the lock of a table is not had in time', async () => {
+  it('returns busy for every token, without a second attempt, after a lock timeout of a table', async () => {
     const people = await signInMany(2)
     const all = vi.fn(async () => {
       await sql`DO $$ BEGIN RAISE EXCEPTION 'not had' USING ERRCODE = '55P03'; END $$`.execute(database.db)
@@ -149,7 +149,7 @@ describe('batchRefreshes', () => {
     expect(all).toHaveBeenCalledTimes(1)
   })
 
-  it('keeps every family one chain, whatever arrives together', async () => {
+  it('keeps one chain of tokens per session under any batches', async () => {
     const refreshStrictly = batchRefreshes(database.lanes, { ...lenientRules, reuseSeconds: 0 })
     // A session, and how far back in its chain the token stands.
     const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })

@@ -42,7 +42,7 @@ describe('deriveChildToken', () => {
     )
   })
 
-  it('has no short cycle', () => {
+  it('repeats no token within 1,000 steps', () => {
     const chain = new Set<string>()
     let last = 'A'.repeat(32)
     for (let i = 0; i < 1_000; i++) {
@@ -52,13 +52,13 @@ describe('deriveChildToken', () => {
     expect(chain.size).toBe(1_000)
   })
 
-  it('never changes, since issued tokens must keep their children over releases', () => {
+  it('is stable across releases, since issued tokens keep their next tokens', () => {
     expect(deriveChildToken(key, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBe('UZ-w0xp62WEpMuyDS27qdu-FqdZTcDPK')
   })
 })
 
 describe('hashRefreshToken', () => {
-  it('is SHA-256', () => {
+  it('uses SHA-256', () => {
     expect(hashRefreshToken('abc').toString('hex')).toBe(
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
     )

@@ -71,7 +71,7 @@ const auditOf = (user: User) =>
     .execute()
 
 describe('insertSession', () => {
-  it('stores a session, its first token and its amr, and returns the user as they are after that', async () => {
+  it('stores a session, its first token and its amr, and returns the updated user', async () => {
     const user = await createUser()
     const session = await open(user)
     expect(session).toEqual({
@@ -162,7 +162,7 @@ describe('insertSession', () => {
     })
   })
 
-  it('throws when the user is gone', async () => {
+  it('throws when the user is deleted', async () => {
     const gone = { ...(await createUser()), id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' }
     await expect(open(gone)).rejects.toThrow('no user')
   })
@@ -222,7 +222,7 @@ describe('updateSession', () => {
     expect(await auditOf(user)).toEqual([entry('token_refreshed'), entry('token_revoked')])
   })
 
-  it('gives N parallel refreshes of one token the same single child, in one new row', async () => {
+  it('gives parallel refreshes of one token the same next token, in one new row', async () => {
     const session = await open(await createUser())
     const results = await Promise.all(Array.from({ length: 40 }, () => refresh(session.refreshToken)))
     expect(results.filter(({ verdict }) => verdict === 'rotated')).toHaveLength(1)
@@ -230,7 +230,7 @@ describe('updateSession', () => {
     expect(await tokensOf(session.sessionId)).toHaveLength(2)
   })
 
-  it('revokes the family of a replayed ancestor for good', async () => {
+  it('ends the session of a replayed older token for good', async () => {
     const user = await createUser()
     const session = await open(user)
     const child = deriveChildToken(key, session.refreshToken)
@@ -245,7 +245,7 @@ describe('updateSession', () => {
     expect(actions.slice(4)).toEqual(['token_revoked', 'token_revoked', 'token_revoked'])
   })
 
-  it('refuses the aal1 parent of a second-factor rotation, which is marked as long revoked', async () => {
+  it('refuses the token of aal1 after a second factor has rotated it', async () => {
     const user = await createUser()
     const session = await open(user)
     await refresh(session.refreshToken)
@@ -257,7 +257,7 @@ describe('updateSession', () => {
     expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen', userId: user.id })
   })
 
-  it('finds no foreign token, and no token of a session that has ended', async () => {
+  it('finds no unknown token and no token of an ended session', async () => {
     const user = await createUser()
     const session = await open(user)
     expect(await refresh('x'.repeat(32))).toEqual({ verdict: 'token-not-found' })
@@ -292,7 +292,7 @@ describe('updateSession', () => {
     expect(await refresh(grandchild)).toEqual({ verdict: 'session-expired' })
   })
 
-  it('refreshes only the newest session where a user may have one', async () => {
+  it('refreshes only the newest session when a user may have one', async () => {
     const user = await createUser()
     const older = await open(user)
     const newer = await open(user)
@@ -305,7 +305,7 @@ describe('updateSession', () => {
     expect((await refresh(older.refreshToken, rules)).verdict).toBe('rotated')
   })
 
-  it('refuses an old aal1 session only for a user with a verified factor', async () => {
+  it('refuses an old session of aal1 only for a user with a verified factor', async () => {
     const user = await createUser()
     const session = await open(user)
     await age(session.sessionId, 'created_at', 100)
@@ -441,7 +441,7 @@ describe('deleteSessionsInScope', () => {
     ['global', []],
     ['local', [1, 2]],
     ['others', [0]],
-  ] as const)('%s ends the right sessions, and their tokens', async (scope, left) => {
+  ] as const)('scope %s ends the sessions that it names, with their tokens', async (scope, left) => {
     const user = await createUser()
     const stranger = await open(await createUser())
     const sessions = [await open(user), await open(user), await open(user)]

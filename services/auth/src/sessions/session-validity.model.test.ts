@@ -133,7 +133,7 @@ describe('judgeSession', () => {
 })
 
 describe('refresh_session beside other requests', () => {
-  it('refreshes exactly one of two sessions where a user may have one', async () => {
+  it('refreshes exactly one of two sessions when a user may have one', async () => {
     const limits = { ...noLimits, singlePerUser: true }
     for (let round = 0; round < 10; round += 1) {
       const user = await createUser()
@@ -144,7 +144,7 @@ describe('refresh_session beside other requests', () => {
     }
   })
 
-  it('gives many refreshes of one token one child, up to the end of the session and not beyond', async () => {
+  it('gives parallel refreshes of one token the same next token, up to the end of the session', async () => {
     const user = await createUser()
     const { sessionId, refreshToken } = await user.open()
     const limits = { ...noLimits, timeboxMs: 60_000, inactivityMs: 60_000, singlePerUser: true }

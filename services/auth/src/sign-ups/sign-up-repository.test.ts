@@ -233,7 +233,7 @@ describe('insertSignUp', () => {
     ])
   })
 
-  it('signs a user in whose identifier counts as confirmed, and an anonymous user', async () => {
+  it('signs in a user with a confirmed identifier, and an anonymous user', async () => {
     const person = newPerson('phone')
     const outcome = await signUp(person, start, true)
     if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
@@ -292,7 +292,7 @@ describe('insertSignUp', () => {
   })
 
   it.each(['email', 'phone'] as const)(
-    'writes the same rows whether somebody staged had the %s or nobody',
+    'writes the same rows for a new %s and for that of a staged user',
     async (kind) => {
       const [afterStaged, fresh] = [newPerson(kind), newPerson(kind)]
       const staged = { aud: 'authenticated', role: 'authenticated', staged_at: new Date(start) }
@@ -308,7 +308,7 @@ describe('insertSignUp', () => {
     },
   )
 
-  it('makes one user of parallel sign-ups, also in place of a staged user', async () => {
+  it('creates one user for parallel sign-ups, also in place of a staged user', async () => {
     const person = newPerson('email')
     await database.db
       .insertInto('users')
@@ -329,7 +329,7 @@ describe('insertSignUp', () => {
     expect(await tasksFor(person)).toEqual(['first'])
   })
 
-  it('decides as the model does', async () => {
+  it('decides as its model does', async () => {
     const who = fc.constantFrom(0, 1, 2)
     const step = fc.oneof(
       { weight: 5, arbitrary: fc.record({ do: fc.constant('sign-up' as const), who, autoconfirm: fc.boolean() }) },

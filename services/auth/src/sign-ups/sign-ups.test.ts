@@ -101,7 +101,7 @@ describe('batchSignUps', () => {
     )
   })
 
-  it('stores a sign-up alone that arrives alone, has no identifier or needs a confirmation', async () => {
+  it('stores a sign-up in a call of its own when it arrives alone, has no identifier or needs a confirmation', async () => {
     expect(verdicts(await signUp([newSignUp()]))).toEqual(['signed-in'])
     expect(batches).toEqual([1])
     expect(verdicts(await signUp([newSignUp({ email: null })]))).toEqual(['signed-in'])
@@ -133,7 +133,7 @@ describe('batchSignUps', () => {
     ])
   })
 
-  it('judges a sign-up alone whose identifier is taken, and makes no other wait for it', async () => {
+  it('judges a sign-up with a taken identifier alone and delays no other', async () => {
     const holders = [newSignUp(), newSignUp({ email: null, phone: '14155550199' })]
     const [holder] = holders
     await signUp(holders)
@@ -157,7 +157,7 @@ describe('batchSignUps', () => {
     expect(batches).toEqual([3, 1, 1, 1])
   })
 
-  it('waits half a second for an identifier that another transaction is taking, and then judges each alone', async () => {
+  it('waits half a second for an identifier that another transaction has locked, and then judges each sign-up alone', async () => {
     const inputs = newSignUps(3)
     const held = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[1]?.email ?? null }
     const late = Promise.withResolvers<Promise<readonly SignUpOutcome[]>[]>()
@@ -175,7 +175,7 @@ describe('batchSignUps', () => {
   })
 
   // Where the two are half a second apart, the first one gives up.
-  it('inserts in the order of the identifiers, so that no two batches wait for each other', { retry: 3 }, async () => {
+  it('inserts in the order of the identifiers, so that two batches never deadlock', { retry: 3 }, async () => {
     const inputs = newSignUps(9)
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
     const middle = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email: inputs[4]?.email ?? null }

@@ -45,7 +45,7 @@ function openCleanUp(sparseBatchesMax?: number) {
 const run = openCleanUp()
 
 describe('clean-up', () => {
-  it('removes what is stale and leaves what is one moment younger', async () => {
+  it('removes expired rows and keeps rows that are one moment younger', async () => {
     const { id } = await user({ created_at: ago(0) })
     for (const [stagedAgo, anonymousAgo] of [
       [2 * DAY_MS + 1, 30 * DAY_MS + 1],
@@ -110,7 +110,7 @@ describe('clean-up', () => {
     expect(await run()).toEqual({})
   })
 
-  it('removes audit events after a year, and who has not confirmed for a month', async () => {
+  it('removes audit entries after a year and unconfirmed users after a month', async () => {
     const YEAR_MS = 365 * DAY_MS
     const event = { action: 'login', log_type: 'account', payload: {} }
     await db
@@ -141,14 +141,14 @@ describe('clean-up', () => {
     expect(await db.selectFrom('audit_log_entries').select('id').execute()).toEqual([kept])
   })
 
-  it('removes neither where the settings say so', async () => {
+  it('keeps both when the settings switch their removal off', async () => {
     const { database } = deps.config
     const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
     const sweeps = listSweeps({ ...deps, config: { ...deps.config, database: off } })
     expect(sweeps).toHaveLength(INDEXES.length - 2)
   })
 
-  it('takes more than a hundred rows in one run, a hundred at a time, and none that somebody holds', async () => {
+  it('removes rows in batches of a hundred and skips locked rows', async () => {
     const rows = Array.from({ length: 250 }, () => ({
       provider_type: 'email',
       authentication_method: 'recovery',
@@ -163,7 +163,7 @@ describe('clean-up', () => {
     expect(await run()).toEqual({ flow_state: 20 })
   })
 
-  it('walks past rows that stay, a thousand at a time, and goes on where it ended', async () => {
+  it('skips rows that stay, a thousand at a time, and continues where it stopped', async () => {
     const { id } = await user()
     const kept = await session(id)
     await sql`
@@ -186,7 +186,7 @@ describe('clean-up', () => {
     expect(await run()).toEqual({ refresh_tokens: 1 })
   })
 
-  it('lets several processes clean up at once', async () => {
+  it('runs in several processes at once', async () => {
     const { id } = await user()
     const rows = Array.from({ length: 500 }, () => ({ id: newSessionId, user_id: id, not_after: ago(DAY_MS + 1) }))
     await db.insertInto('sessions').values(rows).execute()

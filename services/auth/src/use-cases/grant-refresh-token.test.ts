@@ -9,7 +9,7 @@ afterAll(() => test.close())
 
 describe('grantRefreshToken', () => {
   // ASVS 16.3.1, 16.3.3
-  it('logs refreshes and thefts where the database keeps no events', async () => {
+  it('logs refreshes and stolen tokens when the database keeps no audit entries', async () => {
     const lines: unknown[] = []
     const logger = Object.assign(Object.create(test.deps.logger), { info: (line: unknown) => lines.push(line) })
     const deps = { ...test.deps, logger }

@@ -49,7 +49,7 @@ describe('judgeLine', () => {
     expect(judgeLine(someHolders(), user(line))).toEqual(expected)
   })
 
-  it('makes a new user a holder for the next line', () => {
+  it('compares the next line with the users of earlier lines', () => {
     const holders = noHolders()
     const verdicts = [{ email: 'a@x.y' }, { email: 'a@x.y' }, { id: 'x', email: 'a@x.y' }, { id: 'x', phone: '11' }]
     expect(verdicts.map((line) => judgeLine(holders, user(line)).verdict)).toEqual(['new', 'present', 'refused', 'new'])

@@ -52,7 +52,7 @@ describe('readLines', () => {
     expect(await read(...chunks)).toEqual(expected)
   })
 
-  it('splits no character, wherever the chunks end', async () => {
+  it('keeps characters whole wherever a chunk ends', async () => {
     const text = Buffer.from('{"a":"é😀"}\n{"b":"日本"}\n')
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(text.length), { maxLength: 8 }), async (cuts) => {

@@ -16,7 +16,7 @@ const read = (line: unknown) =>
   toImportedUser(readUserLine(typeof line === 'string' ? line : JSON.stringify(line)).line, defaults)
 
 describe('a line of users import', () => {
-  it('needs no more than an identifier', () => {
+  it('needs only an identifier', () => {
     expect(read({ email: 'Ada@Example.com' })).toEqual({
       row: {
         id: NEW_ID,
@@ -54,7 +54,7 @@ describe('a line of users import', () => {
     })
   })
 
-  it('claims an account without an address, which nobody else could confirm', () => {
+  it('claims an account without an address, since no one else can confirm it', () => {
     const github = { provider: 'github', id: '42' }
     const told = { ...github, identity_data: { email: 'ada@example.com' } }
     expect(read({ id: ID, identities: [github] }).row.claimed_at).toBe(now)
@@ -62,7 +62,7 @@ describe('a line of users import', () => {
     expect(read({ id: ID, is_anonymous: true }).row.claimed_at).toBeNull()
   })
 
-  it('takes the given times, and the time of the account for a confirmation without a time', () => {
+  it("keeps the given times, and uses the account's time for a confirmation without one", () => {
     const time = '2020-01-01T00:00:00.123456+00:00'
     const user = read({
       id: ID.toUpperCase(),
@@ -106,7 +106,7 @@ describe('a line of users import', () => {
     expect(user.hasOwnId).toBe(true)
   })
 
-  it('takes a row of GoTrue, and names its unknown members', () => {
+  it('accepts a row of GoTrue and names its unknown members', () => {
     const row = {
       instance_id: '00000000-0000-0000-0000-000000000000',
       id: ID,
@@ -202,7 +202,7 @@ describe('a line of users import', () => {
     expect(() => read(line)).toThrow(reason)
   })
 
-  it('quotes nothing of a secret that it refuses', () => {
+  it('shows nothing of a refused secret', () => {
     expect(() => read({ email: 'a@b.c', password_hash: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
   })
 })

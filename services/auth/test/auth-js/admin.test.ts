@@ -15,7 +15,7 @@ const register = async () => {
 }
 
 describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
-  it('make, read, change and delete', async () => {
+  it('create, read, change and delete a user', async () => {
     const { email, password } = newPerson()
     const id = randomUUID()
     const created = dataOf(
@@ -54,14 +54,14 @@ describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
     expect((await admin.getUserById(id)).error).toMatchObject({ status: 404, code: 'user_not_found' })
   })
 
-  it('delete softly: the address is free again', async () => {
+  it('delete softly and free the address', async () => {
     const { email, password, user } = await register()
     dataOf(await admin.deleteUser(user.id, true))
     expect((await service.newClient().signInWithPassword({ email, password })).error?.code).toBe('invalid_credentials')
     expect(dataOf(await admin.createUser({ email })).user.id).not.toBe(user.id)
   })
 
-  it('say why not', async () => {
+  it('return the code of each refusal', async () => {
     const { email } = await register()
     expect((await admin.createUser({ email })).error).toMatchObject({ status: 422, code: 'email_exists' })
     const nobody = service.newClient().admin
@@ -70,7 +70,7 @@ describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
 })
 
 describe('admin.listUsers', () => {
-  it('gives pages, their number and the total', async () => {
+  it('returns pages, their number and the total', async () => {
     for (let i = 0; i < 3; i += 1) await register()
     const all = dataOf(await admin.listUsers())
     expect(all.users.length).toBe(all.total)
@@ -113,7 +113,7 @@ describe('admin.listUsers', () => {
 })
 
 describe('admin.inviteUserByEmail', () => {
-  it('mails a link that signs the invited user in', async () => {
+  it('sends a link that signs the invited user in', async () => {
     const { email } = newPerson()
     const options = { data: { team: 'blue' }, redirectTo: 'https://app.example.com/invited' }
     const { user } = dataOf(await admin.inviteUserByEmail(email, options))
@@ -134,7 +134,7 @@ describe('admin.inviteUserByEmail', () => {
 
 describe('admin.generateLink', () => {
   it.each(['signup', 'invite', 'magiclink', 'recovery'] as const)(
-    '%s: gives a link and a code that sign in',
+    '%s: returns a link and a code that sign in',
     async (type) => {
       for (const by of ['link', 'code'] as const) {
         const { email, password } = type === 'signup' || type === 'invite' ? newPerson() : await register()
@@ -159,7 +159,7 @@ describe('admin.generateLink', () => {
     },
   )
 
-  it('changes an email with the links of both addresses, and sends no mail', async () => {
+  it('changes an email by the links of both addresses and sends no mail', async () => {
     const { email } = await register()
     const { email: newEmail } = newPerson()
     const hashes = []
@@ -172,14 +172,14 @@ describe('admin.generateLink', () => {
     expect(dataOf(await client.getUser()).user?.email).toBe(newEmail)
   })
 
-  it('says who is unknown', async () => {
+  it('returns user_not_found for an unknown address', async () => {
     const { error } = await admin.generateLink({ type: 'recovery', email: newPerson().email })
     expect(error).toMatchObject({ status: 404, code: 'user_not_found', message: 'User with this email not found' })
   })
 })
 
 describe('admin.signOut and admin.mfa', () => {
-  it('end a session by its token', async () => {
+  it('end the session of an access token', async () => {
     const { email, password } = await register()
     const client = service.newClient()
     const { session } = dataOf(await client.signInWithPassword({ email, password }))

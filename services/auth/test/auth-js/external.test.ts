@@ -31,7 +31,7 @@ async function follow(url: string | null | undefined): Promise<URL> {
 }
 
 describe('signInWithOAuth', () => {
-  it('implicit: ends with a session in the fragment, and the token of the provider', async () => {
+  it("implicit flow: returns a session and the provider's token in the fragment", async () => {
     openId.person = newProfile()
     const client = service.newClient()
     const { url, provider } = dataOf(
@@ -61,7 +61,7 @@ describe('signInWithOAuth', () => {
     )
   })
 
-  it('PKCE: ends with a code that exchangeCodeForSession takes, once', async () => {
+  it('PKCE flow: returns a code that exchangeCodeForSession accepts once', async () => {
     openId.person = newProfile()
     const client = service.newClient({ flowType: 'pkce' })
     const { url } = dataOf(await client.signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }))
@@ -76,7 +76,7 @@ describe('signInWithOAuth', () => {
 })
 
 describe('linkIdentity and unlinkIdentity', () => {
-  it('adds an identity by a redirect, and takes it away', async () => {
+  it('links an identity by a redirect and unlinks it', async () => {
     const { email, password } = newPerson()
     await service.admin.createUser({ email, password, email_confirm: true })
     const client = service.newClient()
@@ -93,7 +93,7 @@ describe('linkIdentity and unlinkIdentity', () => {
     expect(dataOf(await client.getUserIdentities()).identities).toHaveLength(1)
   })
 
-  it('adds one by an id_token', async () => {
+  it('links an identity by an id_token', async () => {
     const { email, password } = newPerson()
     await service.admin.createUser({ email, password, email_confirm: true })
     const client = service.newClient()
@@ -105,7 +105,7 @@ describe('linkIdentity and unlinkIdentity', () => {
 })
 
 describe('signInWithIdToken', () => {
-  it('signs in, and says why it does not', async () => {
+  it('signs in, and returns the code of each refusal', async () => {
     const profile = newProfile()
     const client = service.newClient()
     const token = await openId.sign({ ...profile, aud: 'realm-client' })
@@ -123,7 +123,7 @@ describe('signInWithIdToken', () => {
 })
 
 describe('admin.customProviders', () => {
-  it('adds, reads, changes, lists and takes away', async () => {
+  it('adds, reads, changes, lists and deletes a provider', async () => {
     const { customProviders } = service.admin
     const provider = {
       provider_type: 'oauth2',

@@ -39,7 +39,7 @@ const levelOf = async (client: Client) => {
 }
 
 describe('mfa with an authenticator app', () => {
-  it('enrolls, verifies, and asks for it at the next sign-in', async () => {
+  it('enrols, verifies, and needs the app again at the next sign-in', async () => {
     const { client, email, password } = await signUp()
     expect(await levelOf(client)).toEqual(['aal1', 'aal1'])
     const { id, totp, code, session } = await addApp(client)
@@ -75,7 +75,7 @@ describe('mfa with an authenticator app', () => {
     expect(error).toMatchObject({ status: 422, code: 'mfa_verification_failed', message: 'Invalid TOTP code entered' })
   })
 
-  it('unenrolls only what it has shown', async () => {
+  it('unenrols a factor only in a session that has verified it', async () => {
     const { client, email, password } = await signUp()
     const { id } = await addApp(client)
     const other = service.newClient()
@@ -88,14 +88,14 @@ describe('mfa with an authenticator app', () => {
     expect(dataOf(await client.mfa.listFactors()).all).toEqual([])
   })
 
-  it('needs a session', async () => {
+  it('refuses a client without a session', async () => {
     const { error } = await service.newClient().mfa.enroll({ factorType: 'totp' })
     expect(error?.message).toContain('Bearer token')
   })
 })
 
 describe('mfa with a phone', () => {
-  it('enrolls, sends a code, verifies', async () => {
+  it('enrols, sends a code and verifies it', async () => {
     const { client, phone } = await signUp()
     const enrolled = dataOf(await client.mfa.enroll({ factorType: 'phone', friendlyName: 'mine', phone: `+${phone}` }))
     expect(enrolled).toEqual({ id: anyId, type: 'phone', friendly_name: 'mine', phone })
@@ -110,7 +110,7 @@ describe('mfa with a phone', () => {
 })
 
 describe('mfa.recoveryCodes', () => {
-  it('makes, counts, uses, replaces and removes codes', async () => {
+  it('creates, counts, uses, replaces and deletes codes', async () => {
     const { client, email, password } = await signUp()
     expect((await client.mfa.recoveryCodes.getStatus()).error).toMatchObject({ code: 'mfa_factor_not_found' })
     await addApp(client)
@@ -155,7 +155,7 @@ describe('mfa.recoveryCodes', () => {
 })
 
 describe('admin.mfa', () => {
-  it('takes a factor away, and the session falls to aal1', async () => {
+  it('deletes a factor and lowers the session to aal1', async () => {
     const { client } = await signUp()
     const { id, session } = await addApp(client)
     const userId = session.user.id

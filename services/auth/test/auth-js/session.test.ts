@@ -29,7 +29,7 @@ async function signInAgain({ email, password }: { readonly email: string; readon
 }
 
 describe('getUser and getClaims', () => {
-  it('give the user of the session, and of any token', async () => {
+  it('return the user of the session and of any token', async () => {
     const { client, session, user } = await signIn()
     expect(dataOf(await client.getUser()).user).toEqual(user)
     expect(dataOf(await service.newClient().getUser(session.access_token)).user?.id).toBe(user.id)
@@ -37,7 +37,7 @@ describe('getUser and getClaims', () => {
     expect(error).toMatchObject({ status: 403, code: 'bad_jwt' })
   })
 
-  it('verify a token with the public key alone, and by the service where a secret has signed it', async () => {
+  it('verify a token with the public key, or by the service when a secret has signed it', async () => {
     const { client, user } = await signIn()
     const claims = dataOf(await client.getClaims())
     expect([claims?.claims, claims?.header]).toEqual([
@@ -59,7 +59,7 @@ describe('getUser and getClaims', () => {
 })
 
 describe('refreshSession and setSession', () => {
-  it('give a new session of the same user', async () => {
+  it('return a new session of the same user', async () => {
     const { client, session, user } = await signIn()
     const refreshed = dataOf(await client.refreshSession())
     expect(refreshed.user?.id).toBe(user.id)
@@ -69,14 +69,14 @@ describe('refreshSession and setSession', () => {
     expect(dataOf(await other.getUser()).user?.id).toBe(user.id)
   })
 
-  it('twice at once give the same child', async () => {
+  it('return the same refresh token when called twice at once', async () => {
     const { session } = await signIn()
     const refresh = () => service.newClient().refreshSession({ refresh_token: session.refresh_token })
     const [one, two] = await Promise.all([refresh(), refresh()])
     expect(dataOf(one).session?.refresh_token).toBe(dataOf(two).session?.refresh_token)
   })
 
-  it('refuse a token that has been taken for stolen', async () => {
+  it('refuse a token that was revoked as stolen', async () => {
     const { session } = await signIn()
     const refresh = (refresh_token: string) => service.newClient().refreshSession({ refresh_token })
     const child = dataOf(await refresh(session.refresh_token)).session?.refresh_token ?? ''
@@ -86,7 +86,7 @@ describe('refreshSession and setSession', () => {
 })
 
 describe('updateUser', () => {
-  it('changes metadata and tells the client', async () => {
+  it('changes metadata and notifies the client', async () => {
     const { client } = await signIn()
     const events: string[] = []
     client.onAuthStateChange((event) => {
@@ -97,7 +97,7 @@ describe('updateUser', () => {
     expect(events).toContain('USER_UPDATED')
   })
 
-  it('changes the email when both addresses have confirmed', async () => {
+  it('changes the email after both addresses confirm it by code', async () => {
     const { client, email } = await signIn()
     const { email: next } = newPerson()
     const { user } = dataOf(await client.updateUser({ email: next }))
@@ -126,7 +126,7 @@ describe('updateUser', () => {
     expect(second.session).not.toBeNull()
   })
 
-  it('changes the email by the links, one after the other', async () => {
+  it('changes the email after both links are followed', async () => {
     const { client, email } = await signIn()
     const { email: next } = newPerson()
     dataOf(await client.updateUser({ email: next }, { emailRedirectTo: 'https://app.example.com/changed' }))
@@ -137,7 +137,7 @@ describe('updateUser', () => {
     expect(dataOf(await client.getUser()).user?.email).toBe(next)
   })
 
-  it('changes the phone when the new one has confirmed', async () => {
+  it('changes the phone after the new number confirms it', async () => {
     const { client } = await signIn()
     const { phone } = newPerson()
     expect(dataOf(await client.updateUser({ phone })).user).toEqual(
@@ -176,7 +176,7 @@ describe('updateUser', () => {
 })
 
 describe('reauthenticate', () => {
-  it('mails the nonce with which an old session may change the password', async () => {
+  it('sends the nonce with which an old session may change the password', async () => {
     const { client, email, password, user } = await signIn()
     await service.deps.db
       .updateTable('sessions')
@@ -202,14 +202,14 @@ describe('signOut', () => {
     ['global', false, false],
     ['local', false, true],
     ['others', true, false],
-  ] as const)('%s ends the right sessions', async (scope, here, there) => {
+  ] as const)('scope %s ends the sessions that it names', async (scope, here, there) => {
     const person = await signIn()
     const other = await signInAgain(person)
     expect(await person.client.signOut({ scope })).toEqual({ error: null })
     expect([await isSignedIn(person.client), await isSignedIn(other)]).toEqual([here, there])
   })
 
-  it('is fine twice, and for a user who is gone', async () => {
+  it('succeeds twice, and for a deleted user', async () => {
     const { client, user } = await signIn()
     dataOf(await service.admin.deleteUser(user.id))
     expect(await client.signOut()).toEqual({ error: null })
@@ -218,7 +218,7 @@ describe('signOut', () => {
 })
 
 describe('a session that has ended', () => {
-  it('still shows the user until the token expires, or not, by setting', async () => {
+  it('returns the user until the token expires, unless the setting enforces the end', async () => {
     const { client, session, user } = await signIn()
     dataOf(await service.admin.signOut(session.access_token))
     expect(dataOf(await client.getUser()).user?.id).toBe(user.id)
@@ -232,7 +232,7 @@ describe('a session that has ended', () => {
 })
 
 describe('mfa.listFactors', () => {
-  it('gives the factors of the user', async () => {
+  it('lists the factors of the user', async () => {
     const { client, user } = await signIn()
     expect(dataOf(await client.mfa.listFactors())).toEqual({
       all: [],
@@ -253,8 +253,8 @@ describe('mfa.listFactors', () => {
   })
 })
 
-describe('what is not built', () => {
-  it('is refused by its own code', async () => {
+describe('endpoints that are not built', () => {
+  it('return an error code of their own', async () => {
     const { client } = await signIn()
     expect((await client.signInWithSSO({ domain: 'example.com' })).error).toMatchObject({
       status: 404,

@@ -14,7 +14,7 @@ async function register(on: ClientService = service) {
 }
 
 describe('signInWithPassword', () => {
-  it('by email and by phone', async () => {
+  it('signs in by email and by phone', async () => {
     const { email, phone, password, id } = await register()
     const client = service.newClient()
     const byEmail = dataOf(await client.signInWithPassword({ email, password }))
@@ -52,7 +52,7 @@ describe('signInWithPassword', () => {
     expect(dataOf(await client.signInWithPassword({ phone, password })).user?.id).toBe(id)
   })
 
-  it('with a wrong password: says what everybody is told', async () => {
+  it('returns the common error for a wrong password', async () => {
     const { email } = await register()
     const { data, error } = await service.newClient().signInWithPassword({ email, password: 'wrong' })
     expect(data).toEqual({ user: null, session: null })
@@ -61,7 +61,7 @@ describe('signInWithPassword', () => {
 })
 
 describe('signInWithOtp', () => {
-  it('by email, with the code', async () => {
+  it('signs in by email with the code', async () => {
     const { email, id } = await register()
     const client = service.newClient()
     expect(dataOf(await client.signInWithOtp({ email }))).toEqual({ user: null, session: null })
@@ -69,7 +69,7 @@ describe('signInWithOtp', () => {
     expect(dataOf(await client.verifyOtp({ email, token: code, type: 'email' })).user?.id).toBe(id)
   })
 
-  it('by email, with the link', async () => {
+  it('signs in by email with the link', async () => {
     const { email } = await register()
     await service.newClient().signInWithOtp({ email })
     const target = await service.open((await service.readMail(email)).link)
@@ -77,7 +77,7 @@ describe('signInWithOtp', () => {
     expect(new URLSearchParams(target.hash.slice(1)).get('type')).toBe('magiclink')
   })
 
-  it('by email, for somebody new: a user once the code is verified', async () => {
+  it('creates a user for a new email once the code is verified', async () => {
     const { email } = newPerson()
     const client = service.newClient()
     dataOf(await client.signInWithOtp({ email, options: { data: { name: 'Ada' } } }))
@@ -97,14 +97,14 @@ describe('signInWithOtp', () => {
     )
   })
 
-  it('by email, where nobody is to be made: refused', async () => {
+  it('refuses a new email when shouldCreateUser is false', async () => {
     const { error } = await service
       .newClient()
       .signInWithOtp({ email: newPerson().email, options: { shouldCreateUser: false } })
     expect(error).toMatchObject({ status: 422, code: 'otp_disabled', message: 'Signups not allowed for otp' })
   })
 
-  it('by phone, known and new', async () => {
+  it('signs in by a known and a new phone', async () => {
     for (const { phone } of [await register(), newPerson()]) {
       const client = service.newClient()
       dataOf(await client.signInWithOtp({ phone: `+${phone}` }))
@@ -116,7 +116,7 @@ describe('signInWithOtp', () => {
 })
 
 describe('resetPasswordForEmail', () => {
-  it('lets a new password be set with the code, and with the token of the link', async () => {
+  it('permits a new password after the code and after the token of the link', async () => {
     for (const verify of ['code', 'token'] as const) {
       const { email, password } = await register()
       const client = service.newClient()
@@ -133,13 +133,13 @@ describe('resetPasswordForEmail', () => {
     }
   })
 
-  it('says the same of an address that nobody has', async () => {
+  it('returns the same answer for an unknown address', async () => {
     expect(await service.newClient().resetPasswordForEmail(newPerson().email)).toEqual({ data: {}, error: null })
   })
 })
 
 describe('verifyOtp', () => {
-  it('takes the token of every kind of link', async () => {
+  it('accepts the token of every kind of link', async () => {
     const signUp = newPerson()
     await service.newClient().signUp(signUp)
     const magic = await register()
@@ -157,7 +157,7 @@ describe('verifyOtp', () => {
     }
   })
 
-  it('refuses a wrong code, and one that has been used', async () => {
+  it('refuses a wrong code and a used code', async () => {
     const { email } = await register()
     const client = service.newClient()
     await client.signInWithOtp({ email })
@@ -198,7 +198,7 @@ describe('exchangeCodeForSession', () => {
         return email
       },
     ],
-  ])('ends the flow of %s where it began, and nowhere else', async (name, begin) => {
+  ])('ends the flow of %s only in the client that began it', async (name, begin) => {
     const client = newPkceClient()
     const email = await begin(client)
     const target = await service.open((await service.readMail(email)).link)

@@ -7,7 +7,7 @@ const autoconfirm = await openClientService({ AUTH_MAILER_AUTOCONFIRM: 'true', A
 afterAll(() => Promise.all([service.close(), autoconfirm.close()]))
 
 describe('signUp', () => {
-  it('by email: gives the user, and a session once the code of the mail is verified', async () => {
+  it('returns the user by email, and a session once the code is verified', async () => {
     const client = service.newClient()
     const { email, password } = newPerson()
     const options = { data: { name: 'Ada' }, emailRedirectTo: 'https://app.example.com/welcome' }
@@ -38,7 +38,7 @@ describe('signUp', () => {
     expect(dataOf(await client.getSession()).session?.access_token).toBe(verified.session?.access_token)
   })
 
-  it('by email: the link leads back with a session', async () => {
+  it('sends a link that leads back with a session', async () => {
     const client = service.newClient()
     const { email, password } = newPerson()
     await client.signUp({ email, password, options: { emailRedirectTo: 'https://app.example.com/welcome' } })
@@ -54,7 +54,7 @@ describe('signUp', () => {
     expect(user?.email).toBe(email)
   })
 
-  it('by email where none must be confirmed: gives a session at once', async () => {
+  it('returns a session at once when emails need no confirmation', async () => {
     const client = autoconfirm.newClient()
     const { email, password } = newPerson()
     const { user, session } = dataOf(await client.signUp({ email, password }))
@@ -70,7 +70,7 @@ describe('signUp', () => {
     expect(again.error).toMatchObject({ status: 400, code: 'user_already_exists', message: 'User already registered' })
   })
 
-  it('a second time for a confirmed address: looks like the first', async () => {
+  it('returns the same answer for a confirmed address as for a new one', async () => {
     const { email, password } = newPerson()
     const { user } = dataOf(await service.newClient().signUp({ email, password }))
     const { code } = await service.readMail(email)
@@ -81,7 +81,7 @@ describe('signUp', () => {
     expect(Object.keys(again.user ?? {})).toEqual(Object.keys(user ?? {}))
   })
 
-  it('with a weak password: gives the reasons', async () => {
+  it('returns the reasons why a password is weak', async () => {
     const { error } = await service.newClient().signUp({ email: newPerson().email, password: 'x' })
     expect(error).toMatchObject({
       name: 'AuthWeakPasswordError',
@@ -91,7 +91,7 @@ describe('signUp', () => {
     })
   })
 
-  it('by phone: gives a session once the code of the SMS is verified', async () => {
+  it('returns a session by phone once the code is verified', async () => {
     const client = service.newClient()
     const { phone, password } = newPerson()
     const { user, session } = dataOf(await client.signUp({ phone: `+${phone}`, password }))
@@ -102,14 +102,14 @@ describe('signUp', () => {
     expect(verified.session).not.toBeNull()
   })
 
-  it('by phone where none must be confirmed: gives a session at once', async () => {
+  it('returns a session at once when phones need no confirmation', async () => {
     const { phone, password } = newPerson()
     expect(dataOf(await autoconfirm.newClient().signUp({ phone, password })).session).not.toBeNull()
   })
 })
 
 describe('signInAnonymously', () => {
-  it('gives a session of a user without address, who can become a lasting one', async () => {
+  it('returns a session of an anonymous user, who can become permanent', async () => {
     const client = service.newClient()
     const { user, session } = dataOf(await client.signInAnonymously({ options: { data: { theme: 'dark' } } }))
     expect(user).toEqual(
@@ -155,7 +155,7 @@ describe('resend', () => {
     expect(dataOf(await client.verifyOtp({ email, token: second.code, type: 'signup' })).session).not.toBeNull()
   })
 
-  it('sends the code of a phone again, and names the message', async () => {
+  it('sends the code of a phone again and returns the id of the message', async () => {
     const client = service.newClient()
     const { phone, password } = newPerson()
     await client.signUp({ phone, password })

@@ -49,7 +49,7 @@ async function follow(url: string | null | undefined): Promise<URL> {
 }
 
 describe('a client with PKCE, in the strict profile', () => {
-  it('signs up by a code, sets a password, signs out and in again', async () => {
+  it('signs up by a code, sets a password, and signs out and in again', async () => {
     const { email, password } = newPerson()
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.signUp({ email, password }))
@@ -66,7 +66,7 @@ describe('a client with PKCE, in the strict profile', () => {
     expect(dataOf(await client.signInWithPassword({ email, password })).user?.email).toBe(email)
   })
 
-  it('signs in by the link of a mail, which ends in a code at a listed address', async () => {
+  it('signs in by the link of a mail, which ends with a code at a listed address', async () => {
     const { email } = newPerson()
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.signInWithOtp({ email, options: { emailRedirectTo: redirectTo } }))
@@ -76,7 +76,7 @@ describe('a client with PKCE, in the strict profile', () => {
     expect(user?.email).toBe(email)
   })
 
-  it('tells what a weak password lacks, and sets another after a recovery without the old one', async () => {
+  it('names what a weak password lacks, and sets a new one after a recovery without the old one', async () => {
     const { email, password } = newPerson()
     await service.admin.createUser({ email, password, email_confirm: true })
     const client = service.newClient({ flowType: 'pkce' })
@@ -92,8 +92,8 @@ describe('a client with PKCE, in the strict profile', () => {
   })
 })
 
-describe('its other flows, in the strict profile', () => {
-  it('signs in at a provider; without PKCE it does not', async () => {
+describe('other flows of a client, in the strict profile', () => {
+  it('signs in at a provider only with PKCE', async () => {
     openId.person = newProfile()
     const client = service.newClient({ flowType: 'pkce' })
     const { url } = dataOf(await client.signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }))
@@ -118,7 +118,7 @@ describe('its other flows, in the strict profile', () => {
     expect(dataOf(await client.getUserIdentities()).identities).toHaveLength(1)
   })
 
-  it('signs in by an id_token with a nonce; without one it does not', async () => {
+  it('signs in only by an id_token with a nonce', async () => {
     const profile = { ...newProfile(), aud: 'realm-client' }
     const nonce = 'a nonce of the app'
     const token = await openId.sign({ ...profile, nonce: createHash('sha256').update(nonce).digest('hex') })
@@ -130,7 +130,7 @@ describe('its other flows, in the strict profile', () => {
     expect(without.error).toMatchObject({ status: 400, code: 'validation_failed' })
   })
 
-  it('adds a second factor, shows it, and changes the password with it', async () => {
+  it('adds a second factor, verifies it, and changes the password with it', async () => {
     const { client, email, password } = await signIn()
     const { id, totp } = dataOf(await client.mfa.enroll({ factorType: 'totp' }))
     const code = (stepsFromNow: number) => totpCode(totp.secret, new Date(), stepsFromNow)
@@ -159,7 +159,7 @@ describe('its other flows, in the strict profile', () => {
     expect(dataOf(await client.exchangeCodeForSession(codeIn(second))).user?.email).toBe(next)
   })
 
-  it('refreshes one after the other; a token that comes again ends the session', async () => {
+  it('refreshes one token after the other, and a replayed token ends the session', async () => {
     const { client } = await signIn()
     const refresh = (refresh_token: string) => service.newClient().refreshSession({ refresh_token })
     const first = dataOf(await client.getSession()).session?.refresh_token ?? ''
@@ -169,7 +169,7 @@ describe('its other flows, in the strict profile', () => {
     expect((await refresh(third)).error).toMatchObject({ code: 'refresh_token_already_used' })
   })
 
-  it('makes somebody anonymous a user, by the code of a mail', async () => {
+  it('makes an anonymous user permanent by the code of a mail', async () => {
     const client = service.newClient({ flowType: 'pkce' })
     const { user } = dataOf(await client.signInAnonymously())
     const { email } = newPerson()
@@ -203,7 +203,7 @@ describe('its other flows, in the strict profile', () => {
     expect(dataOf(await other.verifyOtp({ phone, token: sms.code, type: 'sms' })).user?.phone).toBe(phone)
   })
 
-  it('follows a link by its token hash, where a page of the own asks for it', async () => {
+  it("verifies the token hash of a link that leads to the app's own page", async () => {
     const { email } = newPerson()
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.signInWithOtp({ email, options: { emailRedirectTo: redirectTo } }))

@@ -33,7 +33,7 @@ const levelOf = async (client: ReturnType<ClientService['newClient']>) =>
   dataOf(await client.mfa.getAuthenticatorAssuranceLevel()).currentLevel
 
 describe('mfa.webauthn', () => {
-  it('registers a key, and asks for it at the next sign-in', async () => {
+  it('registers a key and needs it again at the next sign-in', async () => {
     const { client, email, password } = await signUp()
     const registered = dataOf(await client.mfa.webauthn.register({ friendlyName: 'key' }))
     expect(registered?.user.factors).toEqual([
@@ -73,7 +73,7 @@ describe('passkeys', () => {
     expect((await visitor.signInWithPasskey()).error).toMatchObject({ code: 'webauthn_verification_failed' })
   })
 
-  it('are the business of admins too', async () => {
+  it('are listed and deleted by admins', async () => {
     const { client, userId } = await signUp()
     const { id } = dataOf(await client.registerPasskey())
     expect(dataOf(await service.admin.passkey.listPasskeys({ userId }))).toEqual([
@@ -83,7 +83,7 @@ describe('passkeys', () => {
     expect(dataOf(await client.passkey.list())).toEqual([])
   })
 
-  it('ask for the second factor before they are changed', async () => {
+  it('need the second factor before they are changed', async () => {
     const { client, email, password } = await signUp()
     const { id, totp } = dataOf(await client.mfa.enroll({ factorType: 'totp' }))
     dataOf(await client.mfa.challengeAndVerify({ factorId: id, code: totpCode(totp.secret, new Date()) }))

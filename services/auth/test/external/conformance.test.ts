@@ -49,7 +49,7 @@ function expectedUser({ name, email, data }: ProviderStub) {
 }
 
 describe.each(STUBS)('%s', (name, stub) => {
-  it('is asked for what its documents say', async () => {
+  it('is sent the parameters of its documentation', async () => {
     const { url, state } = await service.begin(name, {
       prompt: 'consent',
       client_id: 'x',
@@ -70,7 +70,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     })
   })
 
-  it('signs somebody new in, in the implicit flow', async () => {
+  it('signs in a new user in the implicit flow', async () => {
     service.answer(play(stub, service.clock))
     const { state } = await service.begin(name, { redirect_to: 'https://app.example.com/home' })
     const { status, url, fragment, query } = await comeBack(stub, state)
@@ -94,7 +94,7 @@ describe.each(STUBS)('%s', (name, stub) => {
   })
 
   // ASVS 6.8.4, 10.4.6
-  it('signs the same person in again, in the PKCE flow', async () => {
+  it('signs in the same user again in the PKCE flow', async () => {
     service.answer(play(stub, service.clock))
     const verifier = 'v'.repeat(43)
     const challenge = createHash('sha256').update(verifier).digest('base64url')

@@ -59,7 +59,7 @@ function dropEmails(name: string, value: unknown): unknown {
 }
 
 describe.each(STUBS)('%s', (name, stub) => {
-  it('tells what the provider has refused', async () => {
+  it('returns the refusal of the provider', async () => {
     const { state } = await service.begin(name)
     // Anybody can write the words into an address, so they do not go on to the application.
     const denial = { state, error: 'access_denied', error_description: 'Call 555-0100 and read us your password' }
@@ -68,7 +68,7 @@ describe.each(STUBS)('%s', (name, stub) => {
   })
 
   // ASVS 10.1.2, 10.2.1
-  it('takes no state that is wrong, used or too old', async () => {
+  it('refuses a wrong, used or expired state', async () => {
     service.answer(play(stub, service.clock))
     const unusable = async (state: string) => {
       const { status, url, query } = await callback(stub, { state, code: CODE })
@@ -87,7 +87,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     expect(await unusable(old)).toBe('OAuth state has expired')
   })
 
-  it('makes no account without an address', async () => {
+  it('creates no account without an address', async () => {
     const nobody = withoutEmail(stub)
     service.answer(play(nobody, service.clock))
     await service.deps.db.deleteFrom('users').execute()
@@ -97,7 +97,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     expect(await countUsers()).toBe(0)
   })
 
-  it('makes no account of an exchange that fails, whatever fails', async () => {
+  it('creates no account when any step of the exchange fails', async () => {
     const told = ['server_error', 'unexpected_failure', 'Unable to exchange external code'] as const
     for (const answer of [
       { status: 400, body: { error: 'invalid_grant' } },
@@ -114,7 +114,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     expect(await countUsers()).toBe(0)
   })
 
-  it('makes no account of a profile that is none', async () => {
+  it('creates no account from a malformed profile', async () => {
     const token = { access_token: 'x', token_type: 'bearer', id_token: 'x.y.z' }
     const told = ['server_error', 'unexpected_failure', 'Error getting user profile from external provider'] as const
     for (const answer of [
@@ -132,7 +132,7 @@ describe.each(STUBS)('%s', (name, stub) => {
 })
 
 describe('a provider that cannot be reached', () => {
-  it('costs nobody their account, and tells nothing of the network', async () => {
+  it('changes no account and reveals nothing of the network', async () => {
     const gone = await openExternalApp()
     const { state } = await gone.begin('github')
     await gone.world.close()
@@ -154,7 +154,7 @@ describe('spotify', () => {
     { url: 'unknown', width: null, height: null },
   ]
 
-  it('verifies no address: a mail does, and then the account is there', async () => {
+  it('confirms an address only by a mail, which then signs in', async () => {
     service.answer((call) =>
       call === 'POST https://accounts.spotify.com/api/token'
         ? { body: { access_token: 'x', token_type: 'Bearer', scope: 'user-read-email' } }

@@ -19,7 +19,7 @@ afterAll(async () => {
   await hooks.close()
 })
 
-it('asks whether somebody new may become a user by a provider, and tells of them; of nobody who is one', async () => {
+it('calls the hooks before and after the creation of a user by a provider, and never for a known user', async () => {
   const email = 'ada@example.com'
   hooks.answer = () => ({ body: { error: { http_code: 403, message: 'Not you' } } })
   const refused = await signInAs(service, 'keycloak', { sub: 'ada', email, verified: true })

@@ -101,7 +101,7 @@ const googleAccount = () =>
   })
 
 describe('keycloak', () => {
-  it('signs in with PKCE towards it, an id_token and a profile, in both flows', async () => {
+  it('signs in with PKCE, an id_token and a profile, in both flows', async () => {
     openId.person = {
       sub: randomUUID(),
       email,
@@ -142,7 +142,7 @@ describe('keycloak', () => {
     expect(session.user.user_metadata.custom_claims).toEqual({ iss: openId.realm, groups: ['/staff'] })
   })
 
-  it('signs in by an id_token of the realm, and by none of another', async () => {
+  it('accepts an id_token of its realm only', async () => {
     const claims = { aud: 'realm-client', sub: randomUUID(), email, email_verified: true }
     const good = await grant({ provider: 'keycloak', id_token: await openId.sign(claims) })
     expect(good).toEqual({
@@ -159,7 +159,7 @@ describe('keycloak', () => {
   })
 
   // ASVS 9.2.2
-  it('signs in by no access token of the realm, though it is for the same client', async () => {
+  it('refuses an access token of its realm for the same client', async () => {
     const claims = { aud: 'realm-client', sub: randomUUID(), email, email_verified: true }
     for (const token of [
       await openId.sign({ ...claims, typ: 'Bearer' }),
@@ -190,7 +190,7 @@ describe('google', () => {
   })
 
   // ASVS 10.5.4
-  it('takes no id_token for another application, nor of another issuer, with a code', async () => {
+  it('refuses an id_token of another audience or issuer that comes with a code', async () => {
     for (const changes of [{ aud: 'somebody.else' }, { iss: 'https://evil.example' }, { exp: 1 }]) {
       openId.person = google(changes)
       const { query } = await signIn('google')
@@ -201,7 +201,7 @@ describe('google', () => {
 
 describe('POST /token, grant id_token', () => {
   // ASVS 10.5.1
-  it('200: a token for any of our clients, with its nonce and its access token', async () => {
+  it('200: accepts a token for each configured client, with its nonce and access token', async () => {
     const nonce = 'a nonce of the app'
     const accessToken = 'an access token'
     const digest = createHash('sha256').update(accessToken).digest()
@@ -223,7 +223,7 @@ describe('POST /token, grant id_token', () => {
     expect(await grant({ ...request, id_token: without })).toEqual(refusedWith(either))
   })
 
-  it('200: an issuer in place of a name, where the client is ours', async () => {
+  it('200: accepts an issuer in place of a provider name for a configured client', async () => {
     const id_token = await openId.sign(google())
     const request = { issuer: 'https://accounts.google.com', client_id: 'web.apps.example', id_token }
     expect((await grant(request)).body.user).toEqual(externalBody('google', googleAccount()))
@@ -238,7 +238,7 @@ describe('POST /token, grant id_token', () => {
   })
 
   // ASVS 10.5.4
-  it('400: a token for somebody else’s application, an old one, one of another issuer, no token', async () => {
+  it('400: refuses a token of another audience, an expired token, another issuer and no token', async () => {
     const attempt = async (id_token: string) => grant({ provider: 'google', id_token })
     const foreign = refusedWith('Unacceptable audience in id_token')
     expect(await attempt(await openId.sign(google({ aud: 'evil.apps.example' })))).toEqual(foreign)
@@ -252,7 +252,7 @@ describe('POST /token, grant id_token', () => {
   })
 
   // ASVS 6.8.2, 9.1.1
-  it('400: a token that nobody of the provider has signed', async () => {
+  it('400: refuses a token that the provider has not signed', async () => {
     const times = { iat: Math.floor(Date.now() / 1_000), exp: Math.floor(Date.now() / 1_000) + 600 }
     const claims = { ...google(), ...times }
     const { key } = attackerKey('rsa')
@@ -270,7 +270,7 @@ describe('POST /token, grant id_token', () => {
     expect(await service.deps.db.selectFrom('users').select('id').where('email', '=', email).execute()).toEqual([])
   })
 
-  it('422 and 400: an address that Google has not verified, or none', async () => {
+  it('422 and 400: refuses an unverified address of Google and no address', async () => {
     const { user } = await createSignedUp(service.deps, { email })
     const unverified = await grant({
       provider: 'google',
@@ -293,7 +293,7 @@ describe('POST /token, grant id_token', () => {
     expect(await identities.execute()).toEqual([{ provider: 'email' }])
   })
 
-  it('200: links the identity to the account of the bearer; 401 and 403 without one that lives', async () => {
+  it('200: links the identity to the user of the access token; 401 and 403: refuses a missing token and an ended session', async () => {
     const person = await createSignedIn(service)
     const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
     const linked = await grant(link, person.headers)
@@ -326,7 +326,7 @@ describe('POST /token, grant id_token', () => {
     expect((await grant(after, person.headers)).body.error_code).toBe('session_not_found')
   })
 
-  it('403: links none with an address before the second factor was shown, where the bearer has no email', async () => {
+  it('403: refuses to link an address before the second factor is verified when the user has no email', async () => {
     const person = await createSignedIn(service)
     await addApp({ ...service, clock: { now: service.deps.now, advance: () => {} } }, person.headers)
     const { headers } = await signInByPassword(service, person)
@@ -360,7 +360,7 @@ describe('POST /token, grant id_token', () => {
     // What an app has asked for with a nonce it has compared itself.
     ['facebook', { iss: 'https://www.facebook.com', aud: 'facebook-client', nonce: 'of the app' }],
     ['snapchat', { iss: 'https://accounts.snapchat.com/accounts/oauth2/token', aud: 'snapchat-client' }],
-  ])('200: a token of %s: %o', async (provider, claims) => {
+  ])('200: accepts a token of %s: %o', async (provider, claims) => {
     const id_token = await openId.sign({ sub: `${provider}-${people}`, email, name: 'Ada', ...claims })
     const { status, body } = await grant({ provider, id_token })
     const data = { ...body.user.user_metadata, iss: claims.iss, sub: `${provider}-${people}`, email }
@@ -373,7 +373,7 @@ describe('POST /token, grant id_token', () => {
     ['nothing', null, 422],
     ['the text "true"', 'true', 200],
     ['true', true, 200],
-  ])('an address that is verified by %s, as Apple says', async (_name, verified, status) => {
+  ])('reads the verification of an address from %s, as Apple writes it', async (_name, verified, status) => {
     const { user } = await createSignedUp(service.deps, { email })
     const claims = { iss: 'https://appleid.apple.com', aud: 'apple-client', sub: `apple-${people}`, email }
     const id_token = await openId.sign({ ...claims, email_verified: verified })
@@ -383,7 +383,7 @@ describe('POST /token, grant id_token', () => {
     expect(await identities.orderBy('created_at').execute()).toEqual([{ provider: 'email' }, ...linked])
   })
 
-  it('400 and 422: what one of them says that proves nothing', async () => {
+  it('400 and 422: refuses claims of one provider in the token of another', async () => {
     const azure = { sub: `a-${people}`, email, aud: 'azure-client' }
     const tenant = `https://login.microsoftonline.com/${TENANT}/v2.0`
     const forged = await openId.sign({ ...azure, iss: `https://login.microsoftonline.com/../evil/v2.0` })
@@ -398,7 +398,7 @@ describe('POST /token, grant id_token', () => {
     expect(github).toEqual(refusedWith('Provider github cannot be used with the id_token grant'))
   })
 
-  it('200: of an account without an address, where the setting permits one', async () => {
+  it('200: accepts an account without an address when the setting permits it', async () => {
     const claims = { iss: 'https://accounts.snapchat.com/accounts/oauth2/token', aud: 'snapchat-client', sub: email }
     const first = await grant({ provider: 'snapchat', id_token: await openId.sign(claims) })
     const again = await grant({ provider: 'snapchat', id_token: await openId.sign(claims) })
@@ -438,7 +438,7 @@ describe('POST /token, grant id_token', () => {
     )
 
   // ASVS 6.8.1
-  it('422: an address of azure, which any tenant may write, unless azure says whose it is, in the strict profile', async () => {
+  it('422: refuses an address of Azure without proof of its domain in the strict profile', async () => {
     const strict = await openStrict(client('AZURE', 'azure-client'))
     const { user } = await createSignedUp(strict.deps, { email })
     const nonce = 'a nonce of the app'
@@ -454,7 +454,7 @@ describe('POST /token, grant id_token', () => {
   })
 
   // ASVS 10.5.1
-  it('400: a token without a nonce, in the strict profile, whatever the provider', async () => {
+  it('400: refuses a token without a nonce in the strict profile, for every provider', async () => {
     const strict = await openStrict({
       ...client('GOOGLE', 'web.apps.example'),
       ...client('FACEBOOK', 'facebook-client'),
@@ -476,7 +476,7 @@ describe('POST /token, grant id_token', () => {
   })
 
   // ASVS 16.5.2, 16.5.3
-  it('503: while the keys of the provider are out of reach', async () => {
+  it('503: fails while the keys of the provider cannot be fetched', async () => {
     const blind = await openMailApp(
       {
         ...client('KEYCLOAK', 'realm-client'),

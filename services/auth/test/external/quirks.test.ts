@@ -31,7 +31,7 @@ async function signIn(stub: ProviderStub, form?: Readonly<Record<string, string>
 }
 
 describe('apple', () => {
-  it('tells name and address once: later ones erase nothing', async () => {
+  it('sends name and address once, and later sign-ins erase neither', async () => {
     const stub = stubOf('apple')
     const first = await signIn(stub, stub.form)
     const claims = { ...stub.idToken?.claims, email: undefined, is_private_email: undefined }
@@ -63,7 +63,7 @@ describe('apple', () => {
     )
   })
 
-  it('is not believed a name that is none', async () => {
+  it('ignores a malformed name', async () => {
     const stub = stubOf('apple')
     const other = {
       ...stub,
@@ -86,7 +86,7 @@ describe('apple', () => {
 })
 
 describe.each(['apple', 'slack'])('%s', (name) => {
-  it('is believed when it says that an address is not verified', async () => {
+  it('treats an address as unverified when the provider says so', async () => {
     const stub = stubOf(name)
     const [url = '', answer] = Object.entries(stub.resources)[0] ?? []
     const stranger = {
@@ -104,7 +104,7 @@ describe.each(['apple', 'slack'])('%s', (name) => {
 })
 
 describe('google', () => {
-  it('is asked for a profile where no id_token came', async () => {
+  it('reads the profile when there is no id_token', async () => {
     const { idToken: _idToken, ...stub } = stubOf('google')
     const body = { id: '42', email: 'profile@google.example', verified_email: true, name: 'Ada' }
     const user = await signIn({ ...stub, resources: { 'https://www.googleapis.com/userinfo/v2/me': { body } } })
@@ -129,7 +129,7 @@ describe('discord', () => {
     ['0', 'abc', 'https://cdn.discordapp.com/avatars/7/abc.png'],
     ['1337', null, 'https://cdn.discordapp.com/embed/avatars/2.png'],
     ['0', null, 'https://cdn.discordapp.com/embed/avatars/0.png'],
-  ])('has a picture for everybody: discriminator %s, avatar %s', async (discriminator, avatar, picture) => {
+  ])('gives every user a picture: discriminator %s, avatar %s', async (discriminator, avatar, picture) => {
     const body = { id: '7', username: 'ada', discriminator, avatar, email: 'seven@discord.example', verified: true }
     const user = await signIn({ ...stubOf('discord'), resources: { 'https://discord.com/api/users/@me': { body } } })
     expect(user.user_metadata).toEqual(
@@ -146,8 +146,8 @@ describe('discord', () => {
   })
 })
 
-describe('a provider that takes the secret in either way', () => {
-  it('is asked again with the secret in the body where it knows no Basic', async () => {
+describe('a provider that accepts the secret in the header or the body', () => {
+  it('is asked again with the secret in the body when it refuses Basic authentication', async () => {
     const calls: string[] = []
     service.answer((call, { headers, body }) => {
       if (call !== 'POST https://discord.com/api/oauth2/token')
@@ -164,7 +164,7 @@ describe('a provider that takes the secret in either way', () => {
 })
 
 describe('GET /authorize', () => {
-  it('adds scopes where the provider takes some, passes on what is not ours, and names WorkOS’ own provider', async () => {
+  it('302: adds scopes for providers that have them, passes on unknown parameters and names the provider of WorkOS', async () => {
     const github = await service.begin('github', {
       scopes: 'repo,read:org user:email',
       login: 'ada',

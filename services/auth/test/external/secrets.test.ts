@@ -24,7 +24,7 @@ const TOKENS = { access_token: 'access-token-of-the-provider', refresh_token: 'r
 const PROFILE = { id: 7, login: 'ada', name: 'Ada' }
 const secrets = [PLAIN_VERIFIER, REQUEST_SECRET, ...Object.values(TOKENS), clientSecret('github')]
 
-it('are in no row and no line in the clear, while a flow waits and when it has ended', async () => {
+it('stores and logs no secret of a flow in the clear, neither during the flow nor after it', async () => {
   service.answer((call) => {
     if (call.endsWith('/request_token')) {
       const form = {

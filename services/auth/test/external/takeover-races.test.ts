@@ -48,14 +48,14 @@ const identitiesOf = (subject: string) =>
 const ROUNDS = Array.from({ length: 5 }, (_value, round) => round)
 
 describe.each(ROUNDS)('at the same moment, round %i', () => {
-  it('one person comes by one provider many times: one account', async () => {
+  it('parallel sign-ins at one provider create one account', async () => {
     const landings = await Promise.all(Array.from({ length: 8 }, () => signInAs(service, 'keycloak', own)))
     expect(landings.map(({ fragment }) => fragment.error_code)).toEqual(Array(8).fill(undefined))
     const [owner, ...others] = await owners(own.email)
     expect([others, await identitiesOf(own.sub)]).toEqual([[], [{ provider: 'keycloak', user_id: owner }]])
   })
 
-  it('one person comes by two providers: one account with both', async () => {
+  it('parallel sign-ins at two providers create one account with both identities', async () => {
     const landings = await Promise.all([signInAs(service, 'keycloak', own), signInAs(service, 'gitlab', own)])
     expect(landings.map(({ fragment }) => fragment.error_code)).toEqual([undefined, undefined])
     const [owner, ...others] = await owners(own.email)
@@ -66,7 +66,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     ])
   })
 
-  it('a stranger signs up with the address: their password opens nothing', async () => {
+  it("the password of a stranger's parallel signup does not sign in", async () => {
     const password = 'the password of a stranger'
     const [landing] = await Promise.all([
       signInAs(service, 'keycloak', own),
@@ -79,7 +79,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     expect(login.json().error_code).toBe('invalid_credentials')
   })
 
-  it('a stranger comes with the same address, unverified: their identity is not in the account', async () => {
+  it('an unverified identity of a stranger with the same address is not linked', async () => {
     const stranger = { ...own, sub: `2${people}`, verified: false }
     const [landing] = await Promise.all([
       signInAs(service, 'keycloak', own),
@@ -92,7 +92,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     expect((await identitiesOf(stranger.sub)).map(({ user_id }) => user_id)).not.toContain(owner)
   })
 
-  it('a stranger tells a provider the address while its owner signs up: their identity is not in the account', async () => {
+  it('an unverified identity of a stranger is not linked while the owner signs up', async () => {
     const stranger = { ...own, verified: false }
     await Promise.all([
       signInAs(service, 'gitlab', stranger),
@@ -104,14 +104,14 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     expect([others, identity?.provider, identity?.user_id === owner]).toEqual([[], 'gitlab', false])
   })
 
-  it('two users link one identity, and its owner signs in by it: one has it', async () => {
+  it('an identity belongs to one account when two users link it while its owner signs in', async () => {
     const [first, second] = [await createSignedIn(service), await createSignedIn(service)]
     const states = await Promise.all([first, second].map(({ headers }) => beginLinking(service, 'keycloak', headers)))
     await Promise.all([...states.map((state) => comeBackAs(service, state, own)), signInAs(service, 'keycloak', own)])
     expect(await identitiesOf(own.sub)).toHaveLength(1)
   })
 
-  it('a session ends that begins to link: it links nothing', async () => {
+  it('a session that ends meanwhile links nothing', async () => {
     const { headers, user, sessionId } = await createSignedIn(service)
     const { db } = service.deps
     const answer = await answerBehind(

@@ -71,15 +71,15 @@ const login = async (password: string) =>
 
 const signUp = (password: string) => service.post('/signup', { email, password, data: { role: 'mole' } })
 
-describe('somebody who has an account', () => {
-  it('keeps it from who only says to have their address', async () => {
+describe('a user with an account', () => {
+  it('loses nothing to an account with the same unverified address', async () => {
     const { user } = await createSignedUp(service.deps, { email })
     expect(await refused(signInAs(service, 'keycloak', attacker()))).toBe('provider_email_needs_verification')
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     expect(await identities.execute()).toEqual([{ provider: 'email' }])
   })
 
-  it('keeps it from who lists their address beside a verified one', async () => {
+  it('loses nothing to an account that lists the address beside a verified one', async () => {
     const { user } = await createSignedUp(service.deps, { email })
     const other = attacker({ email: `attacker${people}@example.com`, verified: true, others: [email] })
     const session = await signIn('gitlab', other)
@@ -91,14 +91,14 @@ describe('somebody who has an account', () => {
     expect(session?.id).not.toBe(user.id)
   })
 
-  it('keeps it from who has the same address, unverified, at another provider', async () => {
+  it('loses nothing to the same unverified address at another provider', async () => {
     const victim = await signIn('keycloak', own)
     expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
     expect((await signIn('keycloak', own))?.user.identities).toHaveLength(1)
     expect(victim?.user.email).toBe(email)
   })
 
-  it('tells who has the same address, unverified, nothing of it', async () => {
+  it('stays hidden from an account with the same unverified address', async () => {
     await createSignedUp(service.deps, { email })
     const sent = service.recipients().length
     const [taken, free] = [attacker(), attacker({ sub: `3${people}`, email: `free${people}@example.com` })]
@@ -116,7 +116,7 @@ describe('somebody who has an account', () => {
   })
 
   // ASVS 6.8.1, 10.5.2
-  it('keeps it from who has the same number at another provider', async () => {
+  it('loses nothing to the same number at another provider', async () => {
     const victim = await signIn('keycloak', own)
     const other = await signIn('gitlab', { ...own, email: `other${people}@example.com` })
     expect(other?.id).not.toBe(victim?.id)
@@ -129,21 +129,21 @@ describe('somebody who has an account', () => {
     ['a trailing dot', (address: string) => `${address}.`],
     ['space around it', (address: string) => ` ${address} `],
     ['a NUL', (address: string) => `${address}\0`],
-  ])('keeps it from an address with %s', async (_name, disguise) => {
+  ])('loses nothing to an address with %s', async (_name, disguise) => {
     const { user } = await createSignedUp(service.deps, { email })
     const session = await signIn('keycloak', attacker({ email: disguise(email), verified: true }))
     expect(session?.id).not.toBe(user.id)
     expect(session?.user.email ?? '').not.toBe(email)
   })
 
-  it('keeps a ban, whoever comes by which provider', async () => {
+  it('stays banned at every provider', async () => {
     const { user } = await createSignedUp(service.deps, { email, banned_until: new Date('2100-01-01') })
     expect(await refused(signInAs(service, 'keycloak', own))).toBe('user_banned')
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     expect(await identities.execute()).toEqual([{ provider: 'email' }])
   })
 
-  it('is not found again by an identity that they have unlinked', async () => {
+  it('is not found by an unlinked identity', async () => {
     const person = await createSignedIn(service)
     const strange = attacker({ email: `old${people}@example.com`, verified: true })
     await comeBackAs(service, await beginLinking(service, 'keycloak', person.headers), strange)
@@ -154,7 +154,7 @@ describe('somebody who has an account', () => {
     expect((await signIn('keycloak', strange))?.id).not.toBe(person.user.id)
   })
 
-  it('is not brought back by their provider once deleted', async () => {
+  it('is not restored by their provider after deletion', async () => {
     const victim = await signIn('keycloak', own)
     const payload = { should_soft_delete: true }
     await service.app.inject({ method: 'DELETE', url: `/admin/users/${victim?.id}`, headers: OPERATOR, payload })
@@ -162,8 +162,8 @@ describe('somebody who has an account', () => {
   })
 })
 
-describe('somebody whose address a stranger has used before them', () => {
-  it('finds no password of the stranger', async () => {
+describe('an owner whose address a stranger has used first', () => {
+  it('inherits no password of the stranger', async () => {
     await signUp('the password of a stranger')
     const { token } = await service.readMail(email)
     const victim = await signIn('keycloak', own)
@@ -178,7 +178,7 @@ describe('somebody whose address a stranger has used before them', () => {
     expect(dead.json().error_code).toBe('otp_expired')
   })
 
-  it('finds no identity of the stranger', async () => {
+  it('inherits no identity of the stranger', async () => {
     expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
     await service.idle()
     const victim = await signIn('keycloak', own)
@@ -191,7 +191,7 @@ describe('somebody whose address a stranger has used before them', () => {
     expect((await signIn('keycloak', own))?.user.identities).toHaveLength(1)
   })
 
-  it('finds no session, pending change or phone of the stranger', async () => {
+  it('inherits no session, pending change or phone of the stranger', async () => {
     const anonymous = (await service.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
     expect(await refused(comeBackAs(service, await beginLinking(service, 'gitlab', headers), attacker()))).toBe(
@@ -222,7 +222,7 @@ describe('somebody whose address a stranger has used before them', () => {
     expect(stranger.id).not.toBe(victim?.user.id)
   })
 
-  it('is confirmed by no other address that the stranger verifies later', async () => {
+  it('is not confirmed by another address that the stranger verifies later', async () => {
     await signInAs(service, 'keycloak', attacker())
     const mine = `attacker${people}@example.com`
     const session = await signIn('keycloak', attacker({ email: mine, verified: true }))
@@ -230,13 +230,13 @@ describe('somebody whose address a stranger has used before them', () => {
     expect((await signIn('gitlab', own))?.id).not.toBe(session?.id)
   })
 
-  it('lends it to no stranger whose provider no longer tells it', async () => {
+  it('keeps the address from a stranger whose provider no longer returns it', async () => {
     expect(await refused(signInAs(service, 'keycloak', attacker()))).toBe('provider_email_needs_verification')
     const silent = { sub: `2${people}`, verified: false }
     expect(await refused(signInAs(service, 'keycloak', silent))).toBe('provider_email_needs_verification')
   })
 
-  it('does not land in an account to which the stranger has linked their address', async () => {
+  it('does not sign in to an account to which the stranger has linked the address', async () => {
     const stranger = await createSignedIn(service)
     const { status, fragment } = await comeBackAs(
       service,
@@ -251,7 +251,7 @@ describe('somebody whose address a stranger has used before them', () => {
     expect(victim?.id).not.toBe(stranger.user.id)
   })
 
-  it('finds no one-time code of the stranger', async () => {
+  it('inherits no one-time code of the stranger', async () => {
     await service.post('/otp', { email })
     const { code } = await service.readMail(email)
     const victim = await signIn('keycloak', own)
@@ -260,7 +260,7 @@ describe('somebody whose address a stranger has used before them', () => {
     expect(answer.json().error_code).toBe('otp_expired')
   })
 
-  it('is not let into the account of somebody who is known by a phone number', async () => {
+  it('does not sign in to an account that is known by a phone number', async () => {
     const values = {
       email,
       phone: `1808777${1_000 + people}`,
@@ -275,7 +275,7 @@ describe('somebody whose address a stranger has used before them', () => {
   })
 })
 
-describe('somebody whose address a stranger has told a provider that has not verified it', () => {
+describe('an owner whose address a stranger has claimed at a provider that has not verified it', () => {
   /** @returns the token of the mail that confirms the stranger's account */
   const claim = async (): Promise<string> => {
     expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
@@ -298,7 +298,7 @@ describe('somebody whose address a stranger has told a provider that has not ver
     ['is given a link to sign up', () => linkOf('signup')],
     ['is given a magic link', () => linkOf('magiclink')],
     ['is given an invitation', () => linkOf('invite')],
-  ])('has an account of their own when one %s', async (_name, ask) => {
+  ])('gets an account of their own when one %s', async (_name, ask) => {
     const token = await claim()
     const { pathname, search } = await ask()
     const dead = await service.post('/verify', { type: 'signup', token_hash: token })
@@ -311,14 +311,14 @@ describe('somebody whose address a stranger has told a provider that has not ver
     expect(await refused(signInAs(service, 'gitlab', attacker()))).toBe('provider_email_needs_verification')
   })
 
-  it('signs in with the password that they have chosen', async () => {
+  it('signs in with the password of their own signup', async () => {
     await claim()
     const { pathname, search } = await mailedAfter(signUp('a password of her own'))
     await service.app.inject(`${pathname}${search}`)
     expect(await login('a password of her own')).toBeUndefined()
   })
 
-  it('is not sent a way into the account of the stranger, which stays as it was where nobody gets another one', async () => {
+  it('gets no link into the account of the stranger, which stays unchanged', async () => {
     const token = await claim()
     expect((await service.post('/recover', { email })).json()).toEqual({})
     expect((await service.post('/otp', { email, create_user: false })).json()).toEqual({})
@@ -329,7 +329,7 @@ describe('somebody whose address a stranger has told a provider that has not ver
     expect((await service.post('/verify', { type: 'signup', token_hash: token })).statusCode).toBe(200)
   })
 
-  it('does not share an account with the session of a stranger', async () => {
+  it('shares no account with a session of the stranger', async () => {
     const anonymous = (await service.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
     await comeBackAs(service, await beginLinking(service, 'gitlab', headers), attacker())
@@ -365,7 +365,7 @@ describe('somebody whose address a stranger has told a provider that has not ver
 
 describe('a flow', () => {
   // ASVS 10.2.1
-  it('ends once, and a second browser that knows its state gets nothing', async () => {
+  it('ends once, and refuses a second browser with the same state', async () => {
     const state = await begin(service, 'keycloak')
     expect(await whoIs(comeBackAs(service, state, own))).toBeDefined()
     const { status, query } = await comeBackAs(service, state, attacker({ email: 'x@example.com', verified: true }))
@@ -373,7 +373,7 @@ describe('a flow', () => {
   })
 
   // ASVS 10.1.2, 10.4.2
-  it('gives nothing to who has caught its code without the verifier', async () => {
+  it('refuses its code without the verifier', async () => {
     const state = await begin(service, 'keycloak', { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' })
     const { query } = await comeBackAs(service, state, own)
     const payload = { auth_code: query.code, code_verifier: 'guess'.repeat(10) }
@@ -381,7 +381,7 @@ describe('a flow', () => {
     expect(answer.json().error_code).toBe('bad_code_verifier')
   })
 
-  it('to link an identity ends with the session that began it', async () => {
+  it('that links an identity ends with the session that began it', async () => {
     const person = await createSignedIn(service)
     const state = await beginLinking(service, 'keycloak', person.headers)
     await service.app.inject({ method: 'POST', url: '/logout', headers: person.headers })
@@ -390,7 +390,7 @@ describe('a flow', () => {
   })
 
   // ASVS 8.2.2
-  it('links no identity that is somebody else’s, and none for a target that its caller names', async () => {
+  it('links no identity of another user, and none for a target from the request', async () => {
     const victim = await signIn('keycloak', own)
     const stranger = await createSignedIn(service)
     const linking = await beginLinking(service, 'keycloak', stranger.headers)
@@ -406,7 +406,7 @@ describe('a flow', () => {
     expect(session?.id).not.toBe(victim?.id)
   })
 
-  it('accepts an invitation for nobody but who was invited, and leaves it as it was', async () => {
+  it('accepts an invitation only for the invited user, and keeps it otherwise', async () => {
     await service.post('/invite', { email }, OPERATOR)
     const { token } = await service.readMail(email)
     const accept = async (person: Anybody) =>
@@ -427,7 +427,7 @@ describe('a flow', () => {
     expect([statusCode, json().error_code]).toEqual([404, 'user_not_found'])
   })
 
-  it('carries its session to no address that is not permitted', async () => {
+  it('never sends its session to a redirect that is not permitted', async () => {
     const state = await begin(service, 'keycloak', { redirect_to: 'https://evil.example/' })
     // What is stored is permitted, so nothing after it has to check again.
     const flow = await service.deps.db.selectFrom('flow_state').select('redirect_to').where('id', '=', state).execute()

@@ -90,7 +90,7 @@ async function begin(query: Readonly<Record<string, string>> = {}): Promise<stri
 const answer = { oauth_token: REQUEST_TOKEN.token, oauth_verifier: VERIFIER }
 
 describe('twitter', () => {
-  it('signs somebody in by three signed calls; scopes and further parameters are ignored', async () => {
+  it('signs in by three signed calls, and ignores scopes and other parameters', async () => {
     const state = await begin({ scopes: 'tweet.read', prompt: 'x' })
     const { status, fragment, url } = await service.comeBack({ state, ...answer })
     expect([status, url.origin, REDIRECT_URI]).toEqual([302, 'http://localhost:3000', 'http://localhost:8081/callback'])
@@ -153,7 +153,7 @@ describe('twitter', () => {
     })
   })
 
-  it('signs the same person in again, in the PKCE flow', async () => {
+  it('signs in the same user again in the PKCE flow', async () => {
     const state = await begin(PKCE)
     const { status, url, query, fragment } = await service.comeBack({ state, ...answer })
     expect([status, url.origin, fragment]).toEqual([302, 'http://localhost:3000', {}])
@@ -187,7 +187,7 @@ describe('twitter', () => {
   })
 
   // ASVS 10.2.1
-  it('takes no state that is wrong, used or too old', async () => {
+  it('refuses a wrong, used or expired state', async () => {
     const unusable = async (state: string) => {
       const { status, url, query } = await service.comeBack({ state, ...answer })
       expect([status, url.origin, url.hash]).toEqual([303, 'http://localhost:3000', ''])
@@ -205,7 +205,7 @@ describe('twitter', () => {
     expect(await unusable(old)).toBe('OAuth state has expired')
   })
 
-  it('tells who has been refused, and takes no token but its own', async () => {
+  it('returns a refusal, and accepts only its own request token', async () => {
     const denied = await service.comeBack({ state: await begin(), denied: REQUEST_TOKEN.token })
     expect(denied.query).toEqual({
       error: 'access_denied',
@@ -222,7 +222,7 @@ describe('twitter', () => {
     expect(silent.query.error_code).toBe('bad_oauth_callback')
   })
 
-  it('500: a provider that does not confirm where it returns to is not gone to', async () => {
+  it('500: redirects to no provider that does not confirm the callback', async () => {
     service.answer(twitter({ confirmed: 'false' }))
     const refused = await service.app.inject('/authorize?provider=twitter')
     expect([refused.statusCode, refused.json()]).toEqual([
@@ -232,7 +232,7 @@ describe('twitter', () => {
     service.answer(twitter())
   })
 
-  it('tells of a profile without an address, and of one that is none', async () => {
+  it('returns an error for a profile without an address and for a malformed profile', async () => {
     const { email: _email, ...nameless } = PROFILE
     service.answer(twitter({ profile: { ...nameless, id_str: '1' } }))
     const missing = await service.comeBack({ state: await begin(), ...answer })

@@ -76,7 +76,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
   })
 
-  it('opens nothing that is somebody else’s, and sends them nothing', async () => {
+  it('signs in to no account of another user and sends that user nothing', async () => {
     const { user: owner } = await createSignedUp(service.deps, { email })
     const { user } = await signIn('gitlab', person)
     expect(user).toEqual(
@@ -91,7 +91,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     expect(service.recipients()).not.toContain(email)
   })
 
-  it('gives way to its owner, who finds nothing of the stranger', async () => {
+  it('passes to its owner, who inherits nothing of the stranger', async () => {
     const stranger = await signIn('gitlab', person)
     await service.idle()
     const own = await signIn('keycloak', { sub: `2${people}`, email, verified: true })
@@ -108,7 +108,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     expect((await signIn('gitlab', person)).user.id).not.toBe(own.user.id)
   })
 
-  it('has to be verified still where it becomes that of an account by linking', async () => {
+  it('must still be confirmed when linking makes it the address of an account', async () => {
     const anonymous = (await service.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
     const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
@@ -163,7 +163,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     expect((await signIn('gitlab', person)).user.id).toBe(before.id)
   })
 
-  it('tells nobody by linking that somebody else has it, and sends them nothing', async () => {
+  it('is not revealed as taken by linking, and its owner is sent nothing', async () => {
     await createSignedUp(service.deps, { email })
     const anonymous = (await service.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${anonymous.access_token}` }

@@ -21,7 +21,7 @@ async function signInBy(connection: string, organization: string, email: string)
 }
 
 describe('a sign-in by WorkOS', () => {
-  it('opens nobody’s account by an address that a connection of strangers tells', async () => {
+  it('signs in to no account by an address of an untrusted connection', async () => {
     const { user, email } = await createSignedUp(service.deps)
     const { fragment, query } = await signInBy('conn_strange', 'org_strange', email)
     expect(query.error_code).toBe('provider_email_needs_verification')
@@ -33,7 +33,7 @@ describe('a sign-in by WorkOS', () => {
   it.each([
     ['connection', 'conn_own', 'org_any'],
     ['organisation', 'conn_any', 'org_own'],
-  ])('opens the account of an address that a trusted %s tells', async (_name, connection, organization) => {
+  ])('signs in to the account of an address of a trusted %s', async (_name, connection, organization) => {
     const { user, email } = await createSignedUp(service.deps)
     const { fragment } = await signInBy(connection, organization, email)
     const headers = { authorization: `Bearer ${fragment.access_token}` }
