@@ -258,19 +258,19 @@ class Data_json extends Controller {
 
 describe('settings of the response', () => {
   it.each([
-    ['/settled/status', 201, json, '{"a":1}'],
-    ['/settled/type', 200, 'text/plain; charset=utf-8', 'raw é'],
-    ['/settled/problem', 200, 'application/problem+json; charset=utf-8', '"a JSON text"'],
-    ['/settled/declared', 202, 'text/csv; charset=utf-8', 'a,b'],
-    ['/settled/many', 200, json, '[1]'],
-    ['/settled/lines', 200, 'application/x-ndjson; charset=utf-8', '1\n{"a":"é"}\n'],
-    ['/settled/written', 200, 'application/x-ndjson; charset=utf-8', '1\n2\n3\n'],
-    ['/settled/binary', 200, 'image/png', '\u0001\u0002text'],
-    ['/page.html', 200, 'text/html; charset=utf-8', '<p>'],
-    ['/page.html/object', 200, json, '{"a":1}'],
-    ['/page.html/bytes', 200, 'text/html', '<'],
-    ['/data.json', 200, json, '"text"'],
-  ])('answers %s with %i %s', async (path, ...[status, type, body]) => {
+    [201, '/settled/status', json, '{"a":1}'],
+    [200, '/settled/type', 'text/plain; charset=utf-8', 'raw é'],
+    [200, '/settled/problem', 'application/problem+json; charset=utf-8', '"a JSON text"'],
+    [202, '/settled/declared', 'text/csv; charset=utf-8', 'a,b'],
+    [200, '/settled/many', json, '[1]'],
+    [200, '/settled/lines', 'application/x-ndjson; charset=utf-8', '1\n{"a":"é"}\n'],
+    [200, '/settled/written', 'application/x-ndjson; charset=utf-8', '1\n2\n3\n'],
+    [200, '/settled/binary', 'image/png', '\u0001\u0002text'],
+    [200, '/page.html', 'text/html; charset=utf-8', '<p>'],
+    [200, '/page.html/object', json, '{"a":1}'],
+    [200, '/page.html/bytes', 'text/html', '<'],
+    [200, '/data.json', json, '"text"'],
+  ])('%i: answers %s with %s', async (status, ...[path, type, body]) => {
     const answer = await all.ask({ path })
     expect([answer.status, answer.headers['content-type'], answer.body]).toEqual([status, type, body])
   })
@@ -392,9 +392,9 @@ describe('thrown values', () => {
   })
 
   it.each([
-    ['/thrown/redirect', 302],
-    ['/thrown/redirect/308', 308],
-  ])('answers the error %s with %i', async (path, status) => {
+    [302, '/thrown/redirect'],
+    [308, '/thrown/redirect/308'],
+  ])('%i: answers the error %s', async (status, path) => {
     const headers = { location: '/%C3%A9%20there?a=%20b', 'content-length': '0', 'x-request-id': 'test' }
     expect(await all.ask({ path })).toEqual({ status, headers, body: '' })
   })

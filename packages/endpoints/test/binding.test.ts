@@ -351,15 +351,15 @@ describe('declared handlers', () => {
   )
 
   it.each([
-    ['/declared/items', json('[1,2,3]'), 200, [1, 2, 3]],
-    ['/declared/items/0', json('[1]'), 200, [0, 1]],
-    ['/declared/items', json('4'), 200, [4]],
-    ['/declared/items', json('[]'), 400, 'path[0]: is required'],
-    ['/declared/items', json('["x"]'), 400, 'path[0]: must be a whole number'],
-    ['/declared/text', json('plain', 'text/plain'), 200, 'plain'],
-    ['/declared/text', json('["a","b"]'), 400, 'path[1]: is not expected'],
-    ['/declared/text/a/b', json('[]'), 404, 'There is nothing at this URL'],
-  ])('answers POST %s with %j by %i', async (path, request, status, body) => {
+    [200, '/declared/items', json('[1,2,3]'), [1, 2, 3]],
+    [200, '/declared/items/0', json('[1]'), [0, 1]],
+    [200, '/declared/items', json('4'), [4]],
+    [400, '/declared/items', json('[]'), 'path[0]: is required'],
+    [400, '/declared/items', json('["x"]'), 'path[0]: must be a whole number'],
+    [200, '/declared/text', json('plain', 'text/plain'), 'plain'],
+    [400, '/declared/text', json('["a","b"]'), 'path[1]: is not expected'],
+    [404, '/declared/text/a/b', json('[]'), 'There is nothing at this URL'],
+  ])('%i: answers POST %s with %j', async (status, path, request, body) => {
     const [actual, answer] = await ask({ ...request, path })
     expect([actual, status === 200 ? answer : Object(answer).error.description]).toEqual([status, body])
   })

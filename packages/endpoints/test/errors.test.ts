@@ -77,22 +77,22 @@ afterAll(() => all.close())
 
 describe('the envelope', () => {
   it.each([
-    ['default', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
-    ['gone', 410, 'GONE', 'gone'],
-    ['bad', 400, 'BAD_REQUEST', 'The request is malformed'],
-    ['denied-bare', 401, 'UNAUTHENTICATED', 'Authentication is required'],
-    ['forbidden', 403, 'INSUFFICIENT_PRIVILEGES', 'Access is refused'],
-    ['not-found', 404, 'RESOURCE_NOT_FOUND', 'no such thing'],
-    ['not-allowed', 405, 'NOT_ALLOWED', 'This URL does not take this method'],
-    ['conflict', 409, 'CONFLICT', 'The request conflicts with the present state'],
-    ['too-many', 429, 'TOO_MANY_REQUESTS', 'Too many requests'],
-    ['not-implemented', 501, 'NOT_IMPLEMENTED', 'This method is not implemented'],
-    ['unavailable', 503, 'SERVER_ERROR', 'later'],
-    ['error', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
-    ['type-error', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
-    ['text', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
-    ['nothing', 500, 'SERVER_ERROR', 'An unexpected error occurred'],
-  ])('answers %s with %i %s', async (name, ...[status, type, description]) => {
+    [500, 'default', 'SERVER_ERROR', 'An unexpected error occurred'],
+    [410, 'gone', 'GONE', 'gone'],
+    [400, 'bad', 'BAD_REQUEST', 'The request is malformed'],
+    [401, 'denied-bare', 'UNAUTHENTICATED', 'Authentication is required'],
+    [403, 'forbidden', 'INSUFFICIENT_PRIVILEGES', 'Access is refused'],
+    [404, 'not-found', 'RESOURCE_NOT_FOUND', 'no such thing'],
+    [405, 'not-allowed', 'NOT_ALLOWED', 'This URL does not take this method'],
+    [409, 'conflict', 'CONFLICT', 'The request conflicts with the present state'],
+    [429, 'too-many', 'TOO_MANY_REQUESTS', 'Too many requests'],
+    [501, 'not-implemented', 'NOT_IMPLEMENTED', 'This method is not implemented'],
+    [503, 'unavailable', 'SERVER_ERROR', 'later'],
+    [500, 'error', 'SERVER_ERROR', 'An unexpected error occurred'],
+    [500, 'type-error', 'SERVER_ERROR', 'An unexpected error occurred'],
+    [500, 'text', 'SERVER_ERROR', 'An unexpected error occurred'],
+    [500, 'nothing', 'SERVER_ERROR', 'An unexpected error occurred'],
+  ])('%i: answers %s with %s', async (status, ...[name, type, description]) => {
     const answer = await all.ask({ path: `/errors/${name}` })
     expect(JSON.parse(answer.body)).toEqual({ statusCode: status, error: { type, description } })
     expect([answer.status, answer.headers['content-type']]).toEqual([status, 'application/json; charset=utf-8'])
@@ -137,12 +137,12 @@ describe('the envelope', () => {
 
 describe('onError', () => {
   it.each([
-    ['value', 500, '{"translated":"value"}'],
-    ['status', 409, '{"translated":"status"}'],
-    ['async', 500, '{"translated":"async"}'],
-    ['stops', 203, '"stops"'],
-    ['stop', 202, ''],
-  ])('answers %s with %i %s', async (how, ...[status, body]) => {
+    [500, 'value', '{"translated":"value"}'],
+    [409, 'status', '{"translated":"status"}'],
+    [500, 'async', '{"translated":"async"}'],
+    [203, 'stops', '"stops"'],
+    [202, 'stop', ''],
+  ])('%i: answers %s with %s', async (status, ...[how, body]) => {
     const answer = await all.ask({ path: `/translated/${how}` })
     expect([answer.status, answer.body]).toEqual([status, body])
   })

@@ -273,11 +273,11 @@ describe('authentication', () => {
   })
 
   it.each([
-    ['/auth/scopes', 'Bearer read', 403],
-    ['/auth/scope', 'Bearer ready', 403],
-    ['/auth/call-error', 'Bearer any', 503],
-    ['/auth/handler-fault', 'Bearer any', 500],
-  ])('answers %s with "%s" by %i', async (path, authorization, status) => {
+    [403, '/auth/scopes', 'Bearer read'],
+    [403, '/auth/scope', 'Bearer ready'],
+    [503, '/auth/call-error', 'Bearer any'],
+    [500, '/auth/handler-fault', 'Bearer any'],
+  ])('%i: answers %s with "%s"', async (status, path, authorization) => {
     expect(await all.ask({ path, headers: { authorization } })).toEqual(jsonAnswer(status))
   })
 })

@@ -78,18 +78,18 @@ it('a raw handler reads a form part by part', async () => {
 })
 
 it.each([
-  ['ann-token', 200, { cancelled: 7, by: { id: 'ann', scopes: ['write'] } }],
+  [200, 'ann-token', { cancelled: 7, by: { id: 'ann', scopes: ['write'] } }],
   [
-    'bob-token',
     403,
+    'bob-token',
     { statusCode: 403, error: { type: 'INSUFFICIENT_PRIVILEGES', description: 'This needs the scope write' } },
   ],
   [
-    'eve-token',
     401,
+    'eve-token',
     { statusCode: 401, error: { type: 'UNAUTHENTICATED', description: 'Authentication is required' } },
   ],
-])('guards answer %s with %i', async (token, status, body) => {
+])('%i: guards answer %s', async (status, token, body) => {
   const headers = { authorization: `Bearer ${token}` }
   expect(await answer('DELETE', '/guards/orders/7', { headers })).toEqual([status, body])
 })

@@ -91,12 +91,12 @@ describe('version', () => {
   })
 
   it.each([
-    ['', 200],
-    ['*/*', 200],
-    ['*/*;version=v1', 200],
-    ['*/*;version=v2', 200],
-    ['*/*;version=v3', 406],
-  ])('declared: answers "%s" with %i', async (accept, status) => {
+    [200, ''],
+    [200, '*/*'],
+    [200, '*/*;version=v1'],
+    [200, '*/*;version=v2'],
+    [406, '*/*;version=v3'],
+  ])('%i: declared version, asked as "%s"', async (status, accept) => {
     const answer = await all.ask({ path: '/deep/module/requests/versions', headers: { accept } })
     expect(answer).toEqual(jsonAnswer(status, undefined, { vary: 'Accept' }))
   })

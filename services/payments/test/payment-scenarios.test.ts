@@ -182,11 +182,11 @@ describe('the test object', () => {
 
 describe('a merchant that demands 3-D Secure', () => {
   it.each([
-    ['authenticated', 201, undefined],
-    ['attempted', 400, 'TDSECURE_REQUIRED'],
-    ['unavailable', 400, 'TDSECURE_REQUIRED'],
-    ['rejected', 400, 'TDSECURE_FAILED'],
-  ])('a card that is %s gets %i', async (tdsStatus, status, statusCode) => {
+    [201, 'authenticated', undefined],
+    [400, 'attempted', 'TDSECURE_REQUIRED'],
+    [400, 'unavailable', 'TDSECURE_REQUIRED'],
+    [400, 'rejected', 'TDSECURE_FAILED'],
+  ])('%i: answers a card that is %s', async (status, tdsStatus, statusCode) => {
     const full = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const { db } = payments.database
     await db.updateTable('merchants').set({ tds_mode: 'full' }).where('id', '=', full.id).execute()

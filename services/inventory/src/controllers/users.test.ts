@@ -68,7 +68,7 @@ describe('GET /users/:userId', () => {
   })
 })
 
-it('the next user gets id 6', async () => {
+it('a new user gets an id after the seeded ones', async () => {
   const rows = await inventory.query(
     `INSERT INTO inventory.users (username, first_name, last_name) VALUES ('ada', 'Ada', 'Lovelace') RETURNING id`,
   )

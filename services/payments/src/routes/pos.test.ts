@@ -96,13 +96,13 @@ describe('GET /pos', () => {
   })
 
   it.each([
-    ['', 400, 'The link does not say whom to pay.'],
-    ['key=', 400, 'The link does not say whom to pay.'],
-    ['key=nobody', 404, 'No shop is known by this link.'],
-    ['key=00000000-0000-4000-8000-000000000000', 404, 'No shop is known by this link.'],
-    ['key=%00&currency=%00', 404, 'No shop is known by this link.'],
-    ['key=%FF%', 404, 'No shop is known by this link.'],
-  ])('the link %j gets %i: %s', async (parameters, status, text) => {
+    [400, '', 'The link does not say whom to pay.'],
+    [400, 'key=', 'The link does not say whom to pay.'],
+    [404, 'key=nobody', 'No shop is known by this link.'],
+    [404, 'key=00000000-0000-4000-8000-000000000000', 'No shop is known by this link.'],
+    [404, 'key=%00&currency=%00', 'No shop is known by this link.'],
+    [404, 'key=%FF%', 'No shop is known by this link.'],
+  ])('%i: says of the link %j: %s', async (status, parameters, text) => {
     const { statusCode, headers, body } = await get(`/pos?${parameters}`)
     expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
     expect(textOf(body)).toContain(text)

@@ -219,10 +219,10 @@ describe('POST /pos/pay', () => {
   })
 
   it.each([
-    [{ link: 'key=1' }, 404],
-    [{ page: 'short' }, 400],
-    [{ link: '' }, 400],
-  ])('refuses %j with %i, as a page', async (changes, status) => {
+    [404, { link: 'key=1' }],
+    [400, { page: 'short' }],
+    [400, { link: '' }],
+  ])('%i: refuses %j, as a page', async (status, changes) => {
     const { statusCode, headers } = await pay(linkOf(), changes)
     expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
   })
