@@ -52,7 +52,7 @@ interface Bench {
 const command = new Command('node bench/src/against.ts')
   .description('Compares every endpoint of the services with that of another checkout, round by round.')
   .argument('<before>', 'folder of the other checkout, with its dependencies installed')
-  .argument('[services...]', 'inventory, auth, payments; all when none is named')
+  .argument('[services...]', 'inventory, auth, payments; all by default')
   .option('--rounds <number>', 'samples of each side', positiveInteger, 9)
   .option('--seconds <number>', 'seconds of one sample', positiveInteger, 4)
   .action(run)

@@ -154,7 +154,7 @@ async function use(
 /** Does what a client should not do: sends cards and keys where they do not belong. */
 async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded): Promise<void> {
   const wrong = randomUUID()
-  secrets.set('key that is none', wrong)
+  secrets.set('invalid key', wrong)
   const merchant = `/merchants/${merchantId}`
   for (const path of [
     `/transactions/${PAN}`,
@@ -201,7 +201,7 @@ async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<nu
 async function waitFor(holds: () => boolean): Promise<void> {
   const end = performance.now() + PATIENCE_MS
   while (!holds() && performance.now() < end) await delay(100)
-  if (!holds()) throw new Error('something did not come in time')
+  if (!holds()) throw new Error('mails or deliveries did not arrive in time')
 }
 
 function report(surfaces: readonly Surface[]): void {
@@ -216,7 +216,7 @@ function report(surfaces: readonly Surface[]): void {
   ]
   for (const leak of leaks) say(leak)
   if (leaks.length > 0) process.exitCode = 1
-  else say(`none of ${secrets.size + 2} secrets was found`)
+  else say(`none of the ${secrets.size + 2} secrets was found`)
 }
 
 function say(line: string): void {

@@ -72,7 +72,7 @@ try {
   const problems = await findProblems(databaseUrl, load)
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
-  else say('every user has an identity, nothing was used twice, every mail came')
+  else say('every user has an identity, nothing was used twice, every mail arrived')
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

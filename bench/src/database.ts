@@ -51,11 +51,11 @@ export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions
       return Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
     },
     crash: async () => {
-      if (!own) throw new Error('only a server of the bench is killed')
+      if (!own) throw new Error('the bench kills only its own server')
       await own.crash()
     },
     startStandby: async () => {
-      if (!own) throw new Error('only a server of the bench is copied')
+      if (!own) throw new Error('the bench copies only its own server')
       return own.startStandby()
     },
     close: async () => {

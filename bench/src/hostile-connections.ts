@@ -32,10 +32,10 @@ const KEPT_BACK_BYTES = 1_000
 const targets = [authTarget, paymentsTarget, inventoryTarget]
 
 const command = new Command('hostile-connections')
-  .description('Holds hostile connections to the services beside an honest load.')
-  .argument('[services...]', `${targets.map(({ service }) => service).join(', ')}; all when none is named`)
-  .option('--seconds <number>', 'how long the connections are held', positiveInteger, 120)
-  .option('--kinds <kinds>', `of what kinds they are: ${KINDS.join(',')}`, readKinds, KINDS)
+  .description('Opens hostile connections to the services beside an honest load.')
+  .argument('[services...]', `${targets.map(({ service }) => service).join(', ')}; all by default`)
+  .option('--seconds <number>', 'how long the connections stay open', positiveInteger, 120)
+  .option('--kinds <kinds>', `the kinds of the connections: ${KINDS.join(',')}`, readKinds, KINDS)
   .action(run)
 
 await runCommand(command)
@@ -55,7 +55,7 @@ function readKinds(text: string): readonly Kind[] {
 
 async function run(names: readonly string[], { seconds, kinds }: RunOptions): Promise<void> {
   const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
-  if (unknown.length > 0) throw new Error(`there is no service ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
   const folder = makeBenchFolder()
   try {
     await using started = new AsyncDisposableStack()

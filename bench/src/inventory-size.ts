@@ -17,7 +17,7 @@ const PAGE_MS = 10
 const FILTER_MS = 30
 
 const products = Number(process.argv[2] ?? 1_000_000)
-if (!Number.isInteger(products) || products < WALK_LIMIT * 4) throw new Error('too few products to tell anything')
+if (!Number.isInteger(products) || products < WALK_LIMIT * 4) throw new Error('too few products to measure anything')
 const folder = makeBenchFolder()
 
 try {

@@ -46,7 +46,7 @@ try {
   await killImports(file, await open('transfer_killed'), sent)
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
-  else say('what arrived is what was sent')
+  else say('the products arrived as they were sent')
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -75,7 +75,8 @@ async function roundTrip(file: string, [source, ...targets]: readonly [Place, Pl
     const other = await start(target.deployment)
     await measured(`import of ${format}`, other, () => importFile(other, exported, type))
     await other.stop()
-    if ((await digest(target.databaseUrl)) !== sent) problems.push(`${format} did not arrive as it was sent`)
+    if ((await digest(target.databaseUrl)) !== sent)
+      problems.push(`the products of ${format} did not arrive as they were sent`)
   }
   await server.stop()
   return sent
@@ -101,7 +102,8 @@ async function killImports(file: string, { databaseUrl, deployment }: Place, sen
   const server = await start(deployment)
   await importFile(server, file, 'application/x-ndjson', 'skip')
   await server.stop()
-  if ((await digest(databaseUrl)) !== sent) problems.push('what was continued is not what was sent')
+  if ((await digest(databaseUrl)) !== sent)
+    problems.push('the products of the continued import are not those that were sent')
 }
 
 function start(deployment: Deployment): Promise<Server> {

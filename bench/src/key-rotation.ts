@@ -114,7 +114,7 @@ function report(load: Load, { within, beyond }: OldToken): void {
   const problems = [
     ...load.refused.slice(0, 10),
     ...(within.every((status) => status === 200) ? [] : [`within its window the old key was refused: ${within}`]),
-    ...(beyond.every((status) => status === 403) ? [] : [`after its window the old key was taken: ${beyond}`]),
+    ...(beyond.every((status) => status === 403) ? [] : [`after its window the old key was accepted: ${beyond}`]),
     ...(load.kids.has(NEW_KEY) ? [] : ['the new key never signed']),
   ]
   say(
@@ -216,7 +216,7 @@ async function readEnd(databaseUrl: string): Promise<number> {
     const text = 'SELECT retire_at FROM auth.signing_keys WHERE kid = $1'
     const { rows } = await client.query<{ retire_at: Date | null }>(text, [OLD_KEY])
     const end = rows[0]?.retire_at
-    if (!end) throw new Error('the old key does not retire')
+    if (!end) throw new Error('the old key has no end')
     return end.getTime()
   } finally {
     await client.end()

@@ -154,7 +154,7 @@ async function findProblems(databaseUrl: string, { answered }: Load): Promise<re
     ...[...times].filter(([, count]) => count > 1).map(([reference, count]) => `${reference} is there ${count} times`),
     ...[...times.keys()]
       .filter((reference) => answered.get(reference) === 400)
-      .map((reference) => `${reference} was refused and is there`),
+      .map((reference) => `${reference} was refused and is stored`),
   ]
 }
 

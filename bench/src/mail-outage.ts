@@ -37,11 +37,11 @@ const SLOWER_MS = 300
 const PATIENCE_SECONDS = 600
 
 const command = new Command('node bench/src/mail-outage.ts')
-  .description('Takes the mail server away from the auth service under load, and counts what arrives afterwards.')
-  .option('--seconds <number>', 'how long the mail server is away', positiveInteger, 60)
+  .description('Stops the mail server of auth under load, and counts the mails that arrive afterwards.')
+  .option('--seconds <number>', 'how long the mail server is stopped', positiveInteger, 60)
   .option('--rate <number>', 'sign-ups a second', positiveInteger, 10)
   .addOption(
-    new Option('--how <way>', 'nobody listens, or connections are taken and nothing is said')
+    new Option('--how <way>', 'closed: nothing listens; silent: connections are accepted and not answered')
       .choices(['closed', 'silent'])
       .default('closed'),
   )
@@ -163,7 +163,7 @@ function report(phases: readonly Phase[], { accepted, arrivals, missing, backlog
   }
   const twice = [...arrivals.values()].filter((count) => count > 1).length
   say(
-    `${accepted.length} mails: ${missing.length} lost, ${twice} sent twice; all there ${backlogSeconds} s after the server was back`,
+    `${accepted.length} mails: ${missing.length} lost, ${twice} sent twice; all delivered ${backlogSeconds} s after the server was back`,
   )
   const [before, outage] = phases.map(({ latenciesMs }) => median(latenciesMs))
   const errors = phases.flatMap((phase) => phase.errors)

@@ -29,10 +29,7 @@ const scenarios = [inventoryScenario, authScenario, paymentsScenario]
 
 const command = new Command('pnpm bench')
   .description('Loads the services, each beside a minimal reference server, and compares with the goals.')
-  .argument(
-    '[services...]',
-    `${scenarios.map(({ service }) => service).join(', ')}; all that are there when none is named`,
-  )
+  .argument('[services...]', `${scenarios.map(({ service }) => service).join(', ')}; all by default`)
   .option('--seconds <number>', 'seconds of one sample', positiveInteger, 4)
   .option('--rounds <number>', 'samples of each side', positiveInteger, 5)
   .option('--checkout <folder>', 'measure the services of another checkout', root)
@@ -83,7 +80,7 @@ async function run(names: readonly string[], options: Options): Promise<void> {
   }
   if (json !== undefined) writeFileSync(json, `${JSON.stringify({ coreCount, seconds, rounds, results }, null, 2)}\n`)
   const errors = results.reduce((sum, result) => sum + countErrors(result), 0)
-  if (errors > 0) throw new Error(`${errors} answers were errors: the figures mean nothing`)
+  if (errors > 0) throw new Error(`${errors} requests failed: the figures mean nothing`)
 }
 
 /** A Ctrl-C ends the run before the next load, so that nothing keeps running. */
@@ -100,7 +97,7 @@ function stoppable(generate: LoadGenerator): LoadGenerator {
 
 function choose(names: readonly string[], checkout: string) {
   const unknown = names.filter((name) => !scenarios.some(({ service }) => service === name))
-  if (unknown.length > 0) throw new Error(`there is no service ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
   return scenarios.filter(
     ({ service }) => (names.length === 0 || names.includes(service)) && hasService(checkout, service),
   )

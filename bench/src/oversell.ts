@@ -50,7 +50,7 @@ try {
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
   await deployment.runCommand('doctor')
-  say(`${rounds} last units, ${BUYERS} buyers each: ${rounds - problems.length} times exactly one had it`)
+  say(`${rounds} last units, ${BUYERS} buyers each: ${rounds - problems.length} times exactly one got it`)
   say('no level was below zero, every level is the sum of its movements')
 } finally {
   rmSync(folder, { recursive: true, force: true })

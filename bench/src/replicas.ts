@@ -78,7 +78,7 @@ async function tryRestarts(writer: Writer, deployment: Deployment, databaseUrl: 
   await sendAtRate(mix, count, rate, restartInTurn(replicas, 2 * restarts))
   report(`${writer.service}: ${restarts} rolling restarts at ${rate} requests a second`, count)
   await sendAtOnce(mix, count, CLIENTS, restartInTurn(replicas, signals))
-  report(`${writer.service}: and ${signals} SIGTERMs while ${CLIENTS} clients ask without pause`, count)
+  report(`${writer.service}: and ${signals} SIGTERMs while ${CLIENTS} clients send requests without a pause`, count)
   return count.failed.size === 0 && (await isComplete(writer, databaseUrl, count))
 }
 

@@ -35,7 +35,7 @@ it.each(['meter.createGauge(name)', 'meter.createGauge(`shop_sold`)', 'meter.cre
   (call) => {
     expect(findIn(path, of(call))).toEqual({
       found: [],
-      problems: [{ path, line: 2, message: 'names a metric by something else than a text in quotes' }],
+      problems: [{ path, line: 2, message: 'names a metric by something other than a text in quotes' }],
     })
   },
 )

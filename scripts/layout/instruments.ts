@@ -28,7 +28,7 @@ export function findInstruments(tree: SourceTree): { found: readonly Instrument[
         if (kind === undefined || first?.type === 'SpreadElement') return
         const place = { path: file.path, line: lineAt(file.text, start) }
         if (first?.type !== 'Literal' || typeof first.value !== 'string') {
-          problems.push({ ...place, message: 'names a metric by something else than a text in quotes' })
+          problems.push({ ...place, message: 'names a metric by something other than a text in quotes' })
           return
         }
         const type = kind === 'Counter' ? 'counter' : kind === 'Histogram' ? 'histogram' : 'gauge'

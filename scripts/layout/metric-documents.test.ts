@@ -58,7 +58,7 @@ it('refuses a row of another service', async () => {
 it.each(['name', '`shop_total`', '7', ''])('refuses a metric that is named by %j', async (name) => {
   const text = `export const sold = (meter, name) => meter.createGauge(${name})\n`
   expect(await problemsOf(metricDocuments, { [code]: text })).toEqual([
-    `${code}:1 names a metric by something else than a text in quotes`,
+    `${code}:1 names a metric by something other than a text in quotes`,
   ])
 })
 

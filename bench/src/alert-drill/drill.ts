@@ -36,10 +36,10 @@ export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
   } finally {
     await repair()
   }
-  const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'is not over after its repair' })
+  const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'does not end after its repair' })
   // The repair may fail before anything awaits it.
   over.catch(() => {})
-  return async () => say(`${alert} was over ${inSeconds(await over)} after the repair`)
+  return async () => say(`${alert} ended ${inSeconds(await over)} after the repair`)
 }
 
 interface Wait {

@@ -36,7 +36,7 @@ export const moneyAndSessionFaults: readonly Fault[] = [
   {
     alert: 'LedgerImbalance',
     job: 'payments',
-    what: 'somebody alters an entry of the ledger by hand, and the ledger is verified',
+    what: 'an entry of the ledger is changed by hand, and the ledger is verified',
     plant: async (stage) => {
       await execute(stage, DISARMED, `UPDATE payments.entries SET amount = amount + 1 WHERE ${ENTRY}`)
       await verifyLedger(stage)
@@ -49,7 +49,7 @@ export const moneyAndSessionFaults: readonly Fault[] = [
   {
     alert: 'LedgerUnverified',
     job: 'payments',
-    what: 'no verification is written down',
+    what: 'the last verification of the ledger is deleted',
     plant: async (stage) => {
       await execute(stage, DISARMED, `DELETE FROM payments.audit WHERE action = 'ledger.verified'`)
       return () => stage.payments.command('ledger', 'verify')
@@ -67,7 +67,7 @@ export const moneyAndSessionFaults: readonly Fault[] = [
   {
     alert: 'AcquirerExceptions',
     job: 'payments',
-    what: 'an acquirer has refused something',
+    what: 'an acquirer refuses an operation',
     plant: async (stage) => {
       const { merchant, id } = await insertRow(stage, 'acquirer_exceptions (payload', `'{"refused":"capture"}'`)
       return () => stage.payments.command('exceptions', 'resolve', merchant, id)

@@ -71,7 +71,7 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   const ended = once(child, 'close')
   await Promise.race([
     waitUntilReady(url),
-    ended.then(() => Promise.reject(new Error('Prometheus has ended; the line above says why'))),
+    ended.then(() => Promise.reject(new Error('Prometheus has ended; its output is above'))),
   ])
   return {
     url,

@@ -25,7 +25,7 @@ export const serviceFaults: readonly Fault[] = [
   {
     alert: 'StandbyBehind',
     job: 'payments',
-    what: 'the standby receives what the primary writes, and does not replay it',
+    what: 'the standby receives the log of the primary, and does not replay it',
     plant: async ({ connect }) => {
       const client = await connect('standby')
       await client.query('SELECT pg_wal_replay_pause()')
@@ -48,13 +48,13 @@ export const serviceFaults: readonly Fault[] = [
   {
     alert: 'SlowAnswers',
     job: 'inventory',
-    what: 'somebody locks a table of inventory for a second and a half, again and again',
+    what: 'a table of inventory is locked for a second and a half, again and again',
     plant: (stage) => lockAgainAndAgain(stage, 'inventory.locations'),
   },
   {
     alert: 'PoolExhausted',
     job: 'inventory',
-    what: 'twelve clients move stock that somebody has locked, over a pool of four',
+    what: 'twelve clients move locked stock, over a pool of four',
     plant: async (stage) => {
       const { url } = stage.inventory
       const productId = await addProduct(url)

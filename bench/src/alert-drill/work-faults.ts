@@ -37,7 +37,7 @@ export const workFaults: readonly Fault[] = [
   {
     alert: 'ReservationsOverdue',
     job: 'inventory',
-    what: 'a transaction holds a reservation that is over',
+    what: 'a transaction locks an expired reservation',
     plant: async (stage) => {
       const { url } = stage.inventory
       const id = await reserve(url, await addProduct(url), RESERVED_SECONDS)
@@ -54,7 +54,7 @@ export const workFaults: readonly Fault[] = [
   {
     alert: 'OutboxStuck',
     job: 'auth',
-    what: 'a version that is gone has left a job that the queue does not know',
+    what: 'a job of an earlier release is of a task that the queue does not know',
     plant: async (stage) => {
       await execute(
         stage,
@@ -66,7 +66,7 @@ export const workFaults: readonly Fault[] = [
   {
     alert: 'DeadJobs',
     job: 'payments',
-    what: 'no mail server listens, and an invitation has had its last attempt',
+    what: 'no mail server listens, and the last attempt of an invitation has failed',
     plant: async (stage) => {
       await stage.mails.close()
       await inviteSome(stage, 1)
@@ -90,7 +90,7 @@ export const workFaults: readonly Fault[] = [
   {
     alert: 'JobBacklog',
     job: 'payments',
-    what: 'the mail server says nothing, and invitations have waited for six minutes',
+    what: 'the mail server does not answer, and invitations have waited for six minutes',
     plant: async (stage) => {
       await stage.mails.silence()
       await inviteSome(stage, INVITATIONS)

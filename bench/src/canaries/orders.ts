@@ -69,7 +69,7 @@ export async function advanceOrder(
     const task = Task.parse(await post(challenge.path, { ...order, hints }))
     hints.push(...task.hints, ...(await showPage(visitor, task)))
   }
-  throw new Error('the challenges of an order do not end')
+  throw new Error('an order gets ever more challenges')
 }
 
 /** Approves on the page of a task, if it has one, and reads what the page tells the shop. */

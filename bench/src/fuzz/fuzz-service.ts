@@ -96,7 +96,7 @@ async function refresh({ ready, session }: Rig): Promise<void> {
 function take(requests: Iterator<Plan>, count: number): readonly Plan[] {
   return Array.from({ length: count }, () => {
     const next = requests.next()
-    if (next.done) throw new Error('the requests have come to an end')
+    if (next.done) throw new Error('there are no more requests')
     return next.value
   })
 }

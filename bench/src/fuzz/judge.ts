@@ -88,7 +88,7 @@ function judgeHead({ status, headers }: Answer): readonly string[] {
     ...(status === 405 && !headers.has('allow') ? ['answers 405 without Allow'] : []),
     ...(headers.has('x-request-id') ? [] : ['answers without X-Request-Id']),
     // A hostile text that ends a line and begins a header would set this header.
-    ...(headers.has('x-injected') ? ['has a header that a request has put in'] : []),
+    ...(headers.has('x-injected') ? ['has a header that a request has injected'] : []),
   ]
 }
 
@@ -107,7 +107,7 @@ function judgeBody(
     for (const line of text.split('\n').filter((each) => each !== '')) JSON.parse(line)
     return []
   } catch (error) {
-    if (error instanceof SyntaxError) return [`answers ${status} with what is no JSON`]
+    if (error instanceof SyntaxError) return [`answers ${status} with invalid JSON`]
     throw error
   }
 }

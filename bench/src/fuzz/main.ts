@@ -15,7 +15,7 @@ const targets = [inventoryTarget, authTarget, paymentsTarget]
 
 const command = new Command('pnpm fuzz')
   .description('Sends the services requests made from their API documents: valid, nearly valid and hostile ones.')
-  .argument('[services...]', `${targets.map(({ service }) => service).join(', ')}; all when none is named`)
+  .argument('[services...]', `${targets.map(({ service }) => service).join(', ')}; all by default`)
   .option(
     '--seed <number>',
     'the same seed sends the same requests',
@@ -27,7 +27,7 @@ const command = new Command('pnpm fuzz')
 
 async function run(names: readonly string[], { seed, requests }: { readonly seed: number; readonly requests: number }) {
   const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
-  if (unknown.length > 0) throw new Error(`there is no service ${unknown.join(', ')}`)
+  if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
   const folder = makeBenchFolder()
@@ -64,7 +64,7 @@ function reportLines(
       ...(request.method === '' ? [] : [`  ${toCurl(url, request)}`]),
       ...(answer === '' ? [] : [`  ${answer.replaceAll('\n', '\n  ')}`]),
     ]),
-    ...unreached.map((operation) => `${operation} was never got through to: its use case was not tried`),
+    ...unreached.map((operation) => `${operation} was never reached: no request succeeded`),
     [
       `${service}: ${sent} requests (${statuses.join(', ')})`,
       `memory ${before} to ${after} MiB`,

@@ -11,7 +11,7 @@ it.each([
   [json(501, '{}'), []],
   ['', ['closes the connection without an answer']],
   [json(500, '{}'), ['answers 500']],
-  [json(400, '{'), ['answers with what is no JSON']],
+  [json(400, '{'), ['answers with invalid JSON']],
   ['HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n', ['answers 400 outside the envelope']],
   [json(400, '{"m":"canary"}'), ['tells the password']],
 ])('judges %j', (text, problems) => {

@@ -50,7 +50,7 @@ export function judgeRaw(
     ...(isWhole && statuses.length === 0 ? ['closes the connection without an answer'] : []),
     // An unknown method may get 501, and a repeat would not help.
     ...statuses.filter((status) => status >= 500 && status !== 501).map((status) => `answers ${status}`),
-    ...(isJson && statuses.length === 1 && !isChunked(head) && !parses(body) ? ['answers with what is no JSON'] : []),
+    ...(isJson && statuses.length === 1 && !isChunked(head) && !parses(body) ? ['answers with invalid JSON'] : []),
     ...((statuses[0] ?? 0) >= 400 && !/^content-type: (application\/json|text\/html)/im.test(head)
       ? [`answers ${statuses[0]} outside the envelope`]
       : []),

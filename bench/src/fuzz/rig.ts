@@ -117,8 +117,12 @@ async function collectGarbage(port: number): Promise<void> {
 function once(socket: WebSocket, event: 'open' | 'message'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.addEventListener(event, () => resolve(), { once: true })
-    socket.addEventListener('error', () => reject(new Error('the process does not let its memory be collected')), {
-      once: true,
-    })
+    socket.addEventListener(
+      'error',
+      () => reject(new Error('the process does not accept a debugger, so its garbage cannot be collected')),
+      {
+        once: true,
+      },
+    )
   })
 }

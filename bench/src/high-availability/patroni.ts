@@ -102,7 +102,7 @@ async function untilComplete(nodes: readonly PatroniNode[]): Promise<string> {
     if (primary !== undefined) return primary
     await delay(POLL_MS)
   }
-  throw new Error(`the cluster has not become whole: ${JSON.stringify(members)}`)
+  throw new Error(`the cluster is not complete: ${JSON.stringify(members)}`)
 }
 
 /** The primary of a cluster in which no node is missing. */

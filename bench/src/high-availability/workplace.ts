@@ -44,7 +44,7 @@ const END_STEPS = [
 /** Looks for programs. @throws Error that names the packages to install, when programs are missing */
 export function requirePrograms(programs: readonly SystemProgram[]): void {
   const missing = programs.filter(({ file }) => !existsSync(file)).map(({ debianPackage }) => debianPackage)
-  if (missing.length > 0) throw new Error(`there are programs missing: apt-get install ${missing.join(' ')}`)
+  if (missing.length > 0) throw new Error(`programs are missing: apt-get install ${missing.join(' ')}`)
 }
 
 /** Makes the workplace. When it is disposed of, its programs end and its folder is removed. */

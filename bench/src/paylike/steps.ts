@@ -132,7 +132,7 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
     assert.deepEqual(await find().since(new Date('2016-01-01')).toArray(), all.slice(0, -1).reverse())
     assert.deepEqual(await find().until(new Date('2016-01-01')).toArray(), all.slice(-1))
   },
-  'cursor.pull, cursor.keepAlive: what comes later is seen': async ({ paylike }) => {
+  'cursor.pull, cursor.keepAlive: later items are seen': async ({ paylike }) => {
     const last = await charge(paylike, 11)
     const seen = nextOf(paylike.merchants.transactions.find(merchant.id).after(last).keepAlive(50))
     const later = await charge(paylike, 12)

@@ -9,7 +9,7 @@ export const journeys: readonly Journey[] = [
   ...bankJourneys,
   ...plainJourneys,
   {
-    name: 'says how much, corrects it, and goes back to say otherwise',
+    name: 'enters an amount, corrects it, and goes back to change it',
     go: async (visitor) => {
       const { page, stage } = visitor
       await page.goto(linkOf(stage, { value: '', currency: 'USD' }))
@@ -90,7 +90,7 @@ export const journeys: readonly Journey[] = [
     },
   },
   {
-    name: 'writes things that are no card, and hears of it',
+    name: 'types invalid cards, and sees messages',
     go: async (visitor) => {
       const { page, stage } = visitor
       const before = (await stage.transactions()).length
@@ -107,7 +107,7 @@ export const journeys: readonly Journey[] = [
     },
   },
   {
-    name: 'reads all of it on a narrow screen',
+    name: 'reads the whole page on a narrow screen',
     browser: { viewport: { width: 320, height: 640 } },
     go: async (visitor) => {
       const { page, stage } = visitor
@@ -133,7 +133,7 @@ export const journeys: readonly Journey[] = [
     },
   },
   {
-    name: 'never hears that it has paid, tries again, and pays once',
+    name: 'gets no answer to its payment, tries again, and pays once',
     go: async (visitor) => {
       const { page, stage } = visitor
       const before = (await stage.transactions()).length

@@ -11,7 +11,7 @@ export const plainJourneys: readonly Journey[] = [
     go: (visitor) => payPlainly(visitor, async () => {}),
   },
   {
-    name: 'can do so with every aid',
+    name: 'can do so with assistive technology',
     go: async (visitor) => {
       await silenceScripts(visitor)
       await payPlainly(visitor, visitor.expectAccessible)
@@ -35,7 +35,7 @@ export const plainJourneys: readonly Journey[] = [
     },
   },
   {
-    name: 'has an address of nothing: a payment under way, a receipt, a challenge',
+    name: 'opens an unknown address: of a payment, of a receipt, of a challenge',
     go: async (visitor) => {
       const { page, stage } = visitor
       for (const [address, status, text] of [
@@ -67,7 +67,7 @@ export const plainJourneys: readonly Journey[] = [
     },
   },
   {
-    name: 'says how much and is led back to the shop, without script',
+    name: 'enters an amount and is led back to the shop, without script',
     browser: { javaScriptEnabled: false },
     go: async ({ page, stage }) => {
       await page.goto(linkOf(stage, { value: '', redirect: stage.shopUrl }))
