@@ -185,7 +185,7 @@ const notBuiltForAdmins: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_B
 async function refuseFeatures(app: FastifyInstance, features: Readonly<Record<string, ErrorFactory>>): Promise<void> {
   for (const [path, error] of Object.entries(features)) {
     for (const url of [path, `${path}/*`]) {
-      // Refuse before the body is read: its errors would mislead.
+      // Refuse before the body is read: an error of the body would hide that the feature is off.
       app.all(url, { schema: { hide: true }, onRequest: (_request, _reply, done) => done(error()) }, async () => {})
     }
   }

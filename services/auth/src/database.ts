@@ -33,10 +33,10 @@ export interface UsersTable {
   invited_at: Timestamp | null
   confirmation_sent_at: Timestamp | null
   recovery_sent_at: Timestamp | null
-  /** `''` for none, as `phone_change`. */
+  /** Empty when no change is pending, as `phone_change`. */
   email_change: ColumnType<string | null, string | undefined, string>
   email_change_sent_at: Timestamp | null
-  /** When somebody who was signed in asked for the change; `…_sent_at` is when its messages went out last. */
+  /** When the user asked for the change in a session; `…_sent_at` is when its messages were last sent. */
   email_change_asked_at: Timestamp | null
   email_change_confirm_status: ColumnType<number | null, number | undefined, number>
   phone_change: ColumnType<string | null, string | undefined, string>
@@ -51,9 +51,9 @@ export interface UsersTable {
   is_anonymous: Generated<boolean>
   is_sso_user: Generated<boolean>
   staged_at: Timestamp | null
-  /** Made by an admin or an import: clean-up leaves the user alone, however long the address waits for its confirmation. */
+  /** Whether an admin or an import made the user: clean-up never deletes such a user as unconfirmed. */
   keep_unconfirmed: Generated<boolean>
-  /** Since when the account is somebody's; null also where it has always been confirmed (see users/claim-repository.ts). */
+  /** Since when the account is claimed; null also where it was confirmed from the beginning (see `isUnclaimed`). */
   claimed_at: Timestamp | null
   created_at: FilledTimestamp
   updated_at: FilledTimestamp
@@ -128,7 +128,7 @@ export interface CodeGuessesTable {
   since: Timestamp
 }
 
-/** What a flow over several requests remembers: PKCE challenges, external sign-in. */
+/** A flow over several requests: an external sign-in, or the PKCE flow of a mail. */
 export interface FlowStateTable {
   id: Generated<string>
   user_id: string | null
@@ -152,11 +152,11 @@ export interface FlowStateTable {
   provider_access_token: SealedSecret | null
   provider_refresh_token: SealedSecret | null
   email_optional: Generated<boolean>
-  /** When the answer of the provider came: it is taken once. */
+  /** When the provider answered. A flow is claimed once. */
   claimed_at: Timestamp | null
-  /** The session in which an identity is being linked; the flow ends with it. */
+  /** The session that began to link an identity. The flow ends with the session. */
   linking_session_id: string | null
-  /** What the token that began it had shown; null counts as `aal1`. */
+  /** The assurance level of the token that began to link an identity; null counts as `aal1`. */
   linking_aal: string | null
   /** The account that is linked when the code is exchanged. */
   linked_account: ExternalAccount | null
@@ -165,13 +165,13 @@ export interface FlowStateTable {
   created_at: GeneratedTimestamp
 }
 
-/** What the last request has brought for an account that waits for its confirmation, by the kind of its message. */
+/** The content of the last request for an unconfirmed account, by the kind of its message (reference: Content of a sign-up). */
 export interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', string> {
   data: JsonObject
   password_hash: string | null
 }
 
-/** When a user gave themselves the email or phone that they have now. */
+/** When a user changed to the email or phone that they have. */
 export interface AddressChangesTable {
   user_id: string
   kind: string
@@ -188,7 +188,7 @@ export interface CustomProvidersTable {
   updated_at: Timestamp
 }
 
-/** A job that a function has written, until it is moved on to the queue. */
+/** A job that a SQL function has written, until a worker moves it to the queue. */
 export interface OutboxTable {
   id: Generated<bigint>
   task: string

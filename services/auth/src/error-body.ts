@@ -34,7 +34,7 @@ export const API_VERSION = '2024-01-01'
 
 const date = z.iso.date()
 
-/** Members that some errors have besides. */
+/** Further members of some errors. */
 const more = {
   error_id: z.string().optional().meta({ description: 'of a 5xx: the id of the request' }),
   weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
@@ -61,12 +61,12 @@ const errorSchema = {
   content: { 'application/json': { schema: ErrorView } },
 } as const
 
-/** What any operation may answer: an unexpected failure, something unavailable or busy, and a request that took too long. */
+/** The statuses of every operation: an unexpected failure, an outage or a full queue, and a request that took too long. */
 const ANY_STATUS = [500, 503, 504] as const
 
 /**
- * The answers with errors of an operation, for the API document. A test service fails when a route answers with another status.
- * Only a hook may: it refuses with a status of its own.
+ * The answers with errors of an operation, for the API document. A test service fails when a route answers with another status,
+ * except for the status that a hook chooses.
  */
 export function errorAnswers<const Status extends number>(
   ...statuses: readonly Status[]
@@ -108,7 +108,7 @@ export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 
     : 'invalid_request'
 }
 
-/** What this service says when something goes wrong before or beside its routes. */
+/** The errors of failures outside of the routes, such as broken HTTP, unknown paths and an unavailable database. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: (error, request) =>
     toErrorBody(error, {
@@ -129,19 +129,19 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
-/** OPTIONS is answered at every path, known or not, for CORS; it makes no path a known one. */
+/** For CORS the service answers OPTIONS at every path. So a path that allows OPTIONS alone is unknown. */
 function toMethodNotAllowed(allow: readonly string[]): HttpError {
   const methods = allow.filter((method) => method !== 'OPTIONS')
   return methods.length === 0 ? notFound() : methodNotAllowed({ headers: { allow: methods.join(', ') } })
 }
 
-/** A body whose known fields have another type is answered like one that is no JSON; anything else names the place. */
+/** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */
 function toInvalid({ context, issues }: InvalidInput): HttpError {
   const [issue] = issues
   const member = issue?.path.join('.') ?? ''
   const problem = issue?.message ?? 'not valid'
   if (context !== 'body') return memberInvalid({ member, problem })
-  // What has been parsed is an object: only a missing body is refused as a whole.
+  // A parsed body is always an object. So a problem without a member means that the body is missing.
   return member === '' ? bodyEmpty() : bodyMemberInvalid({ member, problem })
 }
 

@@ -11,11 +11,11 @@ import {
 } from './request-errors.ts'
 
 const DEPTH_MAX = 64
-/** Of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
+/** The most members of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
 const MEMBERS_MAX = 10_000
-/** The same of a body without metadata: objects of different names take ten times as long to read as others. */
+/** The same limit for a body without metadata: objects with different names take ten times as long to parse. */
 export const FEW_MEMBERS = 500
-/** Of the object itself, or of a form. No route has more than a dozen, and each name that V8 has not seen costs time. */
+/** The most members of the top-level object, or fields of a form. No route needs a dozen, and each new name costs V8 time. */
 export const FIELDS_MAX = 100
 const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
@@ -40,8 +40,8 @@ export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string
 }
 
 /**
- * What `checkStrings` looks for stands in a text by its name or as an escape: the text itself is well-formed, and JSON holds no
- * NUL as it is. Most bodies have neither, and the check takes as long as the parser.
+ * Whether a text may contain what `checkStrings` refuses: a forbidden key, or an escape. Without an escape JSON can contain
+ * neither NUL nor a lone surrogate. Most bodies skip the check, which takes as long as the parser.
  */
 const MAY_BE_REFUSED = /\\u|__proto__|constructor|prototype/
 
@@ -54,7 +54,7 @@ export function decodeUtf8(body: Uint8Array): string {
   }
 }
 
-/** Says where the parser stopped, if the parser does. The rest of its message quotes the body. */
+/** The error of a text that is no JSON. It takes only the position from the parser's message, which also quotes the body. */
 function notJson(cause: unknown): HttpError {
   const position = / at position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
   return position === undefined
@@ -62,7 +62,7 @@ function notJson(cause: unknown): HttpError {
     : bodyNotJsonFrom({ character: Number(position) + 1 }, { cause })
 }
 
-/** What is wrong with the shape of a text: counts brackets and commas outside of strings, before the parser sees them. */
+/** Checks depth and members of a text before it is parsed, by its brackets and commas outside of strings. */
 function shapeProblem(text: string, membersMax: number): HttpError | undefined {
   let depth = 0
   let members = 0

@@ -18,7 +18,7 @@ export interface SignInRequest {
 /** Where the browser goes, and the secrets that the answer of the provider needs. */
 export interface BegunSignIn {
   readonly url: string
-  /** Of a provider that binds its code to a verifier. */
+  /** Undefined for a provider that does not bind its code to a verifier. */
   readonly codeVerifier?: string
   /** JSON of an `OAuth1Token`. */
   readonly requestToken?: string

@@ -16,7 +16,7 @@ export interface CustomProvider {
 
 const LISTED_MAX = 1_000
 
-/** Lists the providers by identifier. */
+/** Lists providers of a type, or of all types, in the order of their identifiers, enabled or not. */
 export async function listCustomProviders(
   db: Kysely<AuthDatabase>,
   type: string | undefined,
@@ -26,7 +26,7 @@ export async function listCustomProviders(
   return rows.map(toCustomProvider)
 }
 
-/** Finds a provider by its identifier. */
+/** Finds a provider by its identifier, whether or not it is enabled. Its secret stays sealed. */
 export async function findCustomProvider(
   db: Kysely<AuthDatabase>,
   identifier: string,
@@ -52,7 +52,7 @@ export async function countLockedProviders(trx: Transaction<AuthDatabase>, name:
   return Number(count)
 }
 
-/** Adds a provider. */
+/** Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit. @throws the unique violation of the identifier */
 export async function insertCustomProvider(
   trx: Transaction<AuthDatabase>,
   provider: Pick<CustomProvider, 'id' | 'identifier' | 'secret' | 'settings'>,

@@ -228,7 +228,7 @@ export async function deleteFactor(
 /** The columns of a factor without its secrets. */
 export type FactorRow = Omit<Selectable<UserFactorsView>, 'user_id'>
 
-/** Maps a row to a factor. */
+/** Maps a row to a factor. The empty phone of a row is null. */
 export function toFactor(row: FactorRow): Factor {
   return {
     id: row.id,

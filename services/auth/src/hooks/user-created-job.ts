@@ -22,7 +22,7 @@ export interface UserCreatedDeps {
   readonly now: () => Date
 }
 
-/** Tries for a day, so that news outlive an outage of the hook. */
+/** Tries for a day, so that the call outlives an outage of the hook. */
 export const userCreatedTask = defineTask<UserCreated>('user-created', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
@@ -36,7 +36,7 @@ export const userCreatedTask = defineTask<UserCreated>('user-created', {
  */
 const HELD_SECONDS = 40
 
-/** Queues news for the hook AFTER_USER_CREATED, in the transaction that makes the user. */
+/** Queues the call of the hook AFTER_USER_CREATED, in the transaction that makes the user. */
 export async function queueUserCreated(
   trx: Kysely<AuthDatabase>,
   { hooks, jobs }: Pick<UserCreatedDeps, 'hooks' | 'jobs'>,

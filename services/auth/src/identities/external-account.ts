@@ -24,9 +24,9 @@ export interface ExternalAccount {
 const SUBJECT_LENGTH_MAX = 512
 
 /**
- * The account that a provider describes. An address that this service would take from no form counts as none: case folding
- * beyond ASCII would make some of them look like those of other people. One of which the provider does not say what it could
- * say counts as verified only where that is assumed.
+ * The account that a provider describes. An address that no form of this service accepts counts as none, because case folding
+ * beyond ASCII could turn it into the address of another user. Some providers can say that an address is verified, and do not:
+ * such an address counts as verified only with `assumesVerified`.
  * @throws Error without a subject
  */
 export function toExternalAccount(
@@ -86,7 +86,7 @@ function withoutEmpty(claims: Readonly<Record<string, unknown>>): Record<string,
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => !isEmpty(value)))
 }
 
-/** Without the characters that PostgreSQL stores in no text. */
+/** Removes NUL and lone surrogates, which PostgreSQL cannot store. */
 function removeUnstorable(text: string): string {
   return text.toWellFormed().replaceAll('\0', '')
 }

@@ -6,7 +6,7 @@ import { insertIdentity, toIdentity } from './identity-repository.ts'
 
 type Account = Pick<ExternalAccount, 'provider' | 'subject'>
 
-/** Finds the identity of an external account. */
+/** Finds the identity of an external account by provider and subject, without a lock. Undefined for an unknown account. */
 export async function findExternalIdentity(
   db: Kysely<AuthDatabase>,
   { provider, subject }: Account,
@@ -77,9 +77,9 @@ export async function deleteUnverifiedIdentities(trx: Transaction<AuthDatabase>,
 }
 
 /**
- * Lists the users to whom one of some trusted addresses belongs. Whose own address is unconfirmed, though a phone number is
- * not, is left out: they are known by the number, and the address proves nothing about them; nor does an address in an
- * identity that its provider has not verified. Staged users are nobody yet.
+ * Lists the users to whom one of some trusted addresses belongs, at most two. An unconfirmed own address does not count where
+ * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if it was
+ * verified. Staged users are no users yet.
  */
 export async function listOwnersOfEmails(
   db: Kysely<AuthDatabase>,

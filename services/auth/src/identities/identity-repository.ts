@@ -61,7 +61,7 @@ export async function mergeIdentityData(
     .execute()
 }
 
-/** Maps a row to an identity. */
+/** Maps a row to an identity. Data that is no object, which SQL of others may have written, is empty. */
 export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   return {
     id: row.id,
@@ -76,7 +76,7 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   }
 }
 
-/** Deletes an identity. */
+/** Deletes an identity. Its user stays, also without any identity: the caller checks that another one is left. */
 export async function deleteIdentity(trx: Database, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }

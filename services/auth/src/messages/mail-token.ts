@@ -54,7 +54,7 @@ export interface PreparedMailToken {
   readonly mail: MailJob
 }
 
-/** Makes a mail and its secrets. */
+/** Makes a mail and its secrets, without storing either. The mail carries the secrets in the clear, the row only their hashes. */
 export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): PreparedMailToken {
   const { secrets, link, code } = makeMailSecrets(deps, mail, mail.flow.pkce ? 'pkce' : 'implicit')
   return {

@@ -35,7 +35,7 @@ export interface PreparedSmsCode {
   readonly sms: SmsJob | undefined
 }
 
-/** Makes an SMS and its code. */
+/** Makes an SMS and its code, without storing either. The SMS carries the code in the clear, the row only its hash. */
 export function prepareSmsCode(
   { config, now, randomBytes, serverKeys }: SmsCodeDeps,
   { user, phone, tokenKind, channel, messageId }: SmsCode,

@@ -15,7 +15,7 @@ export interface PasskeyQuestion {
   readonly expiresAt: Date
 }
 
-/** Stores a challenge. @param userId null for a sign-in, whose user only the answer names */
+/** Inserts a challenge. @param userId null for a sign-in: the answer of the authenticator names the user */
 export async function insertPasskeyChallenge(
   db: Database,
   userId: string | null,

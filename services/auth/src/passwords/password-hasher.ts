@@ -21,7 +21,7 @@ export interface PasswordVerification {
   readonly isOutdated: boolean
 }
 
-/** What a counter of password work is told. */
+/** One hash that is made or verified, as a metric counts it. */
 export interface HashWork {
   readonly kind: HashTask['kind']
   readonly alg: StoredHash['alg']

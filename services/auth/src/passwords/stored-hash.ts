@@ -53,7 +53,7 @@ const BCRYPT_COST_MAX = 14
 const SCRYPT_MEMORY_MAX = 2 ** 28
 const SCRYPT_WORK_MAX = 2 ** 29
 const PBKDF2_ITERATIONS_MAX = 3_000_000
-/** Shorter salts and keys are a mistake of whoever made the hash, or an attempt to make any password match. */
+/** A shorter salt or key comes from a faulty program, or is an attempt to make any password match. */
 const SALT_BYTES_MIN = 8
 const KEY_BYTES_MIN = 16
 const BYTES_MAX = 128

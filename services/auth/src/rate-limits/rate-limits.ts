@@ -71,7 +71,7 @@ const FAILURES_SECONDS = 900
 /** How many addresses may use up their failures against one user. By default that is 100 failures, as in NIST SP 800-63B (5.2.2). */
 const FAILING_ADDRESSES_MAX = 5
 const ALL = 'all'
-/** Also of a small limit, since a change of email sends two messages. */
+/** The least share of a client, also of a small limit: a change of email sends two messages. */
 const CLIENT_MESSAGES_MIN = 2
 const KEY_LENGTH_MAX = 128
 
