@@ -28,18 +28,12 @@ export function recordFailure(deps: FailureDeps, attempt: AttemptKey): Promise<v
   return deps.rateLimits.failures.record(toKey(deps, attempt))
 }
 
-/** The failures that count against an answer to a second factor. */
-export interface FactorFailures {
-  isBlocked(): Promise<boolean>
-  record(): Promise<void>
-}
-
 /**
- * Finds the counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
+ * The counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
  * together, because somebody who has the password could guess six digits from a thousand addresses. The signature of an
  * authenticator cannot be guessed.
  */
-export function factorFailuresOf(deps: FailureDeps, attempt: AttemptKey, factorType: string): FactorFailures {
+export function createFactorFailures(deps: FailureDeps, attempt: AttemptKey, factorType: string) {
   const { failures, factorFailures } = deps.rateLimits
   const ofPair = { limit: failures, key: toKey(deps, attempt) }
   const ofUser = { limit: factorFailures, key: toKey(deps, { ...attempt, address: '' }) }

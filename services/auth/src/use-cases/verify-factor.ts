@@ -38,7 +38,7 @@ import { notify } from '../messages/notification.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
-import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
+import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
 import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
@@ -103,7 +103,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor):
   const left = await countChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
   if (left === undefined) throw challengeNotFound()
   const attempt = { identifier: user.id, address: input.address }
-  const failures = factorFailuresOf(deps, attempt, asked.factor.factorType)
+  const failures = createFactorFailures(deps, attempt, asked.factor.factorType)
   const mayGuess = await countFactorGuess(
     deps.db,
     { ...asked.factor, userId: user.id },

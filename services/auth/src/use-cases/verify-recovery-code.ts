@@ -10,7 +10,7 @@ import {
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { factorFailuresOf } from '../rate-limits/failed-attempts.ts'
+import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
@@ -54,7 +54,7 @@ export async function verifyRecoveryCode(
   const waitMs = await countRecoveryGuess(db, factor.id, now())
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, address: input.address }
-  const failures = factorFailuresOf(deps, attempt, factor.factorType)
+  const failures = createFactorFailures(deps, attempt, factor.factorType)
   const code = normaliseRecoveryCode(input.code)
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
   const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hashes })) && !(await failures.isBlocked())
