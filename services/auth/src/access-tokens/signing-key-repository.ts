@@ -106,6 +106,14 @@ export async function updateKeyToActive(trx: Transaction<AuthDatabase>, kid: str
   await trx.updateTable('signing_keys').set({ state: 'active', retire_at: null }).where('kid', '=', kid).execute()
 }
 
+/** Other processes sign with the old key until they read the table again and finish their requests. */
+const LAG_SECONDS = 60
+
+/** How many seconds a key must verify after it has signed. @param jwt the lifetime of access tokens */
+export function verifySecondsOfRetired({ lifetimeSeconds }: { readonly lifetimeSeconds: number }): number {
+  return lifetimeSeconds + LAG_SECONDS
+}
+
 /** Retires a key, which verifies for so many seconds more. @returns until when */
 export async function updateKeyToRetired(
   trx: Transaction<AuthDatabase>,

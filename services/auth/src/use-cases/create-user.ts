@@ -12,13 +12,13 @@ import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-
 import type { RequestContext } from '../request-context.ts'
 import { addressMissingForUser, passwordWithHash } from '../request-errors.ts'
 import type { Admin } from '../sessions/admin.ts'
+import { mailInvitation } from '../sign-ups/invitation.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { insertUser, updateBan } from '../users/user-change-repository.ts'
-import { mailInvitation } from './invite-user.ts'
 
 type CreateUserDeps = Pick<
   AuthDeps,

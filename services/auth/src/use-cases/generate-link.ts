@@ -16,6 +16,7 @@ import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import type { RequestContext } from '../request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
+import { findOrMakeInvited } from '../sign-ups/invitation.ts'
 import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import { isTaken } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -28,7 +29,6 @@ import {
   lockOwnerOfIdentifier,
   lockUserByIdentifier,
 } from '../users/user-repository.ts'
-import { findOrMakeInvited } from './invite-user.ts'
 
 type GenerateLinkDeps = Pick<
   AuthDeps,

@@ -4,9 +4,9 @@ import {
   lockSigningKeys,
   updateKeyToActive,
   updateKeyToRetired,
+  verifySecondsOfRetired,
 } from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
-import { verifySecondsOfRetired } from './retire-signing-key.ts'
 
 export type Promotion =
   /** `retired` is the key that signed before; undefined when JWT_SECRET did. */

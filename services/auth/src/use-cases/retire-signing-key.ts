@@ -1,5 +1,9 @@
-import { findSigningKeyStatus, lockSigningKeys, updateKeyToRetired } from '../access-tokens/signing-key-repository.ts'
-import type { JwtConfig } from '../config/jwt.ts'
+import {
+  findSigningKeyStatus,
+  lockSigningKeys,
+  updateKeyToRetired,
+  verifySecondsOfRetired,
+} from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
 
 /**
@@ -13,14 +17,6 @@ export type Retirement =
   | { readonly verdict: 'retired'; readonly until: string | undefined; readonly wasActive: boolean }
   | { readonly verdict: 'retired-already' }
   | { readonly verdict: 'unknown' }
-
-/** Other processes sign with the old key until they read the table again and finish their requests. */
-const LAG_SECONDS = 60
-
-/** How long a key must verify after it has signed. */
-export function verifySecondsOfRetired({ lifetimeSeconds }: Pick<JwtConfig, 'lifetimeSeconds'>): number {
-  return lifetimeSeconds + LAG_SECONDS
-}
 
 /** Retires a key, which never signs again. */
 export async function retireSigningKey(
