@@ -4,6 +4,7 @@ import { type AnswerDeps, workOnMessageRequests } from './message-requests/messa
 import { type MailWorkDeps, workOnMails } from './messages/mail-job.ts'
 import { type SmsWorkDeps, workOnSms } from './messages/sms-job.ts'
 
+/** What the background work of all tasks works with. */
 export type WorkDeps = Pick<AuthDeps, 'outbox'> & AnswerDeps & MailWorkDeps & SmsWorkDeps & UserCreatedDeps
 
 /** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */

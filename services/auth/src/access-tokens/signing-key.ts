@@ -35,6 +35,7 @@ const jwkMembers = z.looseObject({
   key_ops: z.array(z.string()).optional(),
 })
 
+/** Checks that a value has the members of a private JWK. `importSigningKey` checks that the key can sign. */
 export const privateJwk = z.custom<PrivateJwk>((value) => jwkMembers.safeParse(value).success)
 
 /** A public JWK as /.well-known/jwks.json shows it. */

@@ -95,6 +95,7 @@ export interface ProviderConfig {
   readonly enabled: boolean
   /** The first is the client id of authorization requests. All are accepted as audiences. */
   readonly clientIds: readonly string[]
+  /** Undefined where the setting is missing. An enabled provider has both. */
   readonly secret: string | undefined
   readonly redirectUri: string | undefined
   /** The base URL of a self-hosted gitlab or keycloak. */

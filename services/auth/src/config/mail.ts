@@ -110,6 +110,7 @@ type Values = SettingValues<typeof mailSettings>
 export interface SmtpConfig {
   readonly host: string
   readonly port: number
+  /** Undefined where the mail server takes mails without authentication. */
   readonly user: string | undefined
   readonly password: string | undefined
   /** Whether a server without TLS gets neither mails nor the password. */

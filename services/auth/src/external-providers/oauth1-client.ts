@@ -15,6 +15,7 @@ export interface OAuth1Deps {
 /** A token, and the secret that signs requests with it. */
 export const oauth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
 
+/** A token of OAuth 1.0a and its secret. A flow keeps them sealed, as JSON. */
 export type OAuth1Token = z.output<typeof oauth1Token>
 
 const NONCE_BYTES = 16

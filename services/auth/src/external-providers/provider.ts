@@ -58,6 +58,7 @@ export interface IdTokenRules {
 /** The result of the exchange of a code. */
 export interface Grant {
   readonly accessToken: string
+  /** Undefined where the provider gave none. */
   readonly refreshToken: string | undefined
   readonly idToken: string | undefined
   /** The whole answer of the token endpoint. */

@@ -10,6 +10,7 @@ export interface NewChallenge {
   readonly factorId: string
   /** A valid IP address, or empty. */
   readonly ip: string
+  /** Null where no code was sent. */
   readonly codeHash: Buffer | null
   /** The WebAuthn challenge that an authenticator signs. */
   readonly webauthn: string | null

@@ -9,6 +9,7 @@ type Database = Kysely<AuthDatabase>
 
 /** A factor with its secrets, which never leave the service. */
 export interface FactorWithSecrets extends Factor {
+  /** The secret of an authenticator app; null for other types. */
   readonly secret: SealedSecret | null
   /** The secret as supabase/auth, or SQL of others, has written it: in base32, or sealed by supabase/auth. */
   readonly plainSecret: string | null

@@ -14,6 +14,7 @@ export const FACTOR_METHODS: Readonly<Record<FactorType, string>> = {
 /** A second factor of a user, without its secret. A set of recovery codes has this form too, and is always verified. */
 export interface Factor {
   readonly id: string
+  /** Null or empty where the user gave none. */
   readonly friendlyName: string | null
   readonly factorType: FactorType
   readonly status: 'unverified' | 'verified'

@@ -16,6 +16,7 @@ export interface OneTimeToken {
   /** The table allows NULL, which no code matches. */
   readonly codeHash: Buffer | null
   readonly codeSalt: Buffer | null
+  /** The PKCE flow that the link ends; null where it ends none. */
   readonly flowStateId: string | null
   readonly expiresAt: Timestamp
 }
@@ -24,6 +25,7 @@ export interface OneTimeToken {
 export interface MessageSecrets {
   readonly kind: TokenKind
   readonly identifier: string
+  /** Null for an SMS, which has no link. */
   readonly linkHash: Buffer | null
   readonly codeHash: Buffer
   readonly codeSalt: Buffer

@@ -14,6 +14,7 @@ import { checkAdmin } from '../use-cases/check-admin.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent } from './session-origin.ts'
 
+/** What reading a context works with: an audience beyond the settings needs the checks of an admin. */
 export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
 
 /**

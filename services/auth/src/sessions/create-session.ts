@@ -82,7 +82,7 @@ export type PasswordSignInResult =
 
 /**
  * Creates a session for a user whose password was right, unless the user has changed since it was verified.
- * @throws 503 when it would wait for too long
+ * @throws serverBusy when it would wait for too long
  */
 export type SignInByPassword = (signIn: PasswordSignIn) => Promise<PasswordSignInResult>
 

@@ -80,7 +80,7 @@ export type RefreshResult =
   | { readonly verdict: 'stolen'; readonly userId: string }
   | { readonly verdict: Exclude<RefreshRefusal, 'stolen'> }
 
-/** Exchanges a refresh token for its child. @throws 503, before anything is written, when it would wait for too long */
+/** Exchanges a refresh token for its child. @throws serverBusy, before anything is written, when it would wait for too long */
 export type RefreshSession = (request: RefreshRequest) => Promise<RefreshResult>
 
 /** Refreshes of a process go to the database together: see `batchCalls`. */

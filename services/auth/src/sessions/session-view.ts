@@ -32,7 +32,7 @@ export interface SessionViewDeps {
   readonly hooks: Hooks
 }
 
-/** The claims of a session's access token, before they are signed. */
+/** The claims of a session's access token, before they are signed. Times are epoch seconds, as the claims hold them. */
 export interface SessionClaims {
   readonly issuedAt: number
   readonly expiresAt: number

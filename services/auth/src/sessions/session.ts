@@ -18,6 +18,7 @@ export type SignInMethod =
 
 /** Who asks for a session. */
 export interface SessionOrigin {
+  /** At most 512 characters. Null where the request has none. */
   readonly userAgent: string | null
   /** A valid IP address, or empty. */
   readonly ip: string

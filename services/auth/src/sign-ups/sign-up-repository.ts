@@ -56,7 +56,7 @@ export type SignUpOutcome =
   | { readonly verdict: 'signed-in'; readonly actorId: string; readonly session: StoredSession }
   | { readonly verdict: Exclude<SignUpVerdict, 'signed-in'>; readonly actorId: string }
 
-/** Signs a user up, unless the identifier is taken. @throws 503 when it would wait for too long */
+/** Signs a user up, unless the identifier is taken. @throws serverBusy when it would wait for too long */
 export type InsertSignUp = (signUp: SignUp) => Promise<SignUpOutcome>
 
 /** Sign-ups that need no confirmation go to the database together: see `batchCalls`. */

@@ -19,6 +19,7 @@ export interface UserFilter {
 /** Which users are on a page, in the order of their creation. */
 export interface UserList extends UserFilter {
   readonly direction: 'asc' | 'desc'
+  /** The most rows of the page. */
   readonly limit: number
   readonly offset: number
   /** Where the page begins. */
