@@ -11,9 +11,9 @@ export const createProducts = (names: Names): Migration => ({
     await createTable(db, names)
     await sql`ALTER SEQUENCE ${names.id('product_revision_seq')} OWNED BY ${names.id('products')}.revision`.execute(db)
     await createIndexes(db, names)
-    // PostgreSQL ignores what it knows of a partial index when it estimates how many products a beginning of a sku has. Without
-    // these statistics it takes any beginning for one product in 200, and among a million it walks the list instead of the
-    // index of words.
+    // PostgreSQL does not use the statistics of a partial index to estimate how many skus begin with a text. Without these
+    // statistics it expects one product in 200 for any text. Among a million products it would then read the list in order,
+    // instead of the index of words.
     await sql`CREATE STATISTICS ${names.id('products_lower_sku_stats')}
       ON (lower(sku COLLATE "default")) FROM ${names.id('products')}`.execute(db)
   },

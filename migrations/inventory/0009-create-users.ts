@@ -1,4 +1,4 @@
-// Users: the list that the API shows, with five people to begin with. Their ids are 1 to 5, and the next one is 6.
+// Users: the list that the API shows, with five users to begin with. Their ids are 1 to 5, and the next one is 6.
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Names } from '../migration.ts'

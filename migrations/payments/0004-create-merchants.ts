@@ -1,5 +1,5 @@
-// Why: a merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one look finds
-// the merchant of any id.
+// Why: a merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one query
+// finds the merchant of any id.
 //
 // - `key`: the public key, by which the checkout names the merchant. It authenticates nobody.
 // - `acquirer`: the name of the company that moves the merchant's money. NULL: none, so a live merchant cannot be paid.

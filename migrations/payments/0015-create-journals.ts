@@ -47,8 +47,8 @@ async function createEntries(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * The second net behind `post`: a journal sums to zero in each currency. The end of an INSERT has all new entries at hand, so one
- * look serves a whole batch and reads no table, whatever the statistics say. No row is ever changed, so INSERTs that each sum to
+ * The second check behind `post`: a journal sums to zero in each currency. The end of an INSERT has all new entries at hand, so
+ * one query checks a whole batch and reads no table, whatever the statistics say. No row is ever changed, so INSERTs that each sum to
  * zero add up to zero.
  */
 async function createZeroSum(db: Kysely<unknown>, names: Names): Promise<void> {

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 /**
- * Clients make tokens before they name a merchant, so a token belongs to the merchant that uses it first: one that leaks pays
+ * Clients make tokens before they name a merchant, so a token belongs to the merchant that uses it first. A leaked token pays
  * nowhere else. The row is not below a merchant: of two merchants that use a token at once, the key lets one have it.
  */
 async function createTokenMerchants(db: Kysely<unknown>, names: Names): Promise<void> {

@@ -30,7 +30,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       WHERE status = 'open'`.execute(db)
 }
 
-/** Money that a won dispute gives free may be owed to the acquirer for a capture that it rejected. */
+/** Money of a won dispute may be owed to the acquirer, for a capture that the acquirer has rejected. */
 async function reverseAfterWin(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('reverse_after_dispute')}() RETURNS trigger LANGUAGE plpgsql
