@@ -24,10 +24,11 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
   const seconds = meter.createHistogram('payments_acquirer_seconds', { description: 'Calls of acquirers', unit: 's' })
   const own = measuredAcquirer('simulator', simulator, seconds)
   const byName = new Map([...others].map(([name, other]) => [name, measuredAcquirer(name, other, seconds)]))
+  const names: readonly string[] = [...others.keys()]
   const find = (name: string | null): Acquirer | undefined => (name === null ? own : byName.get(name))
   return {
     /** The acquirers that a live merchant may have. */
-    names: [...others.keys()] as readonly string[],
+    names,
     /** Undefined for a name that is no longer configured. Null is the simulator. */
     find,
     /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */

@@ -9,37 +9,37 @@ import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
  */
 export function scrub(text: string): string {
   let clean = text
-  for (const { worthLooking, pattern, mask } of rules) {
-    if (worthLooking(clean)) clean = clean.replace(pattern, mask)
+  for (const { mayMatch, pattern, mask } of rules) {
+    if (mayMatch(clean)) clean = clean.replace(pattern, mask)
   }
   return clean
 }
 
 interface Rule {
   /** A cheap test that runs before the pattern, because most lines contain nothing to mask. */
-  readonly worthLooking: (text: string) => boolean
+  readonly mayMatch: (text: string) => boolean
   readonly pattern: RegExp
   readonly mask: (match: string, ...rest: readonly (string | number)[]) => string
 }
 
 const rules: readonly Rule[] = [
   {
-    worthLooking: (text) => /pcn/i.test(text),
+    mayMatch: (text) => /pcn/i.test(text),
     pattern: /(pcn\D{0,16})\d[\d -]*/gi,
     mask: (_match, word) => `${word}${CENSOR}`,
   },
   {
-    worthLooking: (text) => /[A-Z]{2}\d{2}[A-Z0-9]{11}/.test(text),
+    mayMatch: (text) => /[A-Z]{2}\d{2}[A-Z0-9]{11}/.test(text),
     pattern: /\b[A-Z]{2}\d{2}[A-Z0-9]{7,26}([A-Z0-9]{4})\b/g,
     mask: (_match, last4) => `${CENSOR}${last4}`,
   },
   {
-    worthLooking: (text) => hasLongNumber(text) || text.includes('%') || text.includes('\\'),
+    mayMatch: (text) => hasLongNumber(text) || text.includes('%') || text.includes('\\'),
     pattern: LONG_NUMBERS,
     mask: maskCards,
   },
   {
-    worthLooking: (text) => text.includes('@'),
+    mayMatch: (text) => text.includes('@'),
     pattern: /([\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]{0,63}@([\w-]+(?:\.[\w-]+)+)/g,
     mask: (_match, first, domain) => `${first}***@${domain}`,
   },
