@@ -23,7 +23,7 @@ afterAll(async () => {
   await stock.close()
 })
 
-/** All of a level is promised, until now. */
+/** All stock of the level is reserved, by reservations that are due. */
 beforeEach(async () => {
   ;[productId = 0] = await addProducts(stock, 1)
   ;[locationId = 0] = await addLocations(stock, 1)

@@ -32,7 +32,7 @@ const importLines = (remoteAddress: string, ...lines: readonly object[]) => {
 const createProduct = (remoteAddress: string, payload: object) =>
   inventory.app.inject({ method: 'POST', url: '/products', remoteAddress, payload })
 
-/** Statements that wait for a product. */
+/** The number of statements that wait for the lock of a product. */
 const waiting = async (application: string) =>
   (
     await inventory.query(

@@ -12,7 +12,7 @@ afterAll(() => inventory.close())
 
 const SECRET = 'do-not-log-this'
 
-/** The lines that one request with this id left. */
+/** The log lines of the request with this id. */
 async function linesOf(requestId: string): Promise<Record<string, unknown>[]> {
   return (await inventory.logLines()).filter((line) => line.request_id === requestId)
 }
@@ -76,11 +76,11 @@ describe('logs/app.log', () => {
     expect(told).toEqual([
       { event: 'stock.moved', movement_ids: [movementId] },
       { event: 'reservation.created', reservation_id: reservationId },
-      // The repetition of a request has done nothing.
+      // A repeat has no effect, so its line names no event.
       { event: undefined },
       { event: 'reservation.committed', reservation_id: reservationId },
       { event: 'reservation.released', reservation_id: releasedId },
-      // The second release has changed nothing.
+      // The second release changes nothing, so its line names no event.
       { event: undefined },
     ])
   })

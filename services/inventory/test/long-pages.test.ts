@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 const PRODUCTS = 300
-/** 250 of them are more than the buffers of a connection hold: a page of them waits for its client. */
+/** 250 such products exceed the buffers of a connection, so their page waits for its client. */
 const FILLER = 'x'.repeat(60_000)
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`

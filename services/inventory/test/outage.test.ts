@@ -6,7 +6,7 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, createInventoryLog, type OpenInventoryDeps } from '../src/deps.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
-/** A door between the service and its database that can be shut: to the service it looks as if PostgreSQL was killed. */
+/** A proxy in front of the database. When it is shut, PostgreSQL seems to be killed. */
 class Door {
   readonly #target: URL
   readonly #sockets = new Set<Socket>()

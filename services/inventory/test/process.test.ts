@@ -248,7 +248,7 @@ describe('a start that must fail', () => {
   })
 })
 
-/** Waits for a value that another process will make true. */
+/** Waits until a condition holds that another process brings about. */
 function untilValue<T>(read: () => T | undefined): Promise<T> {
   const readOrThrow = () => {
     const value = read()

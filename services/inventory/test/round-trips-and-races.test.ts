@@ -18,7 +18,7 @@ const post = (payload: string) =>
     payload,
   })
 
-/** A form in which two JSON texts are equal when they say the same: sorted keys, plain numbers, all as text. */
+/** JSON in one canonical form, with sorted keys and plain numbers: equal values have equal texts. */
 function canonical(source: string): unknown {
   return JSON.parse(source, (_key, value: unknown, context?: { source?: string }) => {
     if (typeof value === 'number') return `number ${plainNumber(context?.source ?? '')}`

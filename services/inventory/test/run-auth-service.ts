@@ -18,7 +18,7 @@ export async function runAuthService(
   settings: Readonly<Record<string, string>>,
 ): Promise<AuthService> {
   const child = spawn(process.execPath, [MAIN, 'serve'], {
-    // Away from any .env.
+    // A folder without a .env file.
     cwd: tmpdir(),
     env: {
       ...programEnvironment,

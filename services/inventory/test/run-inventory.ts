@@ -13,7 +13,7 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 export interface InventoryProcess {
   readonly directory: string
   readonly child: ChildProcess
-  /** What it has written so far. */
+  /** What the program has written so far. */
   readonly stdout: () => string
   readonly stderr: () => string
   /** Resolves with the match once standard output holds it. */

@@ -26,7 +26,7 @@ afterEach(async () => {
   await blocker.query('ROLLBACK')
 })
 
-/** Of one client. */
+/** How many lists of one client run at once. */
 const LISTS_MAX = 2
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
@@ -35,7 +35,7 @@ async function expectWaiting(count: number): Promise<void> {
   await vi.waitFor(async () => expect(await inventory.query(WAITING)).toEqual([{ count }]), { timeout: 10_000 })
 }
 
-/** Opens lists that nothing answers yet. */
+/** Opens lists that stay unanswered while the table is locked. */
 function openLists(count: number) {
   const { port } = inventory.app.server.address() as AddressInfo
   const lists = Array.from({ length: count }, () => get({ port, path: '/products?attributes.a=1&count=exact' }))

@@ -132,7 +132,7 @@ describe('an atomic import', () => {
     )
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 200])
     expect(answers.map((answer) => answer.json().data.updated)).toEqual([1_500, 1_500, 1_500, 1_500])
-    // Three files are stored as a whole, one after the other; a batch of the fourth may stand over each product.
+    // Three files are stored as a whole, one after the other. A batch of the fourth may replace each product.
     const values = new Set((await versionsOf('T-')).map((product) => product.replace(/^\S+ /, '')))
     expect(values.size).toBeLessThanOrEqual(2)
   })
@@ -214,7 +214,7 @@ it('changes of a product that is locked for long leave connections to other requ
   const begunAt = performance.now()
   const { statusCode } = await requests.reserve({ productId, locationId: 1, quantity: 1 })
   expect([statusCode, performance.now() - begunAt < 1_000]).toEqual([201, true])
-  // Longer than any other statement waits for a lock.
+  // Longer than the lock timeout of all other statements.
   await expect.poll(() => performance.now() - begunAt > 3_000, { timeout: 5_000 }).toBe(true)
   await client.query('COMMIT')
   await client.end()

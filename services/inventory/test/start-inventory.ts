@@ -10,7 +10,7 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, createInventoryLog, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 
-/** One process of the service, as far as it can be had without a process. */
+/** A replica of the service inside the process of the test. */
 export interface TestReplica {
   readonly app: Server
   readonly db: InventoryDeps['db']
@@ -21,14 +21,14 @@ export interface TestReplica {
 
 /** Starts the whole service with a new database, as the restricted role that production uses. */
 export interface TestInventory extends TestReplica {
-  /** For looking at rows, with all rights. */
+  /** Reads rows with all rights. */
   readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
   readonly databaseUrl: string
 }
 
 const ROLE = 'inventory_service'
 
-/** Starts it with settings of the test's own, by full name. */
+/** Starts the service with the settings of the test, by their full names. */
 export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestInventory> {
   const temporary = await createTemporaryDatabase({
     template: 'inventory',

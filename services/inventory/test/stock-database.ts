@@ -12,9 +12,9 @@ const ROLE = 'inventory_service'
 
 /** The functions of the database alone, as the restricted role calls them. */
 export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'lanes' | 'names'> {
-  /** For looking at rows, with all rights. Numbers of 64 bits come as numbers. */
+  /** Reads rows with all rights. Integers of 64 bits become numbers. */
   readonly query: (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
-  /** For a connection of a test's own, with all rights. */
+  /** The URL for further connections, with all rights. */
   readonly url: string
   readonly close: () => Promise<void>
 }
@@ -54,7 +54,7 @@ const INT8 = 20
 const readNumbers: pg.CustomTypesConfig['getTypeParser'] = (oid, format) =>
   oid === INT8 ? Number : pg.types.getTypeParser(oid, format)
 
-/** Somebody without an Idempotency-Key. */
+/** A caller without an Idempotency-Key. */
 export const NOBODY: Caller = { actor: null, repeat: undefined }
 
 /** A request with a key; `content` is what it asks for. */

@@ -174,7 +174,7 @@ describe('a product or location with stock', () => {
     )
   })
 
-  /** Somebody waits for a lock. */
+  /** Waits until a statement waits for a lock. */
   const expectWaiting = () =>
     expect.poll(() => stock.query(`SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()`)).toHaveLength(1)
   const receive = (db: Kysely<InventoryTables>) =>

@@ -75,7 +75,7 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** So that there is something to take from. */
+/** Stock at the start, so that the first steps can take some. */
 const INITIAL: Step = {
   kind: 'move',
   lines: [0, 1].map((number) => ({ type: 'receive', productId: number, locationId: number, quantity: 20 })),

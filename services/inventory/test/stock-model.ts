@@ -24,7 +24,7 @@ export interface Stock {
   readonly reservations: ReadonlyMap<number, ModelReservation>
 }
 
-/** `quantity` and `line` as the functions answer them. */
+/** The result of a function, with the same `quantity` and `line`. */
 export type Outcome<Refusal> =
   | { readonly verdict: 'done'; readonly stock: Stock }
   | { readonly verdict: Refusal; readonly quantity?: number | undefined; readonly line?: number | undefined }
@@ -103,7 +103,7 @@ export function expire(stock: Stock): Stock {
   return due.reduce((left, [id]) => end(left, id, 'expired') ?? left, stock)
 }
 
-/** Lets the time of a reservation be over. */
+/** Makes a reservation due. */
 export function passTime(stock: Stock, id: number): Stock {
   const reservation = stock.reservations.get(id)
   if (!reservation) return stock

@@ -14,7 +14,7 @@ const options = {
 }
 const ROUNDS = 3
 
-// Many at once wait long for one another where the machine is busy.
+// Parallel statements wait long for each other on a busy machine.
 const env = { INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000', INVENTORY_RESERVATION_SWEEP_MS: '50' }
 let inventory: TestInventory
 let replicas: readonly TestReplica[]

@@ -11,14 +11,14 @@ export interface StormOptions {
   readonly workers: number
   readonly products: readonly number[]
   readonly locations: readonly number[]
-  /** Lets the time of a reservation be over. */
+  /** Makes a reservation due. */
   readonly passTime: (reservationId: number) => Promise<void>
-  /** So many times `look` is called while the storm goes on. */
+  /** How many times `look` runs during the storm. */
   readonly moments: number
   readonly look: () => Promise<void>
 }
 
-/** What the clients know in the end. */
+/** What the clients know at the end. */
 export interface StormResult {
   /** How often each answer came: `move 201`. */
   readonly answers: Map<string, number>
@@ -30,7 +30,7 @@ export interface StormResult {
 const place = { productId: fc.nat(), locationId: fc.nat() }
 const quantity = fc.integer({ min: 1, max: 6 })
 
-/** Places are numbers, modulo how many there are. */
+/** A number stands for a product or location: it is taken modulo their count. */
 const line: fc.Arbitrary<MovementLine> = fc.oneof(
   fc.record({ type: fc.constantFrom('receive', 'receive', 'ship'), ...place, quantity }),
   fc.record({
@@ -57,7 +57,7 @@ const operation = fc.oneof(
 )
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never
 
-/** Lets the storm go over the replicas. @throws Error on an answer that no client may get */
+/** Runs the storm against the replicas. @throws Error for an answer that no client may get */
 export async function runStorm(replicas: readonly TestReplica[], options: StormOptions): Promise<StormResult> {
   const { seed, operations, workers, moments } = options
   const result: StormResult = { answers: new Map(), movements: new Set(), reservations: [] }

@@ -8,7 +8,7 @@ let inventory: TestInventory
 beforeAll(async () => {
   inventory = await startInventory({
     ...{ INVENTORY_DB_POOL_SIZE: String(POOL), INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000' },
-    // Upkeep would wait for the locks of the tests too.
+    // Upkeep is off, because it would wait for the locks of the tests.
     INVENTORY_RESERVATION_SWEEP_MS: '3600000',
   })
   await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('P', '{}')`)
@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => inventory.close())
 
 const place = { productId: 1, locationId: 1, quantity: 1 }
-/** By the locks: within a transaction pg_stat_activity stays as it was at first. */
+/** Counts waiting locks, because pg_stat_activity does not change within a database transaction. */
 const countWaiting = () =>
   inventory.query(`SELECT count(DISTINCT pid)::int AS count FROM pg_locks JOIN pg_database ON oid = database
     WHERE datname = current_database() AND NOT granted`)

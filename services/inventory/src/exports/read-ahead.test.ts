@@ -9,7 +9,7 @@ const sharing = (bytes: number, patienceMs = 60_000) => ({
   space: new SpoolSpace({ bytes, patienceMs }),
   turns: new FairGate({ places: 1, patienceMs: 60_000, refuse: serverBusy }),
 })
-/** Pieces of odd sizes whose bytes tell their place. */
+/** Pieces of odd sizes whose bytes show their position. */
 async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Array, void> {
   try {
     for (let n = 0; n < count; n++) yield Buffer.alloc(50_000 + n, n % 251)

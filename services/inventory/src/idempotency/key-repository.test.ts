@@ -16,7 +16,7 @@ const caller = () => ({
   repeat: { key: randomUUID(), path: '/somethings', requestHash: Buffer.alloc(32) },
 })
 
-/** Work that loses against others so many times before it is done. */
+/** Work that loses this many conflicts before it succeeds. */
 function losing(times: number, code: '40001' | '40P01') {
   const work = {
     tries: 0,

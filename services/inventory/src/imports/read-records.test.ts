@@ -30,7 +30,7 @@ describe('readRecords', () => {
     expect(await read([`${text}\n`], 'ndjson')).toEqual(records)
   })
 
-  // With a search of the whole unfinished line for every piece this takes minutes.
+  // Searching the whole unfinished line for each piece would take minutes.
   it('searches each piece of a long line only once', async () => {
     function* pieces() {
       yield '{"sku":"A","attributes":[]'

@@ -33,7 +33,7 @@ describe('keepNestedText', () => {
     expect(keep(text)).toEqual({ a: 1, b: Number.NaN })
   })
 
-  // With a search that starts anew at every zero this takes minutes.
+  // A search that restarts at each zero would take minutes.
   it('reads a number of a million digits in one pass', () => {
     expect(keep(`{"productId":1.${'0'.repeat(1_000_000)}1}`)).toEqual({ productId: Number.NaN })
   })

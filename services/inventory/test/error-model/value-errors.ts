@@ -23,7 +23,7 @@ const patch = (attributes: unknown, expected: HttpError): ErrorCase => ({
   },
 })
 
-/** Errors of values that the schemas take. */
+/** Errors of values that the schemas accept. */
 export const valueErrors: ErrorCases = {
   idempotencyKeyMalformed: [
     {

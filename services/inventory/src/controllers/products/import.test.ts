@@ -278,7 +278,7 @@ describe('many rows', () => {
     )
   })
 
-  /** Sends a file, and when the answer has begun the rest of it; resolves to the last line of the answer. */
+  /** Sends a file, and the rest of it when the answer has begun. Resolves to the last line of the answer. */
   const lastLineOf = async (first: string, getRest: () => Promise<string>, more = {}): Promise<unknown> => {
     const { port } = inventory.app.server.address() as AddressInfo
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES, ...more }
@@ -357,7 +357,7 @@ describe('many rows', () => {
       request.write(rows(600))
     })
     expect(await stored()).toHaveLength(500)
-    // The place among the imports is free again: as many as one client may have, and one more, run one after the other.
+    // The slot is free again: one import more than a client may have at once run one after the other.
     for (let n = 0; n < 9; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
   })
 })
