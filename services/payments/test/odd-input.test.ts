@@ -126,7 +126,7 @@ const TEXTS = [
   '[]',
   '{}',
 ]
-/** `1e400`, which no number can hold, comes in as text and is put into the JSON as it is. */
+/** `1e400` exceeds the range of numbers, so it is put into the JSON as text. */
 const HUGE = '1e400'
 const leaf = fc.oneof(
   fc.constantFrom(...TEXTS),

@@ -173,7 +173,7 @@ describe('tokens of a card', () => {
       const { status, body } = await browser.send('/payments/challenges/card-lookup', { ...own, card })
       expect([status, body.code, body.path]).toEqual([400, 'TOKEN_INVALID', path])
     }
-    // A code that was exchanged on the way is found at the end.
+    // Another security code is noticed at the last step.
     const { hints } = await walk(browser, own, { until: 'tds-challenge' })
     const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: given.card.code } })
     expect([late.status, late.body.path]).toEqual([400, 'card.code'])

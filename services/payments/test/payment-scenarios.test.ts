@@ -121,7 +121,7 @@ describe('the test object', () => {
     [{ card: { balance: { currency: 'DKK', exponent: 2, value: 7_455 } } }, 'PAYMENT_INSUFFICIENT_FUNDS', 7],
     [{ tds: { status: 'rejected' } }, 'TDSECURE_FAILED', 31],
     [{ tds: { status: 'rejected', challenge: false } }, 'TDSECURE_FAILED', 31],
-    // The first that applies: scheme, status, code, 3-D Secure, limit, balance.
+    // Of several reasons the first one counts: scheme, status, code, 3-D Secure, limit, balance.
     [{ card: { scheme: 'unknown', status: 'lost' } }, 'PAYMENT_CARD_SCHEME_UNKNOWN', 29],
     [{ card: { status: 'lost', code: 'invalid' } }, 'PAYMENT_CARD_LOST', 10],
     [{ card: { code: 'invalid' }, tds: { status: 'rejected' } }, 'PAYMENT_CARD_SECURITY_CODE_INVALID', 4],

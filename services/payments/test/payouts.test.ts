@@ -105,7 +105,7 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
           } else if (next.step === 'wait') {
             await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: next.days * DAY_SECONDS })
           } else {
-            // A day of its own, so that the day's payout does not stand for it.
+            // Each payout has its own day, because a merchant is paid out once a day.
             await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: DAY_SECONDS })
             const { minimum, delayDays } = next
             const position = await readPosition(merchantId, delayDays)

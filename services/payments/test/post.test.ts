@@ -48,7 +48,7 @@ let places = 0
 
 const OF_TRANSACTION: readonly MovementKind[] = ['capture', 'refund', 'void', 'disputeWon', 'disputeLost']
 const amount = fc.integer({ min: 1, max: 1_000_000 })
-/** Any movement at all: `post` judges none of them. */
+/** Movements without rules, because `post` does not judge them. */
 const movement = fc
   .record({
     kind: fc.constantFrom<MovementKind>(
@@ -68,7 +68,7 @@ const movement = fc
 
 type Given = typeof movement extends fc.Arbitrary<infer T> ? T : never
 
-/** What a caller hands over: the same gross where nothing is exchanged, and objects that exist nowhere else. */
+/** The arguments of a call: gross equals the amount unless it is exchanged, and no object exists in a table. */
 function toPost(given: Given, merchantId: string, own: string) {
   const id = count(++places)
   const isCard = OF_TRANSACTION.includes(given.kind)

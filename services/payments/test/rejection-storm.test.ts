@@ -40,7 +40,7 @@ const step = fc.record({
 })
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** Rates change from capture to capture, so that it matters which one is rejected. */
+/** Each capture has another rate, so that it matters which one is rejected. */
 async function setRate(currency: string, rate: number): Promise<void> {
   await sql`
     SELECT ${sql.table('import_rates')}(jsonb_build_array(jsonb_build_object(
@@ -139,7 +139,7 @@ it(`keeps every invariant whatever the acquirer rejects, and in which order (see
   expect(rows).toEqual([{ deadlocks: 0n }])
 }, 600_000)
 
-/** Every operation has its answer: what is captured is what the acquirer has captured, unless more was given back. */
+/** When every operation is answered, the captured amount equals that of the acquirer, unless more was returned. */
 async function checkTransaction(id: string): Promise<void> {
   const { rows: trail } = await sql<Entry>`
     SELECT id, kind, amount, gross, reference FROM ${sql.table('trail_entries')}

@@ -49,7 +49,7 @@ const dispute = async (transactionId: string, amount: number) => {
 }
 const close = (disputeId: string, outcome: 'won' | 'lost') =>
   callCloseDispute(payments.deps.lanes, { ...OPERATOR, disputeId, outcome })
-/** As if the wait were over. */
+/** Ends the wait for the answer of an operation. */
 const age = (id: string) =>
   sql`UPDATE ${sql.table('acquirer_operations')} SET created = created - interval '4 days' WHERE id = ${id}`.execute(
     payments.database.db,
@@ -158,7 +158,7 @@ describe('an operation that the acquirer rejects', () => {
   it('a capture that was paid out makes the balance negative, until the next capture', async () => {
     const id = await merchant.charge(2_000)
     const entry = await merchant.book('capture', id, 1_000)
-    // Payouts leave open captures out. Without the row of the operation this one counts as accepted.
+    // Payouts leave out captures without an answer. A capture without a row of an operation counts as accepted.
     const { db } = payments.database
     const [open] = await db.deleteFrom('acquirer_operations').where('id', '=', entry).returningAll().execute()
     await merchant.wait(3)

@@ -17,7 +17,7 @@ afterAll(async () => {
   await payments.close()
 })
 
-/** More with TIMES=100. */
+// The full test: TIMES=100 npx vitest run services/payments/test/repeated-orders.test.ts
 const TIMES = Number(process.env.TIMES ?? 1)
 const ROUNDS = 10 * TIMES
 const TIMEOUT_MS = 60_000 * TIMES
@@ -72,7 +72,7 @@ describe('the same order with the same hints, ten times at once', () => {
   )
 })
 
-/** Goes through the challenges as far as there are any, and answers the transaction. */
+/** Takes all challenges of an order, and answers its transaction. */
 async function goOn(client: number, given: object, begun: readonly string[]): Promise<string> {
   const hints = [...begun]
   for (let steps = 0; steps < STEPS_MAX; steps++) {

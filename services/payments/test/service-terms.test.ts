@@ -16,9 +16,9 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A statement with the login of the service. */
+/** Runs a statement with the login of the service. */
 const attack = <Row>(statement: RawBuilder<Row>) => statement.execute(payments.service.db)
-/** A statement of whoever owns the database, with triggers and checks off. */
+/** Runs a statement as the owner of the database, with triggers and checks off. */
 const byHand = (statement: RawBuilder<unknown>) =>
   payments.owner.db.transaction().execute(async (trx) => {
     await sql`SET LOCAL session_replication_role = replica`.execute(trx)
@@ -33,7 +33,7 @@ async function violations(merchantId: string): Promise<Violation[]> {
   }
   return found
 }
-/** What does not go with the terms of a merchant: the chains tell of changes by hand besides. */
+/** Violations of the terms of a merchant, without those of the chains. */
 const strayTerms = async (merchantId: string) =>
   (await violations(merchantId))
     .filter(({ invariant }) => invariant === 18)

@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 const order = () =>
   makeOrder(browse(payments), { key: merchant.key, number: '4242424242424242', test: undefined, amount: AMOUNT })
-/** As an import of today's rates would. */
+/** Makes the rates recent, as an import of today's rates does. */
 const importRate = (daysAgo: number) =>
   sql`INSERT INTO ${sql.table('fx_rates')} (date, currency, source, rate)
     VALUES (current_date - ${daysAgo}::int, 'USD', 'ecb', 1.1)`.execute(payments.database.db)

@@ -12,8 +12,8 @@ import {
   type TestPayments,
 } from './payments-app.ts'
 
-// The standby is a copy of the primary that replays nothing any more, though it says that it keeps up: whatever is younger
-// than the copy tells which of the two was asked.
+// The standby is a copy of the primary that claims to keep up and replays nothing. Rows that are younger than the copy
+// therefore show which of the two was asked.
 
 let primary: TestPayments
 let payments: TestPayments

@@ -54,7 +54,7 @@ async function fillMerchant() {
   return { id, transactionId }
 }
 
-/** Which rows of a merchant were recorded, in order, and who was connected. */
+/** The recorded rows of a merchant in order, each with its login. */
 const recorded = (merchantId: string) =>
   payments.database.db
     .selectFrom('state_entries')

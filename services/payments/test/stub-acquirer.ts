@@ -18,7 +18,7 @@ export interface StubAcquirer extends Acquirer {
   }
 }
 
-/** Approves, knows of nothing, takes back and accepts everything, until it is told otherwise. */
+/** By default it approves, reverses and accepts everything, knows no attempt, and has no events. */
 export function createStubAcquirer(): StubAcquirer {
   const asked: StubAcquirer['asked'] = {
     authorizations: [],

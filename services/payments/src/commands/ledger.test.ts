@@ -23,7 +23,7 @@ let merchantId: string
 let transactionId: string
 /** A live merchant that has done nothing. */
 let liveId: string
-/** May do anything, and nothing in the database holds it back. */
+/** A connection with all rights, for which triggers and checks are off. */
 let intruder: pg.Client
 let folder: string
 beforeAll(async () => {
@@ -85,7 +85,7 @@ async function verify(...words: string[]): Promise<{ lines: string[]; failure: s
   }
 }
 
-/** The first row that is told to be wrong. */
+/** The first row that the command reports. */
 async function firstFound(): Promise<{ table: string; id: string; invariant: number } | undefined> {
   const { lines } = await verify('--json')
   const [line = '{}'] = lines
@@ -111,7 +111,7 @@ describe('payments ledger verify', () => {
       if (!row || !(await alter(intruder, row, column, 7))) throw new Error(`${column.name} was not altered`)
       const found = await firstFound()
       expect([column.name, found?.invariant]).toEqual([column.name, 16])
-      // A row that was moved away is missed at the next one.
+      // A row that was moved away is noticed at the row after it.
       const isMoved = table !== 'entries' && /^(merchant_)?id$/.test(column.name)
       if (!isMoved) expect([column.name, found?.id]).toEqual([column.name, row.id])
       await restore(intruder, table)

@@ -252,7 +252,7 @@ describe('payments payout', () => {
     }
     await again()
     expect(await text()).toBe(before)
-    // A batch from before digests were kept.
+    // A batch of a version that stored no digests.
     await by(sql`UPDATE ${sql.table('payout_batches')} SET digest = NULL WHERE id = ${batch}`)
     await again()
   })

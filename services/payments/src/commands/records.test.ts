@@ -29,7 +29,7 @@ let transactionId: string
 beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
-  // Live: what comes on paper is recorded for real merchants.
+  // A live merchant: only real disputes arrive on paper.
   merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
   transactionId = await customerPayment(payments, merchantId, { number: '4242424242424242', amount: 1_000 })
   await capture(payments, app, transactionId, 1_000)
@@ -233,11 +233,11 @@ describe('payments vault', () => {
     const { webhook } = made.json<{ webhook: { id: string; secret: string } }>()
     await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
     const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
-    // As a version did that sealed them with the pepper, under the id 0.
+    // An earlier version sealed them with the pepper, under the id 0.
     const peppered = secretsOf({ id: 0, key: pepper }).seal('of the pepper', id)
     await db.updateTable('webhooks').set({ secret_sealed: peppered }).where('id', '=', webhook.id).execute()
 
-    // A key of the vault with the same id is another key.
+    // A vault key with the same id is another key.
     const [zero, both] = [{ id: 0, key: Buffer.alloc(32, 3) }, [fresh, old] as const]
     expect(secretsOf(zero, old).open(peppered, id)).toBe('of the pepper')
     expect(secretsOf(zero, old).isCurrent(peppered, id)).toBe(false)

@@ -156,7 +156,7 @@ describe('payments seed', () => {
         sourceTransactionId: below.id,
       }),
     })
-    // The seeded id lies ahead of the clock; what comes later is greater all the same.
+    // The seeded id is ahead of the clock, and later ids are greater even so.
     expect(id > below.id).toBe(true)
   })
 

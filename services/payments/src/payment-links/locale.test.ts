@@ -7,7 +7,7 @@ it.each([
   ['de-ch', undefined, 'de', 'de-CH'],
   ['nn', undefined, 'nb', 'nb'],
   ['no_NO', undefined, 'nb', 'nb-NO'],
-  // What the link asks for is not to be had: the browser is asked.
+  // The language of the link is unknown, so the browser decides.
   ['xx', 'fr-CA,fr;q=0.9', 'fr', 'fr-CA'],
   ['en_US_x', 'sv', 'sv', 'sv'],
   [null, 'ja, pl;q=0.5, it;q=0.8', 'it', 'it'],

@@ -86,7 +86,7 @@ describe('answers on the wire', () => {
     const zipped = await payments.app.inject({ url, headers: { ...app.headers, 'accept-encoding': 'gzip' } })
     expect(plain.headers['content-encoding']).toBeUndefined()
     expect(zipped.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
-    // All of it is compressed before any is sent: no compressor waits for a slow client.
+    // The whole answer is compressed before it is sent, so that no compressor waits for a slow client.
     expect(Number(zipped.headers['content-length'])).toBe(zipped.rawPayload.length)
     expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)
   })

@@ -32,7 +32,7 @@ beforeAll(async () => {
     made.push(transactionId)
   }
   ids = made.toReversed()
-  // Lists go by it: each row has more entries than a piece takes.
+  // Each row claims more entries than one piece takes.
   for (const table of ['transactions', 'events'] as const) {
     await payments.database.db.updateTable(table).set({ trail_length: 600 }).execute()
   }
@@ -94,7 +94,7 @@ describe('answerInPieces', () => {
     const busy = () => serverBusy()
     await late.register(handlerDeadline, { timeoutMs: 50, timedOut: busy, bodyTimedOut: busy })
     late.decorateRequest('inListTurn', (_size, read) => read())
-    // Others whose handlers never end are refused at the end of their time.
+    // A handler that never ends is refused at its deadline.
     late.get('/hanging', () => new Promise(() => {}))
     const read = async ({ above }: PageBounds) => {
       if (above !== LOWEST) expect((await late.inject({ url: '/hanging' })).statusCode).toBe(503)

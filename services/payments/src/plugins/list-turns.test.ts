@@ -33,7 +33,7 @@ describe('long lists', () => {
     await sql`LOCK TABLE payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(held)
     const long = [get('transactions?limit=1000', ONE), get('events?limit=1000', ONE)]
     for (let count = 0; count < 3; count += 1) await get('lines?limit=1000', TWO)
-    // What is no list needs no turn.
+    // Only lists need a turn.
     expect((await ask(path, ONE)).statusCode).toBe(200)
     expect(answered).toEqual(Array(3).fill('200 lines?limit=1000'))
     await held.rollback().execute()

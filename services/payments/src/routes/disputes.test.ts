@@ -19,7 +19,7 @@ let member: TestApp
 let stranger: TestApp
 let merchantId: string
 beforeAll(async () => {
-  // Twenty at once wait for one another, on a busy machine for longer than the default
+  // Twenty requests at once wait for each other, on a busy machine for longer than the default.
   payments = await startPayments({ lockTimeoutMs: 2_000 })
   member = await createTestApp(payments)
   stranger = await createTestApp(payments)
@@ -57,7 +57,7 @@ const amounts = (id: string) =>
     .executeTakeFirst()
 const fields = (field: string, code: string, message: unknown = expect.any(String)) => [{ field, message, code }]
 
-/** 20 days on, to the end of that day. */
+/** The end of the day 20 days later. */
 function dueOf(created: string): string {
   const day = new Date(Date.parse(created) + 20 * 86_400_000).toISOString().slice(0, 10)
   return `${day}T23:59:59.999Z`

@@ -98,7 +98,7 @@ describe('POST /vault', () => {
       expect([response.statusCode, response.body]).toEqual([204, ''])
       expect(response.headers).toMatchObject(CORS)
     }
-    // A body that nobody asked for is none of its business.
+    // A preflight request ignores its body.
     const odd = await payments.app.inject({ method: 'OPTIONS', url: '/vault', payload: '"yes"' })
     expect([odd.statusCode, odd.body]).toEqual([204, ''])
     const other = await preflight('/merchants')

@@ -3,7 +3,7 @@ import { scrub } from './scrub.ts'
 
 const PAN = '4111111111111111'
 
-/** A card number in groups, with whatever between them. */
+/** A card number in groups, with any text between them. */
 const SEPARATED = [
   '.',
   '_',
@@ -20,7 +20,7 @@ const SEPARATED = [
   '%5F',
   ':',
   '":"',
-  // Without the bytes of UTF-8 being decoded; as JSON writes a tabulator, and a control character.
+  // As undecoded UTF-8, and with a tabulator and a control character as JSON writes them.
   '\u00e2\u0080\u0089',
   '\u00c2\u00a0',
   '\\t',
@@ -39,7 +39,7 @@ const SEPARATED = [
   }),
 )
 
-/** Some with a right check digit among them, as one in ten has. */
+/** Long numbers, of which one in ten has a correct check digit. */
 const TIMES = Array.from({ length: 100 }, (_, ms) => `2026-11-20 16:46:44.${123 + ms}`)
 
 describe('scrub', () => {

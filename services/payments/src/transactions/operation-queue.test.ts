@@ -25,7 +25,7 @@ const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
   repeat: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
 })
 
-/** A queue whose calls of the database end when the test says so; the calls that began are in `begun`. */
+/** A queue whose database calls end when the test ends them. `begun` lists the calls that have begun. */
 function controlledQueue(changes: Partial<OperationQueueOptions> = {}) {
   const begun: { ids: string[]; done: () => void; fail: (error: Error) => void }[] = []
   /** Takes the operations as the JSON of the statement, and answers with the JSON of its rows. */
@@ -52,7 +52,7 @@ const abandon = (answer: Promise<unknown>) => void answer.catch(() => {})
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** What PostgreSQL says of a lock that was not granted in time: nothing was done. */
+/** The error of PostgreSQL for a lock that was not granted in time. The statement has had no effect. */
 const lockTimeout = () => Object.assign(new pg.DatabaseError('lock timeout', 0, 'error'), { code: '55P03' })
 
 describe('createOperationQueue', () => {

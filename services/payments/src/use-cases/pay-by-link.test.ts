@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A payment from a form that was sent with so named a page. */
+/** A payment by a form whose page has this id. */
 function formOf(pageId: string): LinkPayment {
   const tokenOf = (type: 'pcn' | 'pcsc', value: string) => tokenizeCard(payments.deps, { type, value }).token
   const card = { number: tokenOf('pcn', '1000000000010000'), code: tokenOf('pcsc', '111') }
@@ -31,7 +31,7 @@ function formOf(pageId: string): LinkPayment {
   }
 }
 
-/** The same dependencies, which do something else before their statement of this number. */
+/** The dependencies of the service, which run `before` ahead of the statement with this number. */
 function depsWith(number: number, before: () => Promise<void>) {
   const { lanes } = payments.deps
   let statements = 0
@@ -56,7 +56,7 @@ it('pays once when the same form is sent again before any of its statements, and
   await payByLink(alone.deps, formOf('alone'))
   expect(alone.statements()).toBeGreaterThan(5)
   for (let number = 1; number <= alone.statements(); number++) {
-    // Before the last but one the card's bank has been asked; the other would wait for that.
+    // Before the last statement but one the acquirer has been asked, and the other request would wait for its answer.
     if (number === alone.statements() - 1) continue
     const told: unknown[] = []
     const pay = async (deps: typeof payments.deps) => told.push(await payByLink(deps, formOf(`sent twice, ${number}`)))

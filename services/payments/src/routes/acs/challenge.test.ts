@@ -18,11 +18,11 @@ const RETURN_URL = 'https://shop.example:8443/back?order=1&a=%22#top'
 interface Opened {
   readonly order: object
   readonly hints: readonly string[]
-  /** What the bank's page goes by. */
+  /** The state in the URL of the bank's page. */
   readonly state: string
 }
 
-/** An order whose cardholder stands before the bank. */
+/** An order whose customer is at the bank. */
 async function open(
   way: 'iframe' | 'redirect',
   headers: Record<string, string> = {},
@@ -80,13 +80,13 @@ describe('POST /acs/challenge', () => {
 
   it('200: sends the decision of the customer to the page that asked, and to no other page', async () => {
     const { order, hints, state } = await open('iframe', { origin: 'https://shop.example' })
-    // A server that polls meanwhile comes from nowhere.
+    // A server that polls in between sends no origin.
     await browser.send('/payments/challenges/tds-challenge/poll', { ...order, hints })
     const page = await post({ state, decision: 'approve' })
     expect(page.body).toContain('data-origin="https://shop.example"')
     expect(page.body).toContain('<script src="/assets/conclude.js" defer></script>')
     expect(hintsOf(page.body)).toHaveLength(1)
-    // Only the first word counts.
+    // Only the first decision counts.
     await post({ state, decision: 'decline' })
     expect((await browser.send('/payments', { ...order, hints: [...hints, ...hintsOf(page.body)] })).status).toBe(201)
     expect(hintsOf((await post({ state })).body)).toHaveLength(1)

@@ -13,7 +13,7 @@ import {
 let payments: TestPayments
 let member: TestApp
 let stranger: TestApp
-/** Newest first: live and test merchants take turns. */
+/** Newest first. Every other merchant is a test merchant. */
 let merchants: { id: string }[]
 beforeAll(async () => {
   payments = await startPayments()

@@ -40,7 +40,7 @@ async function send(method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payl
 }
 const list = (query = 'limit=1000', headers: object = member.headers, id = merchant.id) =>
   payments.app.inject({ url: `/merchants/${id}/events?${query}`, headers: { ...headers } })
-/** What has happened since the last look, oldest first. */
+/** The events since the last call, oldest first. */
 let seen = ''
 async function news(): Promise<Event[]> {
   const events = (await list(`limit=1000&after=${seen || '0'.repeat(24)}`)).json<Event[]>()

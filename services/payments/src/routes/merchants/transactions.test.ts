@@ -56,7 +56,7 @@ const pay = (payment?: CustomerPayment) => customerPayment(payments, merchantId,
 const row = (id: string) =>
   payments.database.db.selectFrom('transactions').selectAll().where('id', '=', id).executeTakeFirst()
 const idOf = (response: { json<T>(): T }) => response.json<{ transaction: { id: string } }>().transaction.id
-/** What a refusal leaves: the newest transaction. */
+/** The newest transaction, which a refusal stores. */
 const newest = (id = merchantId) =>
   payments.database.db
     .selectFrom('transactions')

@@ -70,11 +70,11 @@ const accept = (link: string) => payments.app.inject({ method: 'POST', url: link
 const open = (link: string) => payments.app.inject({ url: link })
 const rowsOf = (table: 'events' | 'audit') =>
   payments.database.db.selectFrom(table).selectAll().where('merchant_id', '=', merchantId).orderBy('id').execute()
-/** How many ids were made since the database was: the number of the next one shows in every id. */
+/** How many ids the database has made: each id contains its number. */
 const idsDrawn = async () =>
   (await sql<{ last_value: bigint }>`SELECT last_value FROM ${sql.table('id_counter')}`.execute(payments.database.db))
     .rows[0]?.last_value ?? expect.unreachable()
-/** As if the last invitation had been sent longer ago than the least time between two. */
+/** Ends the wait after which an invitation may be mailed again. */
 const letTimePass = () =>
   payments.database.db
     .updateTable('invitations')
@@ -91,7 +91,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(mail.subject).toBe('You are invited to look after a merchant')
     expect(mail.from).toEqual({ address: 'payments@example.com', name: '' })
     expect(mail.text).toContain('you are invited to look after a merchant at payments.example.')
-    // Names are free text of whoever made app and merchant.
+    // Clients choose the names of apps and merchants freely.
     for (const name of ['Shop & Co', 'Coffee']) expect(`${mail.subject} ${mail.text} ${mail.html}`).not.toContain(name)
     expect(user).toEqual({ id: user?.id, email, created: createdOf(user?.id ?? ''), pending: true })
     const link = linkIn(mail.text)

@@ -62,7 +62,7 @@ describe('POST /payments/challenges/:step', () => {
       ],
     }
     expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
-    // Until it is decided it stays the only thing to do.
+    // Until the customer decides, no other step is offered.
     expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
     const bank = 'https://payments.example/acs/challenge'
     expect((await browser.send(last, { ...given, hints })).body).toEqual({
@@ -174,7 +174,7 @@ describe('POST /payments/challenges/:step', () => {
     const answered = await walk(browser, other, { until: 'tds-challenge' })
     await outdate('challenged', '10 minutes')
     expect((await browser.send('/payments', { ...other, hints: answered.hints })).status).toBe(201)
-    // Too late: nothing is written down, and the shop is told to go on without a proof.
+    // After the timeout nothing is stored, and the shop continues without a proof.
     expect(await browser.submit(url, { ...fields, decision: 'approve' })).toContain('data-hints="[]"')
     const late = await browser.send('/payments', { ...given, hints })
     expect([late.status, late.body]).toEqual([400, { code: 'TDSECURE_FAILED', message: '3-D Secure failed' }])
@@ -197,7 +197,7 @@ describe('hints', () => {
     ]
     const answers: unknown[] = []
     for (let i = 0; i < ATTEMPTS; i++) {
-      // Made up: noise, altered bits, texts of other kinds.
+      // Forged hints: noise, altered bits, texts of other kinds.
       const [lookup = '', ...others] = hints
       const altered = Buffer.from(lookup, 'base64')
       altered.writeUInt8(altered.readUInt8(i) ^ (1 << (i % 8)), i)
@@ -209,7 +209,7 @@ describe('hints', () => {
         ['', '=', '\u0000', 'hint', lookup + lookup],
       ]
       answers.push(await namesOf({ ...given, hints: forged[i % forged.length] }))
-      // Of this order, on another.
+      // Hints of this order, sent with another.
       answers.push(await namesOf({ ...given, ...(await changes[i % changes.length]?.(i)), hints }))
     }
     const other = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })

@@ -11,7 +11,7 @@ import {
 } from '../../../test/payments-app.ts'
 import { createStubAcquirer } from '../../../test/stub-acquirer.ts'
 
-/** No challenge is made for it. */
+/** The bank of this card asks for no challenge. */
 const FRICTIONLESS = '1000000000010000'
 const CHALLENGED = '1000000000000000'
 
@@ -241,7 +241,7 @@ describe('POST /pos/pay', () => {
   })
 })
 
-/** What the bank leads back to, once the cardholder has said something. */
+/** Decides at the bank, and follows its redirect. */
 async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'approve'): ReturnType<typeof inject> {
   const bank = new URL(String(answer.headers.location))
   const { headers: decided } = await inject('POST', bank.pathname, {
@@ -292,7 +292,7 @@ describe('GET /pos/pay/:pageId', () => {
 
   it('400: asks for another card after the customer has declined, also again', async () => {
     const first = await pay(linkOf(), { number: CHALLENGED })
-    // Only the first word counts.
+    // Only the first decision counts.
     for (const decision of ['decline', 'approve']) {
       const { statusCode, body } = await approve(first, decision)
       expect([statusCode, textOf(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
@@ -339,7 +339,7 @@ describe('GET /pos/pay/:pageId', () => {
   })
 })
 
-/** What a browser keeps of an answer, and the path that it gives it to. */
+/** The cookie of an answer, and the path to which a browser sends it. */
 function keptBy({ headers }: Awaited<ReturnType<typeof inject>>): { readonly path: string; readonly cookie: string } {
   const [, cookie = '', path = ''] = /^(card=[^;]+); Path=([^;]+)/.exec(String(headers['set-cookie'])) ?? []
   return { path, cookie }
@@ -403,7 +403,7 @@ describe('a payment without script', () => {
     const lines = logged.join('\n')
     expect(logged.length).toBeGreaterThan(4)
     for (const secret of [CHALLENGED, '1000000000000007', cookie]) expect(lines).not.toContain(secret)
-    // Three digits by themselves: not those in a time or an id.
+    // Three digits on their own, not inside a time or an id.
     expect(lines).not.toMatch(/(?<![\w.:+/-])917(?!\w)/)
     const { rows } = await sql<{ return_url: string | null }>`
       SELECT return_url FROM ${sql.table('payment_sessions')} WHERE return_url IS NOT NULL
