@@ -312,7 +312,7 @@ describe('a multipart form', () => {
     expect(sent).toBeLessThan(6)
   })
 
-  // To keep a chunk would cost the process an object, and the client only a few bytes.
+  // A kept chunk would cost the process an object, and the client only a few bytes.
   it('copies the chunks of a field as they arrive, and keeps none', async () => {
     class Upload extends Controller {
       static POST = accepts({ keywords: z.object({ a: z.string() }) })
