@@ -22,6 +22,14 @@ export const adminErrors: ErrorCases = {
   userIdTaken: [aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' }))],
   emailExists: [
     aboutUser(({ email }) => post('/admin/users', { email })),
+    aboutUser(({ email }) => post(`/admin/users/${randomUUID()}`, { email })),
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const [{ email }, { user }] = [await createSignedUp(service.deps), await createSignedUp(service.deps)]
+        return send(service, asAdmin({ method: 'PUT', url: `/admin/users/${user.id}`, payload: { email } }))
+      },
+    },
     aboutUser(({ email }) => post('/invite', { email })),
     aboutUser(({ email }) => post('/admin/generate_link', { type: 'invite', email })),
   ],

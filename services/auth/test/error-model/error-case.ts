@@ -18,6 +18,8 @@ export type Send = (service: TestApp, request: Request) => Promise<LightMyReques
 
 /** One way to an error: the text that a client reads, and a request that raises it. */
 export interface ErrorCase {
+  /** The operation of an error that several operations share, such as `get /user`. */
+  readonly operation?: string
   /** Default: the text of the catalogue. */
   readonly text?: string | RegExp
   /** The error, where neither its status nor its text is that of the catalogue. */

@@ -10,7 +10,7 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import { bodyErrors, memberErrors } from './body-errors.ts'
-import type { ErrorCase, Send, World } from './error-case.ts'
+import type { ErrorCase, Request, Send, World } from './error-case.ts'
 import { externalErrors } from './external-errors.ts'
 import { factorErrors } from './factor-errors.ts'
 import { hookErrors } from './hook-errors.ts'
@@ -19,9 +19,11 @@ import { messageErrors } from './message-errors.ts'
 import { passkeyErrors } from './passkey-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { sessionErrors } from './session-errors.ts'
+import { operations, sharedErrors, unraised } from './shared-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
 const tables = [
+  sharedErrors,
   idTokenErrors,
   bodyErrors,
   memberErrors,
@@ -77,10 +79,28 @@ async function closeAllBut(kept: number): Promise<void> {
 afterEach(() => closeAllBut(KEPT))
 afterAll(() => closeAllBut(0))
 
+/** The pairs of operation and status that the cases have raised. */
+const raised = new Set<string>()
+const patterns = operations.map(({ name, method, path }) => {
+  const pattern = path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')
+  return { name, method, pattern: new RegExp(`^${pattern}$`), isExact: !path.includes('{') }
+})
+
+/** The operation that answers a request. Undefined where the API document has none. */
+function operationOf({ method = 'GET', url }: Request): string | undefined {
+  const path = String(url).split('?', 1)[0] ?? ''
+  const found = patterns.filter((operation) => operation.method === method && operation.pattern.test(path))
+  return (found.find(({ isExact }) => isExact) ?? found[0])?.name
+}
+
 const send =
   (version: Readonly<Record<string, string>>): Send =>
-  (service, request) =>
-    service.app.inject({ ...request, headers: { ...request.headers, ...version } })
+  async (service, request) => {
+    const answer = await service.app.inject({ ...request, headers: { ...request.headers, ...version } })
+    const operation = operationOf(request)
+    if (operation !== undefined && answer.statusCode >= 400) raised.add(`${operation} ${answer.statusCode}`)
+    return answer
+  }
 const usual = send({})
 const versioned = send({ 'x-supabase-api-version': '2024-01-01' })
 
@@ -98,9 +118,11 @@ it('has a case for every error of the catalogue, and no other', () => {
 })
 
 /** Status, code and text of a case: its own, or those of the catalogue. A text that names values is that of the case. */
-function declaredOf(make: object, { expected, text }: ErrorCase) {
+function declaredOf(make: object, { operation, expected, text }: ErrorCase) {
   const { status, code, message } = { ...make, ...expected, message: expected?.message ?? Reflect.get(make, 'message') }
-  return { status: Number(status), code: String(code), text: text ?? String(message) }
+  const words = text ?? String(message)
+  const title = operation === undefined ? String(words) : `${words} (${operation})`
+  return { status: Number(status), code: String(code), text: words, title }
 }
 
 describe.each(errors)('%s', (name, make) => {
@@ -108,7 +130,7 @@ describe.each(errors)('%s', (name, make) => {
   const ways = cases.map((one) => ({ ...one, ...declaredOf(make, one) }))
   const [told, redirected] = [ways.filter((way) => !way.redirected), ways.filter((way) => way.redirected)]
   it.each(redirected)(
-    'in a redirect, $code: $text',
+    'in a redirect, $code: $title',
     async ({ code, text, redirected: error, inFragment, raise }) => {
       const { statusCode, headers } = await raise(world, usual)
       const { searchParams, hash } = new URL(String(headers.location))
@@ -124,7 +146,7 @@ describe.each(errors)('%s', (name, make) => {
     TIMEOUT_MS,
   )
   it.each(told)(
-    '$status $code: $text',
+    '$status $code: $title',
     async ({ status, code, text, details = {}, oauth, raise }) => {
       const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])
       const words = typeof text === 'string' ? text : expect.stringMatching(text)
@@ -147,4 +169,16 @@ describe.each(errors)('%s', (name, make) => {
     },
     TIMEOUT_MS,
   )
+})
+
+/** Any operation documents these. The cases of `request-errors.ts` raise them once. */
+const OF_ANY_OPERATION = new Set([500, 503, 504])
+
+// The last test: the cases before have sent their requests.
+it('raises every error status that an operation documents, and no other', () => {
+  const documented = operations.flatMap(({ name, statuses }) =>
+    statuses.filter((status) => !OF_ANY_OPERATION.has(status)).map((status) => `${name} ${status}`),
+  )
+  const found = [...raised].filter((pair) => !OF_ANY_OPERATION.has(Number(pair.split(' ')[2])))
+  expect([...found, ...unraised].sort()).toEqual(documented.sort())
 })

@@ -184,7 +184,20 @@ export const factorErrors: ErrorCases = {
       { settings: PHONE },
     ),
   ],
-  recoveryEnrollDisabled: [ask(({ headers }) => post('/factors/recovery-codes', {}, headers))],
+  factorNotFound: [
+    ask(({ headers }) => ({ method: 'DELETE', url: '/factors/recovery-codes', headers }), { settings: RECOVERY }),
+    ask(
+      async ({ headers }, service) => {
+        const app = await addApp(service, headers, 'app')
+        return post('/factors/recovery-codes/regenerate', {}, app.headers)
+      },
+      { settings: RECOVERY },
+    ),
+  ],
+  recoveryEnrollDisabled: [
+    ask(({ headers }) => post('/factors/recovery-codes', {}, headers)),
+    ask(({ headers }) => post('/factors/recovery-codes/regenerate', {}, headers)),
+  ],
   recoveryVerifyDisabled: [ask(({ headers }) => guess(headers))],
   recoveryCodesAlone: [ask(({ headers }) => post('/factors/recovery-codes', {}, headers), { settings: RECOVERY })],
   recoveryCodesExist: [withCodes((headers) => post('/factors/recovery-codes', {}, headers))],

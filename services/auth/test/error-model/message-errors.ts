@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { refused } from './request-errors.ts'
+import { signIn } from './session-errors.ts'
 import { NO_METHODS, under } from './sign-in-errors.ts'
 
 const NO_MESSAGES = { AUTH_RATE_LIMIT_EMAIL_SENT: '0', AUTH_RATE_LIMIT_SMS_SENT: '0' }
@@ -65,10 +67,20 @@ export const messageErrors: ErrorCases = {
     },
   ],
   overEmailRateLimit: [
+    under(NO_MESSAGES, post('/invite', { email: 'invited@example.com' }, OPERATOR)),
     under(NO_MESSAGES, post('/signup', { email, password: 'correct horse' })),
     under(NO_MESSAGES, post('/recover', { email })),
   ],
   emailTooSoon: [
+    {
+      text: SOON,
+      raise: async (world, send) => {
+        const service = await world.service()
+        const request = get('/reauthenticate', (await signIn(service)).headers)
+        await service.app.inject(request)
+        return send(service, request)
+      },
+    },
     soon(() => post('/recover', { email: newEmail() })),
     soon(() => post('/magiclink', { email: newEmail() })),
     soon(() => post('/resend', { type: 'signup', email: newEmail() })),

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { buildOpenApi } from '../../src/openapi.ts'
+import { forgeBearer, OPERATOR } from '../forged-token.ts'
+import type { ErrorCase, ErrorCases, Request } from './error-case.ts'
+import { PASSKEYS } from './factor-errors.ts'
+
+const Document = z.object({
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.object({ security: z.array(z.unknown()).optional(), responses: z.record(z.string(), z.unknown()) }),
+    ),
+  ),
+})
+
+/** An operation of the API document, with the statuses of the errors that it documents. */
+export interface Operation {
+  /** Such as `get /admin/users/{userId}`. */
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly needsToken: boolean
+  readonly statuses: readonly number[]
+}
+
+const METHODS = { get: 'GET', post: 'POST', put: 'PUT', patch: 'PATCH', delete: 'DELETE' } as const
+const { paths } = Document.parse(await buildOpenApi())
+
+/** Every operation of the API document. */
+export const operations: readonly Operation[] = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(METHODS).flatMap(([name, method]) => {
+    const described = methods[name]
+    if (described === undefined) return []
+    const statuses = Object.keys(described.responses).map(Number)
+    return {
+      name: `${name} ${path}`,
+      method,
+      path,
+      needsToken: described.security === undefined || described.security.length > 0,
+      statuses: statuses.filter((status) => status >= 400),
+    }
+  }),
+)
+
+const SETTINGS = { ...PASSKEYS, AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
+const USER = { authorization: forgeBearer({ sub: randomUUID(), aud: 'authenticated', role: 'authenticated' }) }
+const isForAdmins = ({ path }: Operation): boolean => path.startsWith('/admin/') || path === '/invite'
+const bearerOf = (operation: Operation) => (isForAdmins(operation) ? OPERATOR : USER)
+
+/** A request to an operation. Every parameter of its path has the same value. */
+const request = (
+  { method, path }: Operation,
+  headers: Request['headers'],
+  parameter: string = randomUUID(),
+): Request => ({
+  method,
+  url: path.replaceAll(/\{\w+\}/g, parameter),
+  headers: { ...headers },
+  ...(method === 'GET' ? {} : { payload: {} }),
+})
+
+/** The same error of every operation that meets a condition. */
+const ofAll = (
+  applies: (operation: Operation) => boolean,
+  toRequest: (operation: Operation) => Request,
+  {
+    settings = SETTINGS,
+    ...rest
+  }: Pick<ErrorCase, 'text'> & { readonly settings?: Readonly<Record<string, string>> } = {},
+): readonly ErrorCase[] =>
+  operations.filter(applies).map((operation) => ({
+    ...rest,
+    ...(operation.name === 'post /token' ? { oauth: 'invalid_request' } : {}),
+    operation: operation.name,
+    raise: async (world, send) => send(await world.service(settings), toRequest(operation)),
+  }))
+
+/** The operations with a rate limit of their own. */
+const RATE_LIMITED: ReadonlySet<string> = new Set([
+  'get /authorize',
+  'get /callback',
+  'post /callback',
+  'get /user/identities/authorize',
+  'post /verify',
+  'post /token',
+  'post /passkeys/authentication/options',
+  'post /passkeys/authentication/verify',
+  'post /passkeys/registration/options',
+  'post /passkeys/registration/verify',
+  'post /factors/{factorId}/challenge',
+  'post /factors/{factorId}/verify',
+  'put /user',
+])
+/** More requests than any of these limits admits at once. */
+const BURST_MAX = 60
+const LARGE = `{"a":"${'x'.repeat(1_048_577)}"}`
+
+/** Errors that operations share. Each is raised at every operation that answers it. */
+export const sharedErrors: ErrorCases = {
+  noAuthorization: [
+    ...ofAll(
+      ({ needsToken }) => needsToken,
+      (operation) => request(operation, {}),
+    ),
+    {
+      operation: 'post /token',
+      oauth: 'invalid_request',
+      raise: async (world, send) => {
+        const payload = { link_identity: true, id_token: 'x' }
+        return send(await world.service(SETTINGS), { method: 'POST', url: '/token?grant_type=id_token', payload })
+      },
+    },
+  ],
+  badJwt: ofAll(
+    ({ needsToken }) => needsToken,
+    (operation) => request(operation, { authorization: 'Bearer x' }),
+    {
+      text: 'invalid JWT: unable to parse or verify signature, token is malformed: token contains an invalid number of segments',
+    },
+  ),
+  notAdmin: ofAll(isForAdmins, (operation) => request(operation, USER)),
+  malformedId: ofAll(
+    ({ path, needsToken }) => needsToken && /\{\w+Id\}/.test(path) && path !== '/admin/users/{userId}',
+    (operation) => request(operation, bearerOf(operation), 'x'),
+    { text: /^(user|factor|identity|passkey)_id must be an UUID$/ },
+  ),
+  bodyNotJsonFrom: ofAll(
+    ({ method, path, statuses }) => method !== 'GET' && path !== '/callback' && statuses.includes(400),
+    (operation) => ({ ...request(operation, operation.needsToken ? bearerOf(operation) : {}), payload: '{x' }),
+    { text: 'Could not parse request body as JSON: the body is not JSON from character 2 on' },
+  ),
+  unstorableText: ofAll(
+    ({ method, path, statuses }) => method === 'GET' && path !== '/callback' && statuses.includes(400),
+    (operation) => {
+      const asked = request(operation, operation.needsToken ? bearerOf(operation) : {})
+      return { ...asked, url: `${asked.url}?x=%00` }
+    },
+  ),
+  userNotFound: ofAll(
+    ({ name }) => /^(get|put|delete) \/admin\/users\/\{userId\}$/.test(name),
+    (operation) => request(operation, OPERATOR),
+  ),
+  customProviderNotFound: ofAll(
+    ({ name }) => /^(get|put|delete) \/admin\/custom-providers\/\{identifier\}$/.test(name),
+    (operation) => request(operation, OPERATOR, 'custom:none'),
+  ),
+  passkeysDisabled: ofAll(
+    ({ path }) => path.startsWith('/passkeys'),
+    (operation) => request(operation, operation.needsToken ? USER : {}),
+    { settings: {} },
+  ),
+  customProvidersDisabled: ofAll(
+    ({ path }) => path.startsWith('/admin/custom-providers'),
+    (operation) => request(operation, OPERATOR),
+    { settings: {} },
+  ),
+  overRequestRateLimit: operations
+    .filter(({ name }) => RATE_LIMITED.has(name))
+    .map((operation) => ({
+      ...(operation.name === 'post /token' ? { oauth: 'slow_down' } : {}),
+      operation: operation.name,
+      raise: async (world, send) => {
+        const service = await world.service(SETTINGS)
+        const limited = request(operation, { ...bearerOf(operation), 'x-real-ip': `client ${randomUUID()}` })
+        for (let i = 0; i < BURST_MAX; i += 1) await service.app.inject(limited)
+        return send(service, limited)
+      },
+    })),
+  requestTooLarge: ofAll(
+    ({ method, statuses }) => method !== 'GET' && statuses.includes(413),
+    (operation) => ({ ...request(operation, operation.needsToken ? bearerOf(operation) : {}), payload: LARGE }),
+    { text: /^Request body too large \(max \d+ bytes\)$/ },
+  ),
+}
+
+/** The documented pairs of operation and status that no case raises. */
+export const unraised: ReadonlySet<string> = new Set([
+  'delete /factors/recovery-codes 422',
+  'get /callback 400',
+  'get /callback 413',
+  'get /factors/recovery-codes 404',
+  'post /admin/users 409',
+  'post /admin/users/{userId} 404',
+  'post /callback 400',
+  'post /factors 404',
+  'post /factors/recovery-codes 404',
+  'post /factors/recovery-codes/verify 404',
+  'post /magiclink 403',
+  'post /otp 403',
+  'post /passkeys/authentication/options 403',
+  'post /passkeys/authentication/verify 403',
+  'post /passkeys/authentication/verify 422',
+  'post /passkeys/registration/options 422',
+  'post /token 403',
+  'put /admin/custom-providers/{identifier} 422',
+])
