@@ -17,7 +17,7 @@ import { openRateLimit, type RateLimit } from './access/rate-limit.ts'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
-import { createImportCounter, createStockMetrics, observeOverdue, type StockMetrics } from './metrics.ts'
+import { createImportCounter } from './imports/import-report.ts'
 import {
   type ImportTurns,
   KEY_WAIT_MS,
@@ -27,6 +27,7 @@ import {
   TRANSFER_WAIT_MS,
   type Turns,
 } from './plugins/turns.ts'
+import { createStockMetrics, observeOverdue, type StockMetrics } from './reservations/stock-metrics.ts'
 import { VERSION } from './version.ts'
 import { createUpkeep } from './work.ts'
 

@@ -3,8 +3,8 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { deleteOldKeys } from './idempotency/key-repository.ts'
 import { deleteOldImportRows } from './imports/import-repository.ts'
-import type { StockMetrics } from './metrics.ts'
 import { callExpireReservations } from './reservations/reservation-repository.ts'
+import type { StockMetrics } from './reservations/stock-metrics.ts'
 
 interface UpkeepOptions {
   readonly lanes: Lanes

@@ -1,3 +1,4 @@
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { z } from 'zod'
 import type { RecordFault } from './import-record.ts'
 
@@ -58,5 +59,15 @@ export class ImportTally {
 
   report(): ImportReport {
     return { ...this.#counts, durationMs: Math.round(performance.now() - this.#startedAt), errors: [...this.#errors] }
+  }
+}
+
+/** Returns a function that counts the records of an import as `inventory_import_rows_total{outcome}`. */
+export function createImportCounter(meter: Metrics['meter']): (counts: Readonly<Record<string, number>>) => void {
+  const rows = meter.createCounter('inventory_import_rows_total', {
+    description: 'Rows of imports by what became of them',
+  })
+  return ({ received: _, ...counts }) => {
+    for (const [outcome, count] of Object.entries(counts)) if (count > 0) rows.add(count, { outcome })
   }
 }

@@ -1,9 +1,9 @@
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { MOVEMENT_TYPES, type MovementType } from './movements/movement.ts'
-import { RESERVATION_STATUSES, type ReservationStatus } from './reservations/reservation.ts'
-import { findOverdueSeconds } from './reservations/reservation-repository.ts'
+import { MOVEMENT_TYPES, type MovementType } from '../movements/movement.ts'
+import { RESERVATION_STATUSES, type ReservationStatus } from './reservation.ts'
+import { findOverdueSeconds } from './reservation-repository.ts'
 
 /** Counts what happens to stock. */
 export type StockMetrics = ReturnType<typeof createStockMetrics>
@@ -22,16 +22,6 @@ export function createStockMetrics(meter: Metrics['meter']) {
     countMovement: (type: MovementType): void => movements.add(1, { type }),
     /** @param status that the reservations have now */
     countReservation: (status: ReservationStatus, count = 1): void => reservations.add(count, { status }),
-  }
-}
-
-/** Returns a function that counts the records of an import as `inventory_import_rows_total{outcome}`. */
-export function createImportCounter(meter: Metrics['meter']): (counts: Readonly<Record<string, number>>) => void {
-  const rows = meter.createCounter('inventory_import_rows_total', {
-    description: 'Rows of imports by what became of them',
-  })
-  return ({ received: _, ...counts }) => {
-    for (const [outcome, count] of Object.entries(counts)) if (count > 0) rows.add(count, { outcome })
   }
 }
 
