@@ -46,7 +46,7 @@ describe('fields', () => {
     [descriptor(), 'x'.repeat(23), false],
     [descriptor(), 'Café', false],
     [descriptor(), 'a\tb', false],
-  ])('%#: %j', (schema, value, expected) => {
+  ])('judges value %#: %j', (schema, value, expected) => {
     expect(accepts(schema, value)).toBe(expected)
   })
 

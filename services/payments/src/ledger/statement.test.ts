@@ -10,7 +10,7 @@ describe('daysOf', () => {
     ['2026-03-01', '2026-03-31', 31],
     ['2024-01-01', '2024-12-31', 366],
     ['2026-03-02', '2026-03-01', 0],
-  ])('%s to %s: %d', (from, to, days) => {
+  ])('counts the days from %s to %s: %d', (from, to, days) => {
     expect(daysOf({ from, to })).toBe(days)
   })
 })

@@ -19,7 +19,7 @@ describe('pageBounds', () => {
       { limit: 2, before: B, after: A },
       { limit: 2, above: A, below: B, order: 'newest-first' },
     ],
-  ])('%j is %j', (request, expected) => {
+  ])('reads the bounds of %j as %j', (request, expected) => {
     expect(pageBounds(request)).toEqual(expected)
   })
 

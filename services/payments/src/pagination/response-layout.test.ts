@@ -8,7 +8,7 @@ describe('layOut', () => {
     [[{ a: 1 }], 200, '[\n{"a":1}\n]\n'],
     [[{ a: 1 }, { b: 2 }, {}], 200, '[\n{"a":1},\n{"b":2},\n{}\n]\n'],
     [[{ field: 'a' }, { field: 'b' }], 400, '[{"field":"a"},{"field":"b"}]\n'],
-  ])('%j with %i is %j', (payload, status, expected) => {
+  ])('writes %j with %i as %j', (payload, status, expected) => {
     expect(layOut(payload, status)).toBe(expected)
   })
 })

@@ -23,7 +23,7 @@ describe('isWebhookUrl', () => {
     ['example.com', false],
     ['javascript:alert(1)', false],
     ['', false],
-  ])('%s: %s', (url, expected) => {
+  ])('judges %s: %s', (url, expected) => {
     expect(isWebhookUrl(url)).toBe(expected)
   })
 })

@@ -144,12 +144,12 @@ async function exceedLimit(
 describe.each(keyedEndpoints)('$name', (endpoint) => {
   const given = documented.get(endpoint.name) ?? []
   it.each(shared.filter(({ error }) => given.includes(error.status)))(
-    '$error.status $error.code',
+    '$error.status: answers $error.code',
     async ({ error, raise }) => expectError(await raise(endpoint), error),
   )
 
   if (given.includes(403))
-    it('403 FORBIDDEN', async () => {
+    it('403: refuses without access', async () => {
       const { forbidden = ({ stranger }) => ({ headers: stranger.headers }) } = endpoint
       const { headers, ...changes }: InjectOptions = await forbidden(world)
       const request = { ...(await requestOf(endpoint, world)), ...changes }
@@ -165,7 +165,7 @@ describe.each(keyedEndpoints)('$name', (endpoint) => {
       )
     })
 
-  it('429 RATE_LIMITED', async () => {
+  it('429: refuses beyond the rate', async () => {
     expectError(await exceedLimit(endpoint, unknownKey()), errors.rateLimited)
   })
 
@@ -183,17 +183,17 @@ describe.each(checkoutEndpoints)('$name', (endpoint) => {
   const fromDatabase = [errors.conflict, errors.internalError, errors.serviceUnavailable]
   const ways = shared.filter(({ error }) => fromDatabase.some((each) => each === error) || error.status === 413)
   it.each(ways.filter(({ error }) => given.includes(error.status)))(
-    '$error.status $error.code',
+    '$error.status: answers $error.code',
     async ({ error, raise }) => expectError(await raise(endpoint), error),
   )
 
   if (given.includes(404))
-    it('404 ENDPOINT_NOT_FOUND', async () => {
+    it('404: refuses an unknown path', async () => {
       const url = endpoint.unknown?.(world) ?? ''
       expectError(await send({ ...(await requestOf(endpoint, world)), url }), errors.endpointNotFound)
     })
 
-  it('400 REQUEST_INVALID: names the fields that are wrong', async () => {
+  it('400: names the fields that are wrong', async () => {
     const { statusCode, headers, json } = await send({ ...(await requestOf(endpoint, world)), payload: {} })
     const fields = endpoint.bad?.fields ?? []
     const message = fields.map(([field, text]) => `${field} ${text}`).join('; ')
@@ -201,14 +201,14 @@ describe.each(checkoutEndpoints)('$name', (endpoint) => {
     expect(headers['x-status-code']).toBe('REQUEST_INVALID')
   })
 
-  it('429 RATE_LIMITED', async () => expectError(await exceedLimit(endpoint), errors.rateLimited))
+  it('429: refuses beyond the rate', async () => expectError(await exceedLimit(endpoint), errors.rateLimited))
 })
 
 describe('POST /apps', () => {
   const given = documented.get(openEndpoint.name) ?? []
   const ways = shared.filter(({ error }) => ![401, 404, 409].includes(error.status))
   it.each(ways.filter(({ error }) => given.includes(error.status)))(
-    '$error.status $error.code',
+    '$error.status: answers $error.code',
     async ({ error, raise }) => expectError(await raise(openEndpoint), error),
   )
 
@@ -222,11 +222,11 @@ describe('POST /apps', () => {
   it.each([
     ['closed', errors.registrationClosed],
     ['invited', errors.registrationInvited],
-  ] as const)('403: where registration is %s', async (registration, error) => {
+  ] as const)('403: refuses where registration is %s', async (registration, error) => {
     const app = await buildBroken(world, { registration })
     expectError(await app.inject(await requestOf(openEndpoint, world)), error)
     await app.close()
   })
 
-  it('429 RATE_LIMITED', async () => expectError(await exceedLimit(openEndpoint), errors.rateLimited))
+  it('429: refuses beyond the rate', async () => expectError(await exceedLimit(openEndpoint), errors.rateLimited))
 })

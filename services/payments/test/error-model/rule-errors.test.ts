@@ -50,7 +50,7 @@ it.each(declared as [string, Partial<ErrorFactory>][])(
 )
 
 describe.each(Object.entries(ruleCases))('%s', (_name, cases) => {
-  it.each(cases)('$status: $body', async ({ status, body, code, raise }) => {
+  it.each(cases)('$status: answers $body', async ({ status, body, code, raise }) => {
     const answer = await raise(world)
     expect([answer.status, answer.body]).toEqual([status, body])
     expect(answer.headers['x-status-code']).toBe(code ?? codeOf(body))
