@@ -160,7 +160,7 @@ describe('requests', () => {
   })
 
   it('400: refuses too many members in a body without metadata', async () => {
-    // The objects have other names each, by which such a body would take ten times as long.
+    // Each object has other names, which makes parsing ten times slower.
     const body = (objects: number) =>
       JSON.stringify({ a: Array.from({ length: objects }, (_, at) => ({ [`b${at}`]: 1, [`c${at}`]: 2 })) })
     const answer = await post(body(251), {}, '/token?grant_type=password')

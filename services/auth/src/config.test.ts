@@ -171,7 +171,7 @@ describe('loadAuthConfig', () => {
         AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
         AUTH_RATE_LIMIT_STORE: 'redis',
         AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
-        // A list of nothing.
+        // An empty list.
         AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: ' , ',
         AUTH_EXTERNAL_KEYCLOAK_SECRET: 'x',
       }),

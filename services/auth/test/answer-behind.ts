@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import type { AuthDatabase } from '../src/database.ts'
 
 /**
- * What a request is answered that meets a transaction under way, and waits for its end.
+ * The answer of a request that waits for a transaction that has already begun.
  * @param happen what the transaction has done by then
  */
 export async function answerBehind<Answer>(
@@ -13,7 +13,7 @@ export async function answerBehind<Answer>(
 ): Promise<Answer> {
   const { answer } = await db.transaction().execute(async (trx) => {
     await happen(trx)
-    // Asked now, not when somebody waits for the answer.
+    // The request starts here, not when its answer is awaited.
     const asked = Promise.resolve(ask())
     await expect.poll(() => isAwaited(trx)).toBe(true)
     return { answer: asked }
@@ -21,7 +21,7 @@ export async function answerBehind<Answer>(
   return answer
 }
 
-/** Whether somebody waits for what a transaction holds. */
+/** Whether a statement waits for a lock. */
 async function isAwaited(trx: Transaction<AuthDatabase>): Promise<boolean> {
   const { rows } =
     await sql`SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`.execute(trx)

@@ -9,7 +9,7 @@ type Service = Pick<TestApp, 'app' | 'clock'>
 export interface AuthenticatorApp {
   readonly factorId: string
   readonly secret: string
-  /** What it shows now, or so many steps of 30 s from now. */
+  /** The code of this moment, or of a number of steps of 30 s later. */
   code(stepsFromNow?: number): string
 }
 
@@ -34,14 +34,14 @@ export async function enrollApp({ app, clock }: Service, headers: Headers, name 
   return { factorId: id, secret, code: (stepsFromNow) => totpCode(secret, clock.now(), stepsFromNow) }
 }
 
-/** Asks a factor, and answers the id of the challenge. */
+/** Challenges a factor and returns the id of the challenge. */
 export async function challenge({ app }: Pick<TestApp, 'app'>, headers: Headers, factorId: string): Promise<string> {
   const answer = await app.inject({ method: 'POST', url: `/factors/${factorId}/challenge`, headers })
   if (answer.statusCode !== 200) throw new Error(answer.body)
   return answer.json().id
 }
 
-/** Asks a factor and answers with a code. */
+/** Challenges a factor and verifies a code. */
 export async function answerChallenge(
   service: Pick<TestApp, 'app'>,
   headers: Headers,
@@ -51,7 +51,7 @@ export async function answerChallenge(
   return service.app.inject({ method: 'POST', url: `/factors/${factorId}/verify`, headers, payload })
 }
 
-/** Somebody's session after its second factor. */
+/** A session that was raised by a second factor. */
 export interface RaisedSession {
   readonly app: AuthenticatorApp
   readonly headers: Headers

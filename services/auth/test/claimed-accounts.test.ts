@@ -7,8 +7,8 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
-// Numbers 1 and 5 of a later attack: an account whose address is unconfirmed again was taken for nobody's, so its second factor,
-// password and data went to whoever confirmed the address.
+// An attack: an account whose address is unconfirmed again must not count as unclaimed. Otherwise its second factor,
+// password and data would pass to a stranger who confirms the address.
 const VERIFIER = 'v'.repeat(43)
 const PKCE = {
   code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
@@ -154,7 +154,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     expect([await statusOf(address, STRANGERS_PASSWORD), await statusOf(address, password)]).toEqual([400, 200])
   })
 
-  /** Ways by which whoever reads the mailbox that an admin has set gets a message of an invitation. */
+  /** Requests that send an invitation to the address that an admin has set. */
   const MESSAGES = [
     ['invited again', () => service.post('/invite', { email: address }, OPERATOR)],
     ['sent the confirmation once more', () => service.post('/resend', { type: 'signup', email: address })],

@@ -19,7 +19,7 @@ const test = await openTestApp({
 })
 afterAll(() => test.close())
 
-/** The bodies that pass the checks of their shape. */
+/** Well-formed bodies. */
 const BODIES: Readonly<Record<string, object>> = {
   'POST /factors': { factor_type: 'totp' },
   'POST /factors/{factorId}/verify': { challenge_id: randomUUID(), code: '123456' },
@@ -53,7 +53,7 @@ const guarded = Object.entries(paths).flatMap(([path, methods]) =>
     .map(([method]) => `${method.toUpperCase()} ${path}`),
 )
 
-// Somebody whose role opens the endpoints of admins too.
+// The user is an admin, so that admin endpoints are covered too.
 const { headers } = await createSignedIn(test, { role: 'service_role' })
 const ask = (called: string) => {
   const [method = '', path = ''] = called.split(' ')

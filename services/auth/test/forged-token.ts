@@ -30,7 +30,7 @@ export function fixed(signature: Buffer | string): Signer {
   return () => signature
 }
 
-/** A key that nobody trusts. */
+/** A key that no service trusts. */
 export function attackerKey(type: 'rsa' | 'ec' | 'ed25519'): { readonly key: KeyObject; readonly jwk: Json } {
   const { privateKey, publicKey } = keyPair(type)
   return { key: privateKey, jwk: { ...publicKey.export({ format: 'jwk' }) } }
@@ -47,5 +47,5 @@ export function forgeBearer(claims: Json): string {
   return `Bearer ${token}`
 }
 
-/** What an operator's own token says: a role and nothing else. */
+/** The claims of an operator's token: only a role. */
 export const OPERATOR = { authorization: forgeBearer({ role: 'service_role' }) } as const

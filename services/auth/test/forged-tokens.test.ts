@@ -72,7 +72,7 @@ const other = genuine({ ...claims, role: 'service_role' }).split('.')
 const ec = attackerKey('ec')
 const rsa = attackerKey('rsa')
 
-/** The last character of a signature of 64 bytes carries four bits that mean nothing. */
+/** The last character of a 64-byte signature has four unused bits. */
 const respelled = `${signature.slice(0, -1)}${String.fromCharCode(signature.charCodeAt(signature.length - 1) + 1)}`
 const flip = (text: string, index: number) =>
   `${text.slice(0, index)}${text[index] === 'A' ? 'B' : 'A'}${text.slice(index + 1)}`
@@ -232,7 +232,7 @@ const forged: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Refused for another reason than their signature, or before it is looked at. */
+/** Tokens that are refused for another reason, or before the signature is checked. */
 const elsewhere: Readonly<Record<string, readonly [string, number, string]>> = {
   nothing: ['', 401, 'no_authorization'],
   'a scheme alone': ['Bearer ', 401, 'no_authorization'],
@@ -263,7 +263,7 @@ describe.each(Object.entries(forged))('tokens %s', (_kind, tokens) => {
       status: 403,
       body: { code: 403, error_code: 'bad_jwt', msg: expect.stringMatching(/^invalid (JWT|claim): /) },
     })
-    // What a client reads must not say which key it was, nor what the token held.
+    // The answer must reveal neither the key nor the content of the token.
     expect(answer.body).not.toMatch(/eyJ|"kid"|BEGIN/)
   })
 })

@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
 const HOME = '198.51.100.7'
 let clients = 0
-/** An address that nobody has come from yet. */
+/** An address that no request has used yet. */
 function stranger(): string {
   clients += 1
   return `10.0.${clients >> 8}.${clients & 255}`
@@ -34,7 +34,7 @@ const from = (address: string) => ({ 'x-forwarded-for': address })
 const wrongFor = (code: string) => (code === '000000' ? '000001' : '000000')
 
 beforeEach(() => {
-  // Nobody waits for what an earlier test has used up.
+  // The next test starts with full limits.
   clock.advance(DAY_MS)
 })
 
@@ -45,7 +45,7 @@ describe('guesses at the codes of an address', () => {
     await main.post('/recover', { email })
     return main.readMail(email)
   }
-  /** As many as a day has: ten at each of ten messages, every one from another address. */
+  /** The guesses of a day: ten for each of ten messages, each from another address. */
   async function guessAll(email: string): Promise<void> {
     for (let message = 0; message < 10; message += 1) {
       const { code } = await recover(email)
@@ -72,7 +72,7 @@ describe('guesses at the codes of an address', () => {
     const { code } = await recover(email)
     expect((await verify(email, code)).statusCode).toBe(403)
     expect((await verify(email, code, HOME)).statusCode).toBe(200)
-    // Whoever has shown a code begins anew.
+    // A right code resets the limit.
     expect((await verify(email, (await recover(email)).code)).statusCode).toBe(200)
   })
 
@@ -120,7 +120,7 @@ describe('guesses at the codes of an address', () => {
     it('no longer count against the owner once the address is blocked', async () => {
       const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: new Date(0) })
       const attacker = stranger()
-      // Blocked by guesses at a password: none at a code has been counted.
+      // Guesses at a password block the address, so no guess at a code is counted.
       for (let guess = 0; guess < 20; guess += 1) {
         await main.post('/token?grant_type=password', { phone, password: 'wrong' }, from(attacker))
       }
@@ -218,7 +218,7 @@ describe('guesses at the codes of an address', () => {
     await verify(email, wrongFor((await recover(email)).code))
     const rows = await deps.db.selectFrom('code_guesses').selectAll().execute()
     expect(rows.every(({ key_hash }) => key_hash.length === 32)).toBe(true)
-    // Nobody has a code under this address: there is nothing to guess, and nothing is stored.
+    // No code exists for this address, so no guess is stored.
     const count = rows.length
     await verify('nobody@example.com', '000000')
     expect(await deps.db.selectFrom('code_guesses').selectAll().execute()).toHaveLength(count)
@@ -226,7 +226,7 @@ describe('guesses at the codes of an address', () => {
 })
 
 describe('guesses at a second factor', () => {
-  /** Somebody with an app, who is signed in at home, and whose password a stranger has. */
+  /** A user with an app who is signed in at home, and whose password a stranger knows. */
   async function createTarget() {
     const person = await createSignedIn(main)
     const raised = await addApp(main, person.headers)
@@ -270,7 +270,7 @@ describe('guesses at a second factor', () => {
       await setFailures(factorId, failures)
       clock.advance(minutes * MINUTE_MS - 1)
       expect(await answer(target, stranger())).toBe(422)
-      // What is not compared is not counted either: it would hold the owner off for ever.
+      // Refused guesses are not counted, since they would block the owner for ever.
       expect(await failuresOf(factorId)).toEqual({ guesses: failures })
       clock.advance(1)
       expect(await answer(target, stranger())).toBe(200)

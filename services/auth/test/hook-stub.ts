@@ -32,7 +32,7 @@ export async function startHookStub(): Promise<HookStub> {
   const peer = await startStubProvider(({ url, headers, body }) => {
     const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const
     const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]))
-    // Whoever knows the old key or the new one can tell.
+    // The old key or the new one verifies the signature.
     for (const webhook of webhooks) webhook.verify(body, signed)
     const call = { name: url.slice(1), id: String(headers['webhook-id']), payload: JSON.parse(body) }
     calls.push(call)

@@ -37,7 +37,7 @@ afterAll(async () => {
 })
 
 type Answer = Parameters<typeof answers>[0]
-/** What each hook answers; by default that all may go its way. */
+/** The answer of each hook, which by default permits everything. */
 function answers(changes: Partial<Record<string, (payload: Record<string, unknown>) => object>>) {
   stub.answer = ({ name, payload }) => {
     const answer = changes[name]
@@ -139,7 +139,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     expect((await refresh(refreshToken)).json()).toEqual(
       grantErrorBody('invalid_request', 'hook_rejected', 'Not you', 403),
     )
-    // Far beyond the reuse interval by the database's clock.
+    // This is long after the reuse interval by the database's clock.
     const query = test.deps.db.updateTable('refresh_tokens').set({ updated_at: new Date(0), created_at: new Date(0) })
     await query.execute()
     answers({})
@@ -334,7 +334,7 @@ describe('BEFORE_USER_CREATED', () => {
     answers({})
     expect((await verify()).statusCode).toBe(200)
     expect((await createdBy(email))?.staged_at).toBeNull()
-    // Who is a user already is not asked about again.
+    // The hook is not asked about a user who exists.
     const asked = stub.callsOf('BEFORE_USER_CREATED').length
     await test.post('/otp', { email })
     const again = await test.readMail(email)

@@ -24,7 +24,7 @@ export interface MailApp extends TestApp {
   readMail(to: string): Promise<ReadMail>
   /** Waits until nothing is left to do of what requests have left behind: what has not been sent by then never will be. */
   idle(): Promise<void>
-  /** While true the mail server takes nothing. */
+  /** While true the mail server refuses every mail. */
   refuseMails(refuse: boolean): void
   /** Addresses of all mails that have come. */
   recipients(): readonly (string | undefined)[]

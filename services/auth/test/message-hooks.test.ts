@@ -48,7 +48,7 @@ beforeEach(() => {
   stub.answer = () => NOTHING
 })
 
-/** Waits for the call of a hook that is about somebody. */
+/** Waits for the call of a hook about a user. */
 const readCall = (name: HookName, about: (payload: HookCall['payload']) => boolean) =>
   vi.waitFor(
     () => {

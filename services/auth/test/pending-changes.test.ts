@@ -5,8 +5,8 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
-// Number 3 of a later attack: whoever had stolen a session asked for a change of address. The change survived all that ends the
-// session, and anybody could have its code sent again.
+// An attack: the thief of a session asks for a change of address. The change must not survive what ends the session,
+// since anyone could have its code sent again.
 const NEW_PASSWORD = 'a staple of batteries'
 let people = 0
 
@@ -94,7 +94,7 @@ describe.each(['compatible', 'strict'])(
       expect(await tokens.execute()).toEqual([])
     })
 
-    it.each(['local', 'others'])('stays with a sign-out of scope %s', async (scope) => {
+    it.each(['local', 'others'])('survives a sign-out of scope %s', async (scope) => {
       await put(person.headers, { phone })
       await logOut(scope)
       const { code } = await service.sms.read(phone)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
-// Finding 9, and the rest of 4: a stranger uses an address before its owner does.
+// An attack: a stranger uses an address before its owner does.
 const STRANGE = { org_id: 'attacker-org' }
 const OWN = { name: 'Ann' }
 const STRANGERS_PASSWORD = 'the password of a stranger'
@@ -45,7 +45,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
   }
   const confirm = async (type: string, code: string) => verify({ type, email, token: code })
 
-  /** Nothing of the stranger is in the account. */
+  /** Expects that nothing of the stranger is in the account. */
   async function expectOwn(user: { user_metadata: object; identities: { identity_data: object }[] }, data: object) {
     expect(user.user_metadata).toEqual(data)
     for (const { identity_data } of user.identities) expect(identity_data).not.toHaveProperty('org_id')
@@ -72,7 +72,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     expect(await statusOf({ email, password: OWN_PASSWORD })).toBe(isStrict ? 400 : 200)
   })
 
-  it('200: so it does sent once more, also long after all messages of before have been swept', async () => {
+  it('200: a confirmation that is sent again brings them too, also after earlier messages were removed', async () => {
     await strangeSignUp()
     await service.readMail(email)
     wait()
@@ -121,7 +121,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     await service.post('/signup', { email, password: STRANGERS_PASSWORD, data: STRANGE })
     await expectOwn(await confirm('signup', own.code), OWN)
     expect(await statusOf({ email, password: OWN_PASSWORD })).toBe(isStrict ? 400 : 200)
-    // What was noted for other messages is gone with the first confirmation.
+    // The first confirmation removes the data of other messages.
     wait()
     await service.post('/magiclink', { email, data: STRANGE })
     await expectOwn(await confirm('magiclink', (await service.readMail(email)).code), OWN)

@@ -29,10 +29,10 @@ const SETTINGS = {
 const NEW_PASSWORD = 'a staple of batteries'
 let people = 0
 
-/** What a profile answers where the other answers otherwise: the same requests in both. */
+/** The same requests in both profiles, with the answers in which they differ. */
 describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) => {
   const isStrict = profile === 'strict'
-  /** The first in the compatible profile, the second in the strict one. */
+  /** Picks the first value in the compatible profile and the second in the strict one. */
   const either = <T, U>(compatible: T, strict: U): T | U => (isStrict ? strict : compatible)
   let test: MailApp
   let stub: AnybodyStub
@@ -62,19 +62,19 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     ['short one', ['length']],
     ['PasswordPassword', ['pwned']],
     ['12345678password', ['pwned']],
-    // The service is known by the host of its addresses.
+    // The policy knows the service by the host of its addresses.
     ['localhost-localhost', ['pwned']],
-  ])('the new password %j', async (password, reasons) => {
+  ])('refuses the weak password %j only in the strict profile', async (password, reasons) => {
     const answer = await test.post('/signup', { email, password })
     expect(answer.statusCode).toBe(either(200, 422))
     expect(answer.json().weak_password).toEqual(either(undefined, { reasons }))
     expect((await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD })).statusCode).toBe(200)
-    // Nor may an admin give one to somebody new.
+    // An admin cannot give such a password to a new user either.
     const made = await test.post('/admin/users', { email: `a${email}`, password }, OPERATOR)
     expect([made.statusCode, made.json().weak_password]).toEqual(either([200, undefined], [422, { reasons }]))
   })
 
-  it('who has signed up with an address, and so whether somebody had it before', async () => {
+  it('reveals an unconfirmed signup only in the compatible profile', async () => {
     const owner = await createSignedUp(test.deps)
     const password = 'a password of a stranger'
     const attempt = async (payload: object) => {
@@ -92,7 +92,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 10.4.1
-  it('a redirect to the host of AUTH_SITE_URL, or to a listed address', async () => {
+  it('permits any address on the host of AUTH_SITE_URL only in the compatible profile', async () => {
     const target = async (redirect: string) =>
       (await landing(`/verify?type=signup&token=x&redirect_to=${encodeURIComponent(redirect)}`)).split('#')[0]
     expect(await target('http://localhost:9999/elsewhere')).toBe(
@@ -102,7 +102,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 10.1.1, 10.1.2, 10.4.4, 10.4.6, 14.2.1
-  it('a sign-in at a provider without PKCE, or by a plain challenge', async () => {
+  it('refuses a sign-in at a provider without S256 only in the strict profile', async () => {
     const status = async (query: object) =>
       (await test.app.inject(`/authorize?${new URLSearchParams({ provider: 'keycloak', ...query })}`)).statusCode
     expect(await status({})).toBe(either(302, 400))
@@ -111,7 +111,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 10.4.4
-  it('a sign-in at a provider that began before PKCE was required', async () => {
+  it('refuses a sign-in that began without PKCE only in the strict profile', async () => {
     const begun = await landing(`/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`)
     const state = new URL(begun).searchParams.get('state') ?? ''
     const implicit = { code_challenge: null, code_challenge_method: null }
@@ -122,7 +122,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 10.1.1, 10.4.4
-  it('a link of a mail that was asked for without PKCE', async () => {
+  it('signs in by a link without PKCE only in the compatible profile', async () => {
     await createSignedUp(test.deps, { email })
     await test.post('/magiclink', { email })
     const { link, code } = await test.readMail(email)
@@ -130,13 +130,13 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const told = Object.fromEntries(new URLSearchParams(hash.slice(1)))
     expect(told.error_code).toBe(either(undefined, 'validation_failed'))
     expect(Object.hasOwn(told, 'access_token')).toBe(!isStrict)
-    // Where the link was refused, nothing was used up.
+    // A refused link uses up nothing.
     const typed = await test.post('/verify', { type: 'magiclink', email, token: code })
     expect(typed.statusCode).toBe(either(403, 200))
   })
 
   // ASVS 7.6.2, 10.4.6
-  it('a link of a mail that was asked for with PKCE', async () => {
+  it('ends a link with PKCE in a code, in the strict profile after a button', async () => {
     await createSignedUp(test.deps, { email })
     await test.post('/magiclink', { email, ...PKCE })
     const { link } = await test.readMail(email)
@@ -151,7 +151,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 7.4.1
-  it('an access token whose session has ended', async () => {
+  it('refuses the access token of an ended session only in the strict profile', async () => {
     const { headers } = await createSignedIn(test)
     await test.app.inject({ method: 'POST', url: '/logout', headers })
     const answer = await test.app.inject({ url: '/user', headers })
@@ -159,7 +159,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 7.3.1, 7.3.2, 10.4.8
-  it('a session of a day, and one that was not used for an hour', async () => {
+  it('ends sessions after a day, or an hour without use, only in the strict profile', async () => {
     const old = await createSignedIn(test)
     const unused = await createSignedIn(test)
     const start = (session: string, column: 'created_at' | 'refreshed_at', hours: number) =>
@@ -177,14 +177,14 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 10.4.5
-  it('a refresh token that comes again at once', async () => {
+  it('refuses an immediate reuse of a refresh token only in the strict profile', async () => {
     const { refreshToken } = await createSignedIn(test)
     const refresh = () => test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
     expect([(await refresh()).statusCode, (await refresh()).statusCode]).toEqual(either([200, 200], [200, 400]))
   })
 
   // ASVS 6.5.5
-  it('a code of a mail after ten minutes', async () => {
+  it('refuses a code after ten minutes only in the strict profile', async () => {
     await createSignedUp(test.deps, { email })
     await test.post('/otp', { email })
     const { code } = await test.readMail(email)
@@ -193,7 +193,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 7.5.1
-  it('an identity that is added or taken away without the second factor', async () => {
+  it('needs the second factor to link and unlink only in the strict profile', async () => {
     const person = await createSignedIn(test)
     const { headers: raised } = await addApp(test, person.headers)
     const again = await signIn(test, person)
@@ -216,7 +216,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 10.1.2
-  it('the account at a provider of somebody who was led there by the link of somebody else', async () => {
+  it('links the account of another browser before the exchange only in the compatible profile', async () => {
     const stranger = await createSignedIn(test)
     const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
     const begin = async () => {
@@ -227,7 +227,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const landed = await comeBackAs(test, await begin(), owner)
     const { identities } = (await test.app.inject({ url: '/user', headers: stranger.headers })).json()
     expect(identities).toHaveLength(either(2, 1))
-    // The browser that came back has not begun the flow: it cannot end it.
+    // The browser that came back did not begin the flow, so it cannot end it.
     const exchange = async (code: string | undefined, code_verifier = VERIFIER) =>
       (await test.post('/token?grant_type=pkce', { auth_code: code, code_verifier })).json()
     expect((await exchange(landed.query.code, 'a guess'.repeat(7))).error_code).toBe('bad_code_verifier')
@@ -238,7 +238,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 6.2.3, 7.5.1
-  it('a new password without the one that it replaces', async () => {
+  it('needs the current password for a new one only in the strict profile', async () => {
     const person = await createSignedIn(test)
     const { password: current_password } = person
     expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
@@ -250,7 +250,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await change(person, { password: 'the last one of them', current_password })).toEqual([200, undefined])
   })
 
-  it('the password of a stranger, after the owner of the address has signed in', async () => {
+  it('voids the password of a stranger once the owner of the address has signed in', async () => {
     await test.post('/signup', { email, password: 'that of a stranger' })
     await test.readMail(email)
     await test.post('/otp', { email })
@@ -260,7 +260,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 7.5.1
-  it('a change of what sign-ins rest on, long after the session was proven', async () => {
+  it('refuses changes of credentials in an old session only in the strict profile', async () => {
     const person = await createSignedIn(test)
     const other = await createSignedIn(test)
     const { app, headers: raised } = await addApp(test, other.headers)
@@ -295,7 +295,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     ).toEqual([200, undefined])
   })
 
-  it('the session of somebody anonymous, after the owner of the address that they gave has confirmed it', async () => {
+  it('ends an anonymous session when the owner confirms its address only in the strict profile', async () => {
     const { access_token: token } = (await test.post('/signup', {})).json()
     const stranger = { headers: { authorization: `Bearer ${token}` } }
     expect(await change(stranger, { email, password: 'that of a stranger' })).toEqual([200, undefined])
@@ -305,7 +305,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
   })
 
-  it('the account at a provider with which a stranger has claimed the address', async () => {
+  it('unlinks the unverified identity of a stranger only in the strict profile', async () => {
     const stranger = { sub: `9${people}`, email, verified: false }
     const signInAsStranger = async () => (await comeBackAs(test, await begin(test, 'keycloak', PKCE), stranger)).query
     expect((await signInAsStranger()).error_code).toBe('provider_email_needs_verification')
@@ -318,7 +318,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect((await signInAsStranger()).error_code).toBe(either(undefined, 'provider_email_needs_verification'))
   })
 
-  it('a change of phone that somebody anonymous has left waiting, sent again after the owner has confirmed', async () => {
+  it('drops the pending phone of an anonymous user when the owner confirms only in the strict profile', async () => {
     const { access_token: token } = (await test.post('/signup', {})).json()
     const phone = '14155550100'
     expect(await change({ headers: { authorization: `Bearer ${token}` } }, { email, phone })).toEqual([200, undefined])
@@ -331,7 +331,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 6.4.1
-  it('the password that the owner of the address confirms it with', async () => {
+  it('keeps the password of the confirmation only in the strict profile', async () => {
     await test.post('/signup', { email, password: 'that of a stranger' })
     const { code } = await test.readMail(email)
     const answer = await test.post('/verify', { type: 'signup', email, token: code, password: NEW_PASSWORD })
@@ -341,7 +341,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 6.3.3
-  it('a session without the second factor of its user, after a quarter of an hour', async () => {
+  it('ends a session of aal1 after 15 minutes when its user has a factor, only in the strict profile', async () => {
     const person = await createSignedIn(test)
     await addApp(test, person.headers)
     const { sessionId, refreshToken } = await signIn(test, person)
@@ -351,7 +351,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [400, 'session_expired']))
   })
 
-  it('a notification, though no setting asks for one', async () => {
+  it('sends notifications by default only in the strict profile', async () => {
     const person = await createSignedIn(test)
     await change(person, { password: NEW_PASSWORD, current_password: person.password })
     await test.idle()
@@ -359,7 +359,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   // ASVS 6.2.8, 6.2.9, 6.2.10
-  it('a password, exactly as it was sent, of 64 characters, after ten years', async () => {
+  it('accepts a password of 64 characters exactly as it was sent, also after ten years', async () => {
     const person = await createSignedIn(test)
     const password = ` Ä${'x'.repeat(60)}é `
     email = person.email

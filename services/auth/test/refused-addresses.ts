@@ -50,7 +50,7 @@ const IPV6 = [
   'ff0e::1',
 ] as const
 
-/** Names, and what they are resolved to: the operator has named no loopback literal. */
+/** Host names and the addresses that they resolve to. */
 export const RESOLVED: Readonly<Record<string, readonly string[]>> = {
   'loopback.example': ['127.0.0.1'],
   'loopback6.example': ['::1'],

@@ -43,7 +43,7 @@ interface Guarded extends FailingRequest {
   readonly captcha: boolean
 }
 
-/** Requests that their guards let pass, and that fail afterwards: they cost nothing. */
+/** Requests that pass their guards and then fail without side effects. */
 const requests: readonly Guarded[] = [
   { method: 'POST', url: '/token', payload: {}, bucket: ['token', 30], captcha: false },
   { method: 'POST', url: '/token?grant_type=password', payload: {}, bucket: ['token', 30], captcha: true },
@@ -86,7 +86,7 @@ interface ApiPaths {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>>
 }
 
-/** A bad body, or no bearer. */
+/** The request fails for its body or for a missing access token. */
 const isPastGuards = (status: number) => status === 400 || status === 401
 const byBucket = [...Map.groupBy(requests, ({ bucket }) => bucket?.[0])]
 const ask = ({ app }: typeof limited, { method, url, payload }: FailingRequest, headers: Record<string, string>) =>
@@ -115,7 +115,7 @@ describe('request buckets', () => {
     ])
     const limitedOnes = requests.filter(({ bucket }) => bucket).map(({ method, url }) => `${method} ${url}`)
     expect(ways.filter((way) => !limitedOnes.includes(way))).toEqual([])
-    // The rest comes back from a provider, where `state` is the guard, or from a mail.
+    // The other endpoints are reached from a provider, guarded by `state`, or from a mail.
     const others = operations.filter(({ redirects }) => redirects).map(({ called }) => called)
     expect(others.sort()).toEqual([
       'GET /authorize',

@@ -10,7 +10,7 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The binary as a process of its own. */
 export interface AuthProcess {
   readonly stdout: () => string
-  /** Resolves once standard error holds it; rejects when the process ends before. */
+  /** Resolves once standard error contains the text; rejects when the process ends before. */
   readonly waitForReport: (pattern: RegExp) => Promise<void>
   /** `kill -9`. */
   readonly kill: () => void
@@ -20,7 +20,7 @@ export interface AuthProcess {
 
 export function runAuth(args: readonly string[], databaseUrl: string): AuthProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
-    // Away from any .env.
+    // This folder has no .env.
     cwd: tmpdir(),
     env: {
       ...programEnvironment,

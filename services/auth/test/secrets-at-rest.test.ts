@@ -23,7 +23,7 @@ beforeAll(async () => {
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMTP_MAX_FREQUENCY: '0',
       AUTH_SMS_MAX_FREQUENCY: '0',
-      // Longer than any number that a row or a line holds by chance.
+      // Longer than any number that occurs in a row or a log line by chance.
       AUTH_MAILER_OTP_LENGTH: '10',
       AUTH_SMS_OTP_LENGTH: '10',
       AUTH_MFA_PHONE_OTP_LENGTH: '10',

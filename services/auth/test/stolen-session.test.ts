@@ -15,7 +15,7 @@ import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
-// Finding 3. The thief of a session knows neither the password nor has the mailbox of its user.
+// The thief of a session has neither the password nor the mailbox of its user.
 type Headers = { readonly authorization: string }
 type Refusal = readonly [number, string | undefined]
 
@@ -112,7 +112,7 @@ async function signInByNewPasskey(headers: Headers): Promise<Headers> {
   return bearer(shown.json().access_token)
 }
 
-/** Makes what was added to the account look so much older. */
+/** Moves the times of everything in the account into the past. */
 async function age(interval: string) {
   const back = sql`- ${interval}::interval`
   await sql`UPDATE ${sql.table('address_changes')} SET changed_at = changed_at ${back}`.execute(test.deps.db)
@@ -128,7 +128,7 @@ describe.each(['compatible', 'strict'])(
       AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
     })
     const REFUSED: Refusal = [400, 'current_password_required']
-    /** In the strict profile a credential of this moment does not even make a session fresh. */
+    /** In the strict profile a new credential does not make a session fresh. */
     const refused = (): Refusal => (profile === 'strict' ? [400, 'reauthentication_needed'] : REFUSED)
 
     it('200: accepts a session by a code to an earlier confirmed address', async () => {
@@ -222,7 +222,7 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     const asked = await test.app.inject({ url: '/reauthenticate', headers: person.headers })
     expect([asked.statusCode, asked.json().error_code]).toEqual([422, 'address_changed_recently'])
     await test.idle()
-    // The change and the two mails above: no nonce.
+    // Only the mails of the change and of the two requests above were sent, and no nonce.
     expect(test.recipients().filter((to) => to === thief)).toHaveLength(3)
     await age('24 hours')
     expect((await test.app.inject({ url: '/reauthenticate', headers: person.headers })).statusCode).toBe(200)

@@ -4,8 +4,8 @@ import { anyTime, emailIdentity, identityBody, signedUpBody, userBody } from './
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
-// Number 2 of a later attack: whoever had stolen a session put an address of their own in the place of the user's, by linking an
-// identity and unlinking the own one.
+// An attack: the thief of a session replaces the user's address by their own, by linking an identity with it and
+// unlinking that of the user.
 const CONFLICT = [422, 'email_conflict_identity_not_deletable']
 const NEEDS_FACTOR = [403, 'insufficient_aal']
 const DONE = [200, undefined]
@@ -101,7 +101,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     const raised = await addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
     const { headers } = await signIn(service, person)
     expect(await unlink(headers, phone)).toEqual(NEEDS_FACTOR)
-    // Clients of today take away at aal1 what no address goes with.
+    // Existing clients unlink identities without an address at aal1.
     expect(await unlink(headers, github)).toEqual(profile === 'strict' ? NEEDS_FACTOR : DONE)
     expect(await unlink(raised.headers, phone)).toEqual(DONE)
     const left = await show(raised.headers)

@@ -63,7 +63,7 @@ async function keysOf(commandDeps: CommandDeps, words: readonly string[]): Promi
   return lines
 }
 
-/** Lets time pass for the keys. */
+/** Moves the times of the keys into the past. */
 async function age(seconds: number): Promise<void> {
   const interval = sql`make_interval(secs => ${seconds})`
   await deps.db
@@ -77,7 +77,7 @@ async function kidsOf(replica: Replica): Promise<readonly string[]> {
   return answer?.json().keys.map(({ kid }: { kid: string }) => kid)
 }
 
-/** Lets the interval of polling pass, until every process shows these keys. */
+/** Advances the polling until every process has these keys. */
 async function poll(...kids: readonly string[]): Promise<void> {
   await vi.advanceTimersByTimeAsync(POLL_MS)
   for (const replica of replicas) await expect.poll(() => kidsOf(replica)).toEqual(kids)
@@ -126,7 +126,7 @@ describe('auth keys', () => {
     expect((await signIn(second)).header).toEqual({ alg: 'EdDSA', typ: 'JWT', kid: 'b' })
     expect(await answersTo(byA.token)).toEqual([200, 200])
 
-    // JWT_EXP, and a minute for processes that were late to read.
+    // JWT_EXP and a minute for processes that read the table late.
     await age(3_659)
     await first?.signingKeys.load()
     expect(await kidsOf(first)).toEqual(['a', 'b'])

@@ -14,7 +14,7 @@ describe('makeRecoveryCodes', () => {
     const letters = Array.from({ length: 200 }, () => makeRecoveryCodes(randomBytes).join('')).join('')
     const counts = Map.groupBy(letters, (letter) => letter)
     expect(counts.size).toBe(34)
-    // 941 are expected of each, with a deviation of 30.
+    // Each letter is expected 941 times, with a deviation of 30.
     for (const { length } of counts.values()) expect(Math.abs(length - 941)).toBeLessThan(200)
   })
 

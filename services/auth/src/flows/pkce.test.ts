@@ -15,7 +15,7 @@ describe('parsePkce', () => {
     [undefined, undefined, undefined],
     ['', '', undefined],
     [challenge, 'S256', { challenge, method: 's256' }],
-    // Base64url of its SHA-256: the verifier itself is kept nowhere.
+    // The row stores the SHA-256 in base64url and never the verifier.
     [challenge, 'plain', { challenge: 'ZtNPunH49FD35FWYhT5Tv8I7vRKQJ8uxMaL0_9eHjNA', method: 's256' }],
     [challenge, undefined, 'PKCE flow requires code_challenge_method and code_challenge'],
     [undefined, 's256', 'PKCE flow requires code_challenge_method and code_challenge'],

@@ -121,7 +121,7 @@ describe('refusedBy', () => {
     expect(isPermitted(ofLength(8_193), everything)).toBe(false)
   })
 
-  // Finding 2: the list was compared with the text, and the browser went where the dots lead.
+  // A comparison with the text alone would miss where the browser resolves the dots to.
   it.each([
     'https://org.host.test/app/../attacker/steal.html',
     'https://org.host.test/app/x/../../attacker',
@@ -213,7 +213,7 @@ describe('refusedBy', () => {
   })
 })
 
-/** A path that is decoded, resolved, and then both once more, as behind a proxy. */
+/** Decodes and resolves a path twice, as a proxy and a server do. */
 function twice(path: string, resolve: (path: string) => string): string {
   return resolve(decodeURIComponent(resolve(decodeURIComponent(path).replaceAll('?', '%3f').replaceAll('#', '%23'))))
 }

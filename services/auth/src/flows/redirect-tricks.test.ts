@@ -19,7 +19,7 @@ test.app.addHook('onResponse', async (request) => {
 })
 afterAll(() => test.close())
 
-/** Where a browser goes that is sent to `redirect_to` by a link that fails. */
+/** Where a failing link with this `redirect_to` sends a browser. */
 async function follow(trick: string) {
   const url = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(trick)}`
   const { statusCode, headers } = await test.app.inject({ method: 'GET', url })
@@ -40,7 +40,7 @@ describe('GET /verify with a trick as redirect_to', () => {
         return
       }
       expect(statusCode).toBe(303)
-      // What a header may hold, and nothing that two parsers read differently.
+      // Only characters of a header, so that every parser reads the same address.
       expect(location).toMatch(/^[!-[\]-~]+$/)
       const target = new URL(location)
       expect(location.startsWith(`${target.protocol}//${target.host}`)).toBe(true)

@@ -25,7 +25,7 @@ const { config } = loadAuthConfig({
 const { logger } = createLogger({ level: 'panic', stdout: false })
 const hooks = createHooks(config.hooks, { outbound: createOutbound([]), now: () => new Date(), logger })
 const call = () => hooks.call('BEFORE_USER_CREATED', { some: 'thing' })
-/** Answers in turn, the last one again and again. */
+/** Gives the answers in turn and repeats the last one. */
 const answerWith = (...answers: readonly (StubAnswer | undefined)[]) => {
   let count = 0
   stub.answer = () => answers[Math.min(count++, answers.length - 1)]

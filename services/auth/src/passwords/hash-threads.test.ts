@@ -76,7 +76,7 @@ describe('runHashTasks', () => {
 })
 
 describe('createHashThreads', () => {
-  /** Does what the password of the first task says, and answers with the id of its thread. */
+  /** Runs the command in the password of the first task and returns the id of its thread. */
   const program = `import { parentPort, threadId } from 'node:worker_threads'
     parentPort.on('message', ([{ password }]) => {
       if (password === 'end') process.exit(3)
@@ -111,7 +111,7 @@ describe('createHashThreads', () => {
     'starts a new thread when an idle thread has ended: %s',
     async (password) => {
       const before = await ask('answer')
-      // Its answer may come before its end or not at all.
+      // The answer may arrive before the thread ends, or never.
       await ask(password).catch(() => {})
       await expect.poll(() => ask('answer').catch(() => before)).not.toEqual(before)
     },

@@ -143,7 +143,7 @@ describe('many tasks at once', () => {
       clock: () => 0,
       onWork: ({ kind }, stage) => events.push(`${kind} ${stage}`),
     })
-    // 50 ms each and two at a time: 80 wait 2 s.
+    // With 50 ms each and two at a time, 80 tasks take 2 s.
     const taken = Array.from({ length: 82 }, () => hasher.hash('x'))
     const refused = await hasher.hash('x').catch((error: unknown) => error)
     expect(refused).toBeInstanceOf(HttpError)
@@ -157,7 +157,7 @@ describe('many tasks at once', () => {
   it('503: refuses imported hashes that would wait more than 2 s', async () => {
     const hasher = createPasswordHasher({ runTasks: runHashTasks, concurrency: 1, clock: () => 0 })
     const answers = await Promise.allSettled(Array.from({ length: 50 }, () => hasher.verify(BCRYPT, 'U*U')))
-    // 50 ms each and one at a time: one runs and 40 wait.
+    // With 50 ms each and one at a time, one task runs and 40 wait.
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(41)
     expect(answers.at(-1)).toMatchObject({ status: 'rejected', reason: { status: 503, code: 'server_busy' } })
   })
@@ -194,9 +194,9 @@ function createTestQueue(concurrency: number, waitMsMax = HOUR) {
   })
   return {
     run: (...passwords: readonly string[]) => passwords.map((password) => enqueue(toTask(password))),
-    /** The tasks of every batch so far. */
+    /** The tasks of every batch that has begun. */
     given: () => batches.map(({ passwords }) => passwords),
-    /** Ends a batch. Each of its tasks took so long. */
+    /** Ends a batch whose tasks took this long each. */
     finish: (index: number, eachMs = 0) => {
       const { passwords, end } = batches[index] ?? expect.fail(`there is no batch ${index}`)
       now += eachMs * passwords.length
@@ -289,7 +289,7 @@ describe('createHashQueue', () => {
     const outdated = run('A', 'B', 'C', 'D')
     await expect(outdated.pop()).rejects.toMatchObject(busy('1'))
     await settle()
-    // An hour each.
+    // Each task takes an hour.
     finish(0, HOUR)
     await settle()
     await expect(run('E').pop()).rejects.toMatchObject({ code: 'server_busy' })
@@ -302,7 +302,7 @@ describe('createHashQueue', () => {
   })
 
   it('503: refuses a task that would wait longer than the limit, and accepts one when there is room', async () => {
-    // 50 ms each, one at a time, 100 ms of waiting: one runs, two wait.
+    // With 50 ms each, one at a time and a limit of 100 ms, one task runs and two wait.
     const { run, finish } = createTestQueue(1, 100)
     const answers = run('a', 'b', 'c', 'd')
     await expect(answers.pop()).rejects.toMatchObject(busy('1'))

@@ -52,7 +52,7 @@ describe('parseStoredHash', () => {
     ['a key of 129 bytes', `$scrypt$ln=15,r=8,p=1$${SALT}$${'A'.repeat(172)}`],
     ['bytes that are no base64', `$scrypt$ln=15,r=8,p=1$${SALT}!$${KEY}`],
     ['base64 of an impossible length', `$scrypt$ln=15,r=8,p=1$${SALT}AAA$${KEY}`],
-    // Its last character has bits that mean nothing: the library would throw.
+    // Its last character has unused bits, for which the library throws.
     ['another spelling of the same argon2 key', `$argon2id$v=19$m=19456,t=2,p=1$${SALT}$${KEY.slice(0, -1)}l`],
     ['less memory than argon2 has lanes', `$argon2id$v=19$m=15,t=2,p=2$${SALT}$${KEY}`],
     ['argon2 with too much memory', `$argon2id$v=19$m=262145,t=1,p=1$${SALT}$${KEY}`],

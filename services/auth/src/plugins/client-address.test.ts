@@ -12,7 +12,7 @@ describe('readClientAddress', () => {
   it.each([
     ['9.9.9.9', '9.9.9.9'],
     ['::ffff:9.9.9.9', '9.9.9.9'],
-    // PostgreSQL takes no zone.
+    // PostgreSQL refuses an address with a zone.
     ['fe80::2%eth0', 'fe80::2'],
     ['', ''],
   ])('reads %j as %j and ignores the headers', (ip, address) => {
@@ -30,11 +30,11 @@ describe('readClientAddress', () => {
   })
 
   it.each([
-    // The whole header is the key: a part of it could be the client's.
+    // The whole header is the key, since a client could have written a part of it.
     ['1.1.1.1, 2.2.2.2', '1.1.1.1, 2.2.2.2'],
     ['1.1.1.1', '1.1.1.1'],
     [' any key ', 'any key'],
-    // A customer of IPv6 has a whole network of addresses.
+    // An IPv6 customer has a whole network of addresses.
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     [' ', undefined],
     ['', undefined],

@@ -60,7 +60,7 @@ describe('POST /factors', () => {
     expect(Object.keys(answer.json())).toEqual(['id', 'type', 'friendly_name', 'totp'])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress'])
-    // Until it is verified it is listed, and raises nothing.
+    // An unverified factor is listed and does not raise a session.
     expect(await factorsOf(headers)).toEqual([
       factorBody({ id: answer.json().id, status: 'unverified', friendly_name: 'my app' }),
     ])
@@ -81,7 +81,7 @@ describe('POST /factors', () => {
     const answer = await enroll({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
     const id = expect.any(String)
     expect(answer.json()).toEqual({ id, type: 'phone', friendly_name: '', phone: '14155550100' })
-    // Enrolling it anew replaces what was never verified.
+    // Enrolling again replaces an unverified factor.
     const again = await enroll({ factor_type: 'phone', phone: '14155550100' }, headers)
     expect(again.statusCode).toBe(200)
     expect(await factorsOf(headers)).toEqual([
@@ -115,7 +115,7 @@ describe('POST /factors', () => {
     await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'x'.repeat(121) }, headers, bad(name))
     const issuer = 'issuer may not be longer than 64 characters'
     await expectEnrollFailure({ factor_type: 'totp', issuer: 'x'.repeat(65) }, headers, bad(issuer))
-    // The longest that may be still fits the picture, beside the longest address.
+    // The longest issuer and the longest email still fit the QR code.
     const email = `${'#'.repeat(253)}@a`
     await test.deps.db.updateTable('users').set({ email }).where('id', '=', user.id).execute()
     const wanted = { factor_type: 'totp', issuer: '😀'.repeat(64), friendly_name: '😀'.repeat(120) }
@@ -193,7 +193,7 @@ describe('POST /factors', () => {
     const person = await createSignedIn(test)
     const planted = await enrollApp(test, person.headers, 'planted')
     const { user } = person
-    // One of another type: verifying a factor removes what is unverified of its own.
+    // The factor has another type, since verifying removes unverified factors of the same type.
     const values = { user_id: user.id, factor_type: 'phone', phone: '14155550100', status: 'verified' }
     await test.deps.db.insertInto('mfa_factors').values(factorRow(values)).execute()
     const later = await signIn(test, person)

@@ -58,7 +58,7 @@ describe('POST /otp with a phone', () => {
     const { user } = await createSignedUp(deps, { phone, phone_confirmed_at: clock.now() })
     const answer = await ask({ phone: `+${phone}` })
     expect([answer.statusCode, answer.json()]).toEqual([200, {}])
-    // The request has sent it itself.
+    // The request itself has sent the SMS.
     const { code } = await sms.read(phone)
     const verified = await verify({ type: 'sms', phone, token: code })
     expect(verified.json()).toEqual(

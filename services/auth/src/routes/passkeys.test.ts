@@ -145,7 +145,7 @@ describe('POST /passkeys/registration', () => {
     const key = createAuthenticator()
     const credential = key.create(first.options)
     await test.post(FINISH, { challenge_id: first.challenge_id, credential }, headers)
-    // The same key, asked for somebody else's challenge.
+    // The same key answers another user's challenge.
     const stolen = createAuthenticator()
     const forged = stolen.create(second.options)
     await test.deps.db

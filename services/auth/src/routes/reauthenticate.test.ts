@@ -31,7 +31,7 @@ const expectPutFailure = (payload: object, headers: Headers, failure: Failure) =
 const expectFailure = (headers: Headers, failure: Failure) =>
   failWith(test, { method: 'GET', url: '/reauthenticate', headers }, failure)
 
-/** Signs somebody in, so many milliseconds ago by the clock of the tests. */
+/** Signs a user in this many milliseconds before the tests' clock. */
 async function signedInAgo(ms: number, person?: SignedIn): Promise<SignedIn> {
   const signedIn = person ? await signIn(test, person) : await createSignedIn(test)
   const created_at = new Date(test.clock.now().getTime() - ms)
@@ -137,7 +137,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
       old.headers,
       NOT_VALID,
     )
-    // A password that may not be set leaves the nonce as it is, also as to the guesses that are left.
+    // A refused password uses up neither the nonce nor a guess.
     const same = 'New password should be different from the old password.'
     await expectPutFailure({ password: old.password, nonce }, old.headers, [422, 'same_password', same])
     expect((await put({ password: 'another horse', nonce }, old.headers)).statusCode).toBe(200)

@@ -161,7 +161,7 @@ describe('POST /resend under settings', () => {
     const signUp = async (email: string) =>
       (await open.post('/signup', { email, password: 'correct horse' })).statusCode
     expect(await signUp('a@example.com')).toBe(200)
-    // One of two mails is counted, and given back with the refusal.
+    // The first of two mails is counted, and returned with the refusal.
     expect(await resendChange('b@example.com')).toBe(429)
     expect([await signUp('c@example.com'), await signUp('d@example.com')]).toEqual([200, 429])
     await open.close()
@@ -182,7 +182,7 @@ describe('POST /resend under settings', () => {
     const open = await openTestApp({
       settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_TEST_OTP: `${phone}:${code}` },
     })
-    // No worker runs here: what waits for the queue is not done.
+    // No worker runs here, so queued jobs stay undone.
     const post = (url: string, payload: object) => open.app.inject({ method: 'POST', url, payload })
     await post('/otp', { phone })
     open.clock.advance(60_000)

@@ -87,7 +87,7 @@ describe('POST /signup by phone', () => {
     expect((await verify('14155550101', code)).statusCode).toBe(200)
     const login = (secret: string) =>
       main.post('/token?grant_type=password', { phone: '14155550101', password: secret })
-    // That of the signup whose code was entered.
+    // The password is that of the signup whose code was used.
     expect([(await login('another one')).statusCode, (await login(password)).statusCode]).toEqual([200, 400])
     clock.advance(60_000)
     const repeated = await signUp('14155550101')
@@ -139,7 +139,7 @@ describe('POST /signup by phone under settings', () => {
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMS_AUTOCONFIRM: 'true',
       AUTH_SMS_PROVIDER: '',
-      // None is sent, so none has to be left.
+      // No SMS is sent, so the limit does not apply.
       AUTH_RATE_LIMIT_SMS_SENT: '0',
     })
     const answer = await open.post('/signup', { phone: '+1 415 555 0100', password, data: { email: 'x@example.com' } })

@@ -284,7 +284,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
     for (const name of ['a', 'b', 'c']) {
       expect((await open.post('/signup', { email: `${name}@example.com`, password })).statusCode).toBe(200)
     }
-    // Nor has any of them taken the mail that somebody else needs.
+    // None of these signups has used up a mail of the limit.
     expect((await open.post('/recover', { email: 'a@example.com' })).statusCode).toBe(200)
     await open.close()
   })

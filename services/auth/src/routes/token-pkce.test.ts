@@ -16,7 +16,7 @@ afterAll(() => main.close())
 const exchange = (body: object, headers = {}) => main.post('/token?grant_type=pkce', body, headers)
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 
-/** A verifier and what begins its flow. */
+/** A verifier and the parameters that begin its flow. */
 function newPair() {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')

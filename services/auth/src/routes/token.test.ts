@@ -283,7 +283,7 @@ describe('POST /token?grant_type=password', () => {
       { email: (await createSignedUp(counted.deps, { deleted_at: new Date() })).email, password: 'guess' },
       { email: 'no address at all', password: 'guess' },
       { email: 'nobody@example.com' },
-      // The second failed attempt was the last one: the right password is answered like a wrong one.
+      // Two failures reach the limit, so the right password gets the answer of a wrong one.
       { email: known.email, password: 'guess' },
       { email: known.email, password: known.password },
     ]

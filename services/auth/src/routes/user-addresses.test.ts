@@ -34,7 +34,7 @@ beforeAll(async () => {
   simple = await openMailApp({ ...SETTINGS, AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
 })
 afterAll(() => Promise.all([secure.close(), simple.close()]))
-// Nobody waits for an interval that an earlier test has begun.
+// The next test starts after every interval of an earlier test.
 beforeEach(() => {
   secure.clock.advance(61_000)
   simple.clock.advance(61_000)
@@ -262,7 +262,7 @@ describe('PUT /user with an email: simple change', () => {
     const people = [await createSignedIn(simple), await createSignedIn(simple)]
     const tokens: string[] = []
     for (const person of people) tokens.push((await askForChange(simple, person, email)).toNew.token)
-    // By links: a code is compared with that of one of them.
+    // Links identify their message; a code would be compared with only one.
     const answers = await Promise.all(tokens.map((token) => verify(simple, { token_hash: token })))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
   })
@@ -340,7 +340,7 @@ describe('PUT /user with a phone', () => {
     await put(simple, { phone }, person)
     const first = await simple.sms.read(phone)
     const again = () => simple.post('/resend', { type: 'phone_change', email: person.email })
-    // The interval of the new number holds, though the request names another address.
+    // The interval of the new number applies, although the request names another address.
     expect((await again()).statusCode).toBe(200)
     await simple.idle()
     simple.clock.advance(61_000)
@@ -422,7 +422,7 @@ describe('PUT /user with a phone', () => {
     )
     const login = await auto.post('/token?grant_type=password', { email, password: 'correct horse' })
     expect(login.statusCode).toBe(200)
-    // Whoever has an email must confirm another one, even then.
+    // A user with an email must still confirm another one.
     const other = nextEmail()
     expect((await put(auto, { email: other }, { headers })).body).toEqual(
       userBody({

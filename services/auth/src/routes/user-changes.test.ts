@@ -79,7 +79,7 @@ describe('PUT /user', () => {
     const admin = await createSignedIn(test, { role: 'supabase_admin' })
     const { body } = await put({ app_metadata: { plan: 'pro' } }, admin.headers)
     expect(body.app_metadata).toEqual({ plan: 'pro', provider: 'email', providers: ['email'] })
-    // The role of the token may be that of yesterday.
+    // The token may have an outdated role.
     await test.deps.db.updateTable('users').set({ role: 'authenticated' }).where('id', '=', admin.user.id).execute()
     await expectFailure({ app_metadata: { plan: 'max' } }, admin.headers, [
       403,
@@ -226,7 +226,7 @@ describe('PUT /user with a password', () => {
     }
     expect((await put({ data: { x: 1 }, email: user.email }, headers)).status).toBe(200)
     await test.deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', sessionId).execute()
-    // The token of before has not shown it, whatever its session has since.
+    // An earlier token has aal1, although its session has been raised since.
     await expectFailure({ password: 'another horse' }, headers, [401, 'insufficient_aal', text])
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
     const raised = { authorization: `Bearer ${refreshed.json().access_token}` }

@@ -6,7 +6,7 @@ const userId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 const sessionId = '0198c9d2-7b5a-7000-8000-000000000001'
 const adminRoles = ['service_role', 'supabase_admin']
 
-/** Takes the token `good` alone. */
+/** Accepts only the token `good`. */
 const signingKeys: KeyRing = {
   sign: () => '',
   verify: (token) =>

@@ -17,7 +17,7 @@ let signInByPassword: SignInByPassword
 let batches: CountedLanes['batches']
 let count = 0
 
-// With a namespace, so that the function is tried under its longest name.
+// The namespace gives the function its longest possible name.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countLanes(database.lanes)
@@ -132,7 +132,7 @@ describe('batchPasswordSignIns', () => {
       'email-not-confirmed',
       'done',
     ])
-    // The batch has no answer for a user who is gone: one more call has.
+    // The batch returns nothing for a deleted user, so one more call decides.
     expect(batches).toEqual([6, 'alone'])
   })
 
@@ -163,7 +163,7 @@ describe('batchPasswordSignIns', () => {
       ),
     )
     expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
-    // PostgreSQL tells of the refusal before it lets go of the locks: one that still meets them goes alone besides.
+    // PostgreSQL reports the refusal before it releases the locks, so a sign-in that meets them is called alone once more.
     expect(batches.filter((size) => size !== 'alone')).toEqual([4, 1, 1, 1, 1])
   })
 })

@@ -16,7 +16,7 @@ let refreshSession: RefreshSession
 let batches: CountedLanes['batches']
 let count = 0
 
-// With a namespace, so that the functions are tried under their longest names.
+// The namespace gives the functions their longest possible names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countLanes(database.lanes)
@@ -151,7 +151,7 @@ describe('batchRefreshes', () => {
 
   it('keeps one chain of tokens per session under any batches', async () => {
     const refreshStrictly = batchRefreshes(database.lanes, { ...lenientRules, reuseSeconds: 0 })
-    // A session, and how far back in its chain the token stands.
+    // A session, and the position of the token in its chain.
     const request = fc.record({ session: fc.nat(3), back: fc.constantFrom(0, 0, 0, 0, 1, 2) })
     const together = fc.array(request, { minLength: 1, maxLength: 10 })
     await fc.assert(
@@ -177,7 +177,7 @@ describe('batchRefreshes', () => {
             const own = results.filter((_, index) => asked[index]?.family === family).map(({ verdict }) => verdict)
             const rotations = own.filter((verdict) => verdict === 'rotated').length
             expect(own.every((verdict) => verdict === 'rotated' || verdict === 'stolen')).toBe(true)
-            // At most one of those that hold the newest token is the first; of a dead family nobody is.
+            // At most one request with the newest token creates the next one, and none in a revoked session.
             expect(rotations).toBeLessThanOrEqual(family.isDead ? 0 : 1)
             if (rotations === 1) family.chain.push(deriveChildToken(key, family.chain.at(-1) ?? ''))
             if (own.includes('stolen')) family.isDead = true

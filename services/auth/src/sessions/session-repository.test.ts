@@ -14,7 +14,7 @@ import { deleteSessionsInScope } from './session-repository.ts'
 let database: TestDatabase
 let count = 0
 
-// With a namespace, so that every function is tried under its longest names.
+// The namespace gives every function its longest possible names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
 })
@@ -299,7 +299,7 @@ describe('updateSession', () => {
     const rules = { singlePerUser: true }
     expect(await refresh(older.refreshToken, rules)).toEqual({ verdict: 'session-superseded' })
     expect((await refresh(newer.refreshToken, rules)).verdict).toBe('rotated')
-    // One that has expired is in nobody's way.
+    // An expired session does not count.
     const past = new Date(Date.now() - 1_000)
     await database.db.updateTable('sessions').set({ not_after: past }).where('id', '=', newer.sessionId).execute()
     expect((await refresh(older.refreshToken, rules)).verdict).toBe('rotated')
@@ -327,7 +327,7 @@ describe('updateSession', () => {
       await trx.selectFrom('users').select('id').where('id', '=', user.id).forNoKeyUpdate().execute()
       const refreshing = refresh(session.refreshToken)
       await untilSomebodyWaits()
-      // Were the session locked already, this would be a deadlock.
+      // This would deadlock if the session were locked before the user.
       await trx.selectFrom('sessions').select('id').where('id', '=', session.sessionId).forUpdate().execute()
       return refreshing
     })

@@ -98,7 +98,7 @@ describe('judgeSession', () => {
           }
           const now = Date.now()
           const states = sessions.map(({ startedAgo, refreshedAgo, endsIn, aal }, order) => ({
-            // One was always used before the other, if by a millisecond.
+            // No two sessions are used in the same millisecond.
             startedAt: now - startedAgo + order,
             refreshedAt: refreshedAgo === null ? null : now - refreshedAgo + order,
             notAfter: endsIn === null ? null : now + endsIn,
@@ -138,7 +138,7 @@ describe('refresh_session beside other requests', () => {
     for (let round = 0; round < 10; round += 1) {
       const user = await createUser()
       const tokens = [await user.open(), await user.open()].map(({ refreshToken }) => refreshToken)
-      // The newer one may refresh, the older may not: whichever is first.
+      // Only the newer session may refresh, in either order.
       const results = await Promise.all(tokens.map((token) => refresh(token, limits)))
       expect(results.map(({ verdict }) => verdict)).toEqual(['session-superseded', 'rotated'])
     }
@@ -154,7 +154,7 @@ describe('refresh_session beside other requests', () => {
     await database.db.updateTable('sessions').set({ created_at: past }).where('id', '=', sessionId).execute()
     expect(new Set((await many()).map(({ verdict }) => verdict))).toEqual(new Set(['session-expired']))
     const tokens = database.db.selectFrom('refresh_tokens').select('id').where('session_id', '=', sessionId)
-    // What is refused for its age is no theft: the family is as it was.
+    // A refusal for age is no theft, so the session is unchanged.
     expect(await tokens.where('revoked', '=', false).execute()).toHaveLength(1)
   })
 

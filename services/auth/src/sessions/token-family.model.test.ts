@@ -61,7 +61,7 @@ describe('refresh_session and its model', () => {
               const back = 'back' in rest ? rest.back : 0
               const token = kind === 'unknown' ? 'x'.repeat(32) : ((family.at(-1 - back) ?? family[0])?.token ?? '')
               const child = deriveChildToken(key, token)
-              // The model's clock stands still while the database's runs on. No sum of waits is near an interval.
+              // The model's clock stands still while the database's runs on. The waits of a test never add up to an interval.
               const model = rotate(family, { token, child, now }, { revokeFamily, reuseMs: reuseSeconds * 1_000 - 1 })
               const actual = await refresh(token, child, rules)
               expect(actual.verdict).toBe(model.verdict)
@@ -90,7 +90,7 @@ function refresh(token: string, child: string, rules: RefreshRules) {
   })
 }
 
-/** Moves the past of a session away instead of waiting. */
+/** Moves the times of a session into the past, so that the test need not wait. */
 async function letPass(sessionId: string, seconds: number): Promise<void> {
   await database.db
     .updateTable('refresh_tokens')

@@ -12,14 +12,14 @@ let database: TestDatabase
 /** For sign-ups that need no confirmation. */
 let batched: InsertSignUp
 
-// With a namespace, so that the function is tried under its longest names.
+// The namespace gives the function its longest possible names.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   batched = batchSignUps(database.lanes)
 })
 afterAll(() => database.drop())
 
-/** Somebody who signs up. */
+/** A user who signs up. */
 interface Person {
   readonly kind: 'email' | 'phone'
   readonly value: string
@@ -77,7 +77,7 @@ const change = ({ kind, value }: Person, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
 const rowsOf = ({ kind, value }: Person) =>
   database.db.selectFrom('users').selectAll().where(kind, '=', value).execute()
-/** As if the account had come by a provider. */
+/** Turns the identity into that of a provider. */
 const leaveToProvider = ({ value }: Person) =>
   database.db.updateTable('identities').set({ provider: 'spotify' }).where('email', '=', value).execute()
 const tasksFor = async ({ value }: Person) => {
@@ -91,7 +91,7 @@ const auditOf = async (actorId: string) => {
 
 const TABLES_OF_USER = ['identities', 'sessions', 'refresh_tokens', 'mfa_amr_claims', 'audit_log_entries'] as const
 
-/** What a signup that is confirmed at once answers and writes, without what differs from one to the next. */
+/** The outcome and the rows of a sign-up that needs no confirmation, without ids and times. */
 async function signUpAndRead(person: Person) {
   const input = toSignUp(person, start, true)
   const outcome = await batched(input)
@@ -128,7 +128,7 @@ async function signUpAndRead(person: Person) {
   return JSON.parse(text) as { rows: [string, unknown[]][] }
 }
 
-/** Somebody who has just signed up and in. */
+/** A user who has just signed up and signed in. */
 const signedInUser = (members: object) => ({
   id: anyId,
   aud: 'authenticated',

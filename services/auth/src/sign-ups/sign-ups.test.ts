@@ -18,7 +18,7 @@ let insert: InsertSignUp
 let batches: CountedLanes['batches']
 let count = 0
 
-// With a namespace, so that the function is tried under its longest name.
+// The namespace gives the function its longest possible name.
 beforeAll(async () => {
   database = await openTestDatabase('app')
   const counted = countLanes(database.lanes)
@@ -174,7 +174,7 @@ describe('batchSignUps', () => {
     expect(batches).toEqual([3, 'alone', 'alone', 'alone'])
   })
 
-  // Where the two are half a second apart, the first one gives up.
+  // When the two sign-ups are half a second apart, the first gives up.
   it('inserts in the order of the identifiers, so that two batches never deadlock', { retry: 3 }, async () => {
     const inputs = newSignUps(9)
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
@@ -195,7 +195,7 @@ describe('batchSignUps', () => {
   })
 })
 
-/** Lanes that do nothing again which has lost against others, and say so. */
+/** Lanes that never repeat a transaction that has lost a conflict, and report it. */
 function withoutRepeats(): Lanes {
   const { db, lanes } = database
   return {

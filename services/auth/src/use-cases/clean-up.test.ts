@@ -13,7 +13,7 @@ afterAll(close)
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** A code that the last moment of a link gives still lives so long. */
+/** How long a code lives that is made at the end of its link's life. */
 const FLOW_MS = 300_000
 const CHALLENGE_MS = 300_000
 const ago = (ms: number) => new Date(clock.now().getTime() - ms)
@@ -31,7 +31,7 @@ const session = (userId: string, values = {}) =>
     .values({ id: newSessionId, user_id: userId, created_at: clock.now(), updated_at: clock.now(), ...values })
     .returning('id')
     .executeTakeFirstOrThrow()
-/** Cleans up once, and tells the rows of each table, or of those that had any. */
+/** Cleans up once and returns how many rows of each table were removed. */
 function openCleanUp(sparseBatchesMax?: number) {
   const removed = new Map<string, number>()
   const countRows = (table: string, rows: number) => removed.set(table, (removed.get(table) ?? 0) + rows)
@@ -171,13 +171,13 @@ describe('clean-up', () => {
         (session_id, user_id, token_hash, counter, revoked, created_at, updated_at)
       SELECT ${kept.id}, ${id}, int4send(n), n, n % 4 = 3 OR n > 2000, ${ago(2 * DAY_MS)}, ${ago(2 * DAY_MS)}
       FROM generate_series(1, 22000) n`.execute(db)
-    // Up to 2,000 a quarter is stale, beyond it all: both are dense enough to be taken in one run.
+    // Up to 2,000 every fourth row is expired, and beyond that every row, so one run removes all.
     expect(await run()).toEqual({ refresh_tokens: 20_500 })
     await sql`
       INSERT INTO ${sql.table('refresh_tokens')} (session_id, user_id, token_hash, counter, revoked, created_at, updated_at)
       SELECT ${kept.id}, ${id}, int4send(n), n, n IN (30000, 59999), ${ago(2 * DAY_MS)}, ${ago(2 * DAY_MS)}
       FROM generate_series(30000, 60000) n`.execute(db)
-    // Here only two are, thirty thousand rows apart: who looks at twenty thousand leaves the other one to the next minute.
+    // Only two rows are expired, 30,000 rows apart: a run reads 20,000 rows and leaves the other to the next run.
     const patient = openCleanUp(20)
     expect(await patient()).toEqual({ refresh_tokens: 1 })
     expect(await patient()).toEqual({ refresh_tokens: 1 })
@@ -196,7 +196,7 @@ describe('clean-up', () => {
 
   it('finds every batch by an index', async () => {
     const plans = await db.connection().execute(async (connection) => {
-      // The tables of a test are so small that the planner would rather read them whole.
+      // The tables of a test are so small that the planner would not use the index.
       await sql`SET enable_seqscan = off`.execute(connection)
       await sql`SET enable_bitmapscan = off`.execute(connection)
       const texts: string[] = []

@@ -160,7 +160,7 @@ describe('toUserView', () => {
         is_anonymous: false,
       }),
     )
-    // The documented schema knows every member, in the same order.
+    // The documented schema has every member in the same order.
     expect(Object.keys(userViewSchema.shape)).toEqual(Object.keys(view))
     expect(userViewSchema.strict().safeParse(view).success).toBe(true)
   })

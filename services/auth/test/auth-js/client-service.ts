@@ -8,7 +8,7 @@ type Client = InstanceType<typeof AuthClient>
 
 /** The service behind a real port, and the published JavaScript client that calls it. */
 export interface ClientService extends Pick<MailApp, 'deps' | 'readMail' | 'sms' | 'idle'> {
-  /** A new device: nobody is signed in. */
+  /** A new device without a session. */
   newClient(options?: GoTrueClientOptions): Client
   /** The client of an operator. */
   readonly admin: Client['admin']
@@ -77,7 +77,7 @@ function headerProblems(headers: Headers, status: number, body: string): readonl
 
 let people = 0
 
-/** Somebody whom nobody knows yet. */
+/** The credentials of a new user. */
 export function newPerson() {
   people += 1
   return {
@@ -87,13 +87,13 @@ export function newPerson() {
   }
 }
 
-/** What every call of the client resolves with. */
+/** The result of every call of the client. */
 interface Answer {
   readonly data: unknown
   readonly error: Error | null
 }
 
-/** What a call gives; a failure ends the test with its words. */
+/** Returns the data of a result, and throws its error. */
 export function dataOf<Given extends Answer>(answer: Given): Extract<Given, { readonly error: null }>['data'] {
   if (answer.error) throw answer.error
   return answer.data

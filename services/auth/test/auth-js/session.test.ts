@@ -12,7 +12,7 @@ const service = await openClientService({
 const bySecret = await openClientService()
 afterAll(() => Promise.all([service.close(), bySecret.close()]))
 
-/** A device on which somebody is signed in. */
+/** A device with a signed-in user. */
 async function signIn(on: ClientService = service) {
   const person = newPerson()
   dataOf(await on.admin.createUser({ ...person, email_confirm: true, phone_confirm: true }))

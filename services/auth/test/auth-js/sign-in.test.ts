@@ -5,7 +5,7 @@ import { type ClientService, dataOf, newPerson, openClientService } from './clie
 const service = await openClientService()
 afterAll(() => service.close())
 
-/** Somebody who has signed up and confirmed. */
+/** A user who has signed up and confirmed. */
 async function register(on: ClientService = service) {
   const person = newPerson()
   const attributes = { ...person, email_confirm: true, phone_confirm: true }

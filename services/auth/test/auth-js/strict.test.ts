@@ -12,7 +12,7 @@ const service: ClientService = await openClientService(
     AUTH_PROFILE: 'strict',
     AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
     AUTH_URI_ALLOW_LIST: redirectTo,
-    // Its page is tried elsewhere: here the link is opened by no browser.
+    // The page of a link has a test of its own.
     AUTH_MAILER_LINK_MODE: 'direct',
     AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
     AUTH_EXTERNAL_KEYCLOAK_ENABLED: 'true',
@@ -31,7 +31,7 @@ afterAll(async () => {
 const codeIn = (address: URL): string => address.searchParams.get('code') ?? ''
 const newProfile = () => ({ sub: newPerson().email, email: newPerson().email, email_verified: true, name: 'Ada' })
 
-/** A device on which somebody has just signed in by password. */
+/** A device with a user who has just signed in by password. */
 async function signIn() {
   const person = { ...newPerson(), password: 'a staple of batteries' }
   await service.admin.createUser({ email: person.email, password: person.password, email_confirm: true })
@@ -55,7 +55,7 @@ describe('a client with PKCE, in the strict profile', () => {
     dataOf(await client.signUp({ email, password }))
     const { code } = await service.readMail(email)
     dataOf(await client.verifyOtp({ email, token: code, type: 'email' }))
-    // What was typed at the sign-up counts for nothing: it may have been a stranger's.
+    // The password of the sign-up is void, since a stranger may have chosen it.
     const early = await service.newClient().signInWithPassword({ email, password })
     expect(early.error).toMatchObject({ code: 'invalid_credentials' })
     dataOf(await client.updateUser({ password }))

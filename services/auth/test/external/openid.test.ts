@@ -63,7 +63,7 @@ beforeEach(() => {
   email = `openid${people}@example.com`
 })
 
-/** Signs in as a browser does, all the way. */
+/** Signs in as a browser does, until the last redirect. */
 async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
   const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
   const { pathname, search } = await openId.agree(new URL(String(started.headers.location)))

@@ -60,7 +60,7 @@ const oauth2 = (changes: object = {}) => ({
 })
 
 let people = 0
-/** Signs in as a browser does, all the way. */
+/** Signs in as a browser does, until the last redirect. */
 async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
   const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
   const authorize = new URL(String(started.headers.location))
@@ -68,7 +68,7 @@ async function signIn(provider: string, query: Readonly<Record<string, string>> 
   return { authorize, ...land(await service.app.inject(`${pathname}${search}`)) }
 }
 
-/** What the identity of a person keeps, and their metadata. */
+/** The data of an identity and the metadata of its user. */
 const accountOf = ({ sub, email }: Pick<ReturnType<typeof newPerson>, 'sub' | 'email'>, more: object = {}) => ({
   iss: ISSUER,
   sub,

@@ -241,7 +241,7 @@ describe('POST /admin/generate_link', () => {
     ])
     const change = { type: 'email_change_new', email: one.email, new_email: two.email }
     await expectFailure(change, [422, 'email_exists', TAKEN])
-    // Their own address is no change.
+    // The user's own address counts as taken.
     for (const type of ['email_change_current', 'email_change_new']) {
       await expectFailure({ type, email: one.email, new_email: one.email.toUpperCase() }, [422, 'email_exists', TAKEN])
     }

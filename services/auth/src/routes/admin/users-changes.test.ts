@@ -119,7 +119,7 @@ describe('PUT /admin/users/{user_id}', () => {
     await test.deps.db.insertInto('one_time_tokens').values(token).execute()
     const email = `moved-${user.email}`
     const { status, body } = await ask('PUT', user.id, { email: email.toUpperCase(), phone: '+14155550123' })
-    // Neither address has been confirmed by anybody, whatever the old one was.
+    // Both addresses are unconfirmed, although the old one was confirmed.
     expect({ status, body }).toEqual({
       status: 200,
       body: userBody({
@@ -389,7 +389,7 @@ describe('DELETE /admin/users/{user_id}', () => {
     expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
       errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
     )
-    // Once more changes nothing, and the address is anybody's again.
+    // A second deletion changes nothing, and the address is free again.
     expect(await ask('DELETE', user.id, { should_soft_delete: true })).toEqual({ status: 200, body: {} })
     expect((await ask('GET', user.id)).body).toEqual(body)
     await expectFailure('PUT', user.id, {}, [404, 'user_not_found', 'User not found'])

@@ -225,7 +225,7 @@ describe('GET /admin/users', () => {
         .filter((email) => email.includes(filter))
         .reverse()
       const pages = await readAll(`per_page=${Math.min(per, 1_000)}&filter=${encodeURIComponent(filter)}`, 'crowd')
-      // The filter of two characters matches beginnings alone.
+      // A filter of two characters matches only prefixes.
       expect(pages.flat()).toEqual(filter.length < 3 ? [] : expected)
     }
     expect(await list('?filter=old&per_page=1&page=400', { 'x-jwt-aud': 'crowd' })).toEqual({

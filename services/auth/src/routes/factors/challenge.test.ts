@@ -79,7 +79,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     expect(verified.json().user.factors).toEqual([
       factorBody({ id: factorId, friendly_name: phone, factor_type: 'phone', phone, last_challenged_at: anyTime }),
     ])
-    // A code is of its own challenge.
+    // A code belongs to one challenge.
     const again = await test.post(`/factors/${factorId}/verify`, payload, headers)
     expect(again.json().error_code).toBe('mfa_ip_address_mismatch')
   })
@@ -152,7 +152,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     const client = { ...own, 'x-client': 'one' }
     for (let count = 0; count < 30; count += 1) expect((await ask(app.factorId, client)).statusCode).toBe(200)
     expect((await ask(app.factorId, client)).json().error_code).toBe('over_request_rate_limit')
-    // Verifications have a count of their own.
+    // Verifications have a limit of their own.
     const code = app.code()
     const answer = await answerChallenge(test, { ...own, 'x-client': 'two' } as Headers, {
       factorId: app.factorId,

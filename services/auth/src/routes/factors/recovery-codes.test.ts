@@ -32,7 +32,7 @@ const NOT_FOUND = [404, 'mfa_factor_not_found', 'Factor not found'] as const
 const WRONG = [422, 'mfa_verification_failed', 'Invalid recovery code entered'] as const
 const NEEDS_AAL2 = [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'] as const
 
-/** Somebody with an authenticator app, in a session of aal2; and another session of theirs, of aal1. */
+/** A user with an authenticator app in a session of aal2, and another session of aal1. */
 async function createWithApp() {
   const person = await createSignedIn(test)
   const raised = await addApp(test, person.headers, 'app')
@@ -60,7 +60,7 @@ describe('POST /factors/recovery-codes', () => {
     expect(await readStatus(headers)).toEqual({ id, type: 'recovery_code', total: 10, remaining: 10 })
     const { factors } = (await test.app.inject({ url: '/user', headers })).json()
     expect(factors).toContainEqual(expect.objectContaining({ id, factor_type: 'recovery_code', status: 'verified' }))
-    // That of the app may arrive before or after.
+    // The mail about the app may arrive before or after.
     const texts = [await test.readMail(email), await test.readMail(email)].map(({ mail }) => mail.text)
     expect(texts).toContainEqual(expect.stringContaining('(recovery_code)'))
   })
@@ -137,7 +137,7 @@ describe('POST /factors/recovery-codes/verify', () => {
     expect((await verify(later.headers, codes[0])).headers['retry-after']).toBe('1')
     test.clock.advance(1)
     expect((await verify(later.headers, codes[0])).statusCode).toBe(200)
-    // The right one has made an end of it: five guesses are free again.
+    // The right code has reset the limit, so five guesses are left again.
     for (let guess = 0; guess < 4; guess += 1) expect((await verify(headers, 'x')).statusCode).toBe(422)
     expect((await verify(headers, codes[1])).statusCode).toBe(200)
   })

@@ -133,7 +133,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { headers } = other
     const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
     const otherRaised = (await answerChallenge(test, headers, code)).json()
-    // Both have shown it: both stay.
+    // Both sessions have verified a factor, so both stay.
     expect((await refresh(raised.refreshToken)).statusCode).toBe(200)
     expect((await refresh(otherRaised.refresh_token)).statusCode).toBe(200)
     expect(otherRaised.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
@@ -145,7 +145,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { refreshToken } = await addApp(test, person.headers)
     const old = await refresh(person.refreshToken)
     expect([old.statusCode, old.json().error_code]).toEqual([400, 'refresh_token_already_used'])
-    // It may have been a thief's attempt, so the family is dead (reference: Refresh tokens).
+    // The reuse may come from a thief, so the session is revoked (reference: Refresh tokens).
     expect((await refresh(refreshToken)).statusCode).toBe(400)
   })
 

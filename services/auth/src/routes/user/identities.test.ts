@@ -25,7 +25,7 @@ async function link({ user }: SignedIn, provider: string, data: Record<string, u
   return (await query.executeTakeFirstOrThrow()).id
 }
 
-/** Takes the confirmation of the email back: an admin has set it, say. */
+/** Makes the email unconfirmed, as after a change by an admin. */
 async function unconfirm({ user: { id } }: SignedIn): Promise<void> {
   await test.deps.db.updateTable('users').set({ email_confirmed_at: null }).where('id', '=', id).execute()
 }
@@ -82,7 +82,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect((await test.readMail(person.email)).mail.subject).toMatch(/^A sign-in method was removed/)
   })
 
-  // Finding 8: the access token said that the unverified address was the user's.
+  // An access token with an unverified address would let its owner impersonate somebody.
   it('422: never adopts an email that its provider has not verified', async () => {
     const person = await createSignedIn(test)
     await unconfirm(person)
