@@ -5,7 +5,7 @@ import { openMailApp } from './mail-app.ts'
 import { createSignedIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
 
-// Findings 4 and 5. Users of different audiences do not see each other, but an address has one user in all of them.
+// Users of different audiences are hidden from each other, but an address has one user in all audiences.
 const service = await openMailApp({
   AUTH_JWT_ALLOWED_AUDIENCES: 'mobile',
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',

@@ -10,7 +10,7 @@ import { type AuthDeps, createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
-/** The whole service without a socket: `app.inject` asks it. */
+/** The whole service without a socket. `app.inject` sends it requests. */
 export interface TestApp {
   readonly app: Server
   readonly deps: AuthDeps
@@ -21,9 +21,9 @@ export interface TestApp {
 export interface TestAppOptions {
   /** Settings by their full name, over those of the tests. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Where the instruments of the service count; nowhere when missing. */
+  /** The meter of the service. Nothing is measured without it. */
   readonly meter?: Meter
-  /** Where log lines go; nowhere when missing. */
+  /** The destination of log lines. Nothing is logged without it. */
   readonly logger?: AuthDeps['logger']
   /** Takes the place of some dependencies. */
   readonly replace?: (deps: AuthDeps) => Partial<AuthDeps>
@@ -41,7 +41,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   AUTH_SMTP_ADMIN_EMAIL: 'admin@example.com',
 }
 
-/** Builds the service as `serve` does, on a database of its own and a clock that stands still. Its jobs are not open. */
+/** Builds the service as `serve` does, on its own database and a clock that stands still. Its job worker does not run. */
 export async function openTestApp({
   settings = {},
   meter = createNoopMeter(),

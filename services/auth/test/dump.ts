@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { AuthDeps } from '../src/deps.ts'
 
-/** Every row of the service and of its queue, as text, but for tables that are closed to it: it can put nothing there. */
+/** Every row of the service and its queue, as text, except tables that the service cannot write. */
 export async function readRows({ db, names }: Pick<AuthDeps, 'db' | 'names'>): Promise<string> {
   const { rows: tables } = await sql<{ schema: string; name: string }>`
     SELECT nspname AS schema, relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace

@@ -14,7 +14,7 @@ afterAll(async () => {
 })
 
 const LINES = 6_000
-/** Each run starts a process anew. */
+/** Each run starts a new process. */
 const TIMEOUT_MS = 60_000
 
 /** How many users there are, and how many of them lack their identity. */

@@ -11,7 +11,7 @@ const oldKey = randomBytes(32)
 const keys = createEncryptionKeys(randomBytes(32), [oldKey])
 
 let before: MailApp
-/** A process that has the new key, and the old one to read with. */
+/** A process with the new key, which still opens values of the old key. */
 let after: Pick<MailApp, 'app' | 'clock'>
 beforeAll(async () => {
   before = await openMailApp({

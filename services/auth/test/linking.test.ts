@@ -12,7 +12,7 @@ import {
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
-// A user who has no email takes on that of an identity. Whoever has stolen a session links their own.
+// A user without an email adopts that of a linked identity, so the thief of a session would link an identity of their own.
 let service: MailApp
 let stub: AnybodyStub
 let people = 0
@@ -103,7 +103,7 @@ describe('linking an identity with an address, for a user with a second factor a
 describe('a linked identity of a user with a second factor that later returns an address', () => {
   beforeEach(async () => {
     await comeBackAs(service, await beginLinking(service, 'keycloak', aal1), { sub: thief.sub })
-    // The day after, and with no address or number that is confirmed.
+    // The user signs in a day later, without a confirmed address or number.
     await change({ phone: null, phone_confirmed_at: null, created_at: new Date(0), last_sign_in_at: new Date(0) })
   })
 

@@ -2,7 +2,7 @@
 export const SITE_HOST = 'app.example.com'
 const EVIL = 'evil.test'
 
-/** What has made one parser see another host than the next: between a good host and a bad one. */
+/** Characters between a good host and a bad one that parsers read differently. */
 const BETWEEN = [
   ...'@ \\ \\@ /@ ;@ :@ &@ %40 %2540 @@ #@ ?@ # ? / : ; & $ + ! * ( ) , = ~ _ - . .. ... %2f %2F %5c %5C %23 %3f %3a'.split(
     ' ',
@@ -14,7 +14,7 @@ const BETWEEN = [
   ...[':pw@', ':443@', ':80#@', '.com@', '[@', ']@', '[', '%5b', '"', "'", '<', '>', '`', '{', '|', '^'],
 ]
 
-/** Beginnings that a browser may read as an address of another host. */
+/** Prefixes that a browser may read as an address of another host. */
 const BEGINNINGS = [
   ...'// /// //// \\\\ /\\ \\/ \\ http: https: http:/ https:/ http:/// https:/// https://// https:\\ https:\\\\'.split(
     ' ',
@@ -32,7 +32,7 @@ const BEGINNINGS = [
   ...['ht\ntps://', 'https\t://', 'https:\t//', 'https:/\n/', '\u0001https://', '\u2028//', '〱//', '〵//', 'ゝ//'],
 ]
 
-/** Targets that run, read or leave the web instead of going to a page. */
+/** Targets with schemes that run code, read files or leave the web. */
 const SCHEMES = [
   ...'javascript data vbscript file about blob JaVaScRiPt javascript%3a view-source jar filesystem livescript mocha'.split(
     ' ',
@@ -88,7 +88,7 @@ const DECOYS = [
   `myapps://callback`,
 ]
 
-/** Some hundred addresses that try to leave the hosts that a policy names. */
+/** More than 300 addresses that try to leave the hosts of a policy. */
 export const REDIRECT_TRICKS: readonly string[] = [
   ...new Set([
     ...BETWEEN.flatMap((between) => [`https://${SITE_HOST}${between}${EVIL}`, `https://${EVIL}${between}${SITE_HOST}`]),

@@ -41,9 +41,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** What nobody may read in a row or a line, by what it is. */
+/** The secrets that no row and no log line may contain, by name. */
 const secrets = new Map<string, string>([['JWT_SECRET', JWT_SECRET]])
-/** What may stand in rows, but in no line. */
+/** The values that rows may contain and log lines may not. */
 const addresses = ['ada@example.com', 'grace@example.com', '14155550100']
 
 const keep = (name: string, value: string): string => {
@@ -52,7 +52,7 @@ const keep = (name: string, value: string): string => {
   return value
 }
 
-/** Goes through every flow that makes a secret, and uses each of them up. */
+/** Runs every flow that makes a secret, and uses each secret up. */
 async function signEverybodyIn(): Promise<void> {
   const [ada = '', grace = '', phone = ''] = addresses
   const password = keep('password', 'correct horse battery staple')
@@ -102,7 +102,7 @@ async function signEverybodyIn(): Promise<void> {
   keep('token of a link', link.hashed_token)
   keep('code of a link', link.email_otp)
 
-  // Left over: nobody has used these yet.
+  // These secrets stay unused.
   await take('/magiclink', { email: grace })
   await read(grace)
   await take('/otp', { phone })
@@ -117,7 +117,7 @@ async function signEverybodyIn(): Promise<void> {
   await askInVain(session.access_token, password)
 }
 
-/** Second factors of each kind: used, and left over. */
+/** Second factors of each kind, some used and some not. */
 async function showSecondFactors(headers: { readonly authorization: string }): Promise<void> {
   let bearer = headers
   const ask = async (url: string, payload: object) => (await service.post(url, payload, bearer)).json()
@@ -137,7 +137,7 @@ async function showSecondFactors(headers: { readonly authorization: string }): P
   await ask(`/factors/${id}/verify`, { challenge_id, code })
 }
 
-/** What is refused is logged too: secrets in their place and in places where they do not belong. */
+/** Refused requests are logged too, with secrets in their own members and in wrong ones. */
 async function askInVain(accessToken: string, password: string): Promise<void> {
   const misplaced = keep('misplaced secret', 'Tr0ub4dor-and-3')
   const bearer = { authorization: `Bearer ${accessToken}x`, cookie: `token=${misplaced}`, apikey: misplaced }
@@ -155,7 +155,7 @@ describe('secrets', () => {
   it('are stored in no row in the clear', async () => {
     await service.idle()
     const rows = await readRows(service.deps)
-    // The search finds what is there.
+    // The search finds a text that is stored.
     expect(addresses.filter((address) => !rows.includes(address))).toEqual([])
     const found = [...secrets].filter(([, secret]) => spellings(secret).some((text) => rows.includes(text)))
     expect(found.map(([name]) => name)).toEqual([])

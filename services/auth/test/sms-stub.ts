@@ -10,20 +10,20 @@ export interface ReadSms {
   readonly channel: 'sms' | 'whatsapp'
 }
 
-/** A gateway (Twilio) that keeps what it is sent. */
+/** A gateway (Twilio) that keeps the requests that it gets. */
 export interface SmsStub {
   /** Settings of a service that uses it. */
   readonly settings: Readonly<Record<string, string>>
   /** Every SMS that has come, also those that were refused. */
   readonly messages: readonly ReadSms[]
-  /** What it answers from now on. */
+  /** The answer to every later request. */
   answer: StubAnswer | Promise<StubAnswer>
   /** Waits for the next SMS to a phone (E.164 digits) that was not read yet. */
   read(to: string): Promise<ReadSms>
   close(): Promise<void>
 }
 
-/** The answer of a gateway that takes everything. */
+/** The answer of a gateway that accepts everything. */
 export const SMS_TAKEN: StubAnswer = { status: 201, body: { sid: 'SM1', status: 'queued' } }
 
 export async function startSmsStub(): Promise<SmsStub> {

@@ -23,15 +23,15 @@ import {
 import { factorRow } from './factor-row.ts'
 import { OPERATOR } from './forged-token.ts'
 
-// Rows that SQL of others has written: seed files of applications, and supabase/auth in a database that was adopted.
+// Rows that were not written by this service: by seed files of applications, or by supabase/auth in an adopted database.
 const PASSWORD = 'correct horse battery'
-/** As `crypt(…, gen_salt('bf'))` of pgcrypto makes it. */
+/** A hash as `crypt(…, gen_salt('bf'))` of pgcrypto makes it. */
 const HASH = '$2a$06$abcdefghijklmnopqrstuu50eFBEC8vQwBnuFXMHE45jBnqvQ8xz.'
 const NO_TIME = '0001-01-01T00:00:00.000000+00:00'
 const MADE = '2026-01-02T03:04:05.678901+00:00'
 const time = expect.stringMatching(/^2026-.*\+00:00$/)
 
-/** A role of every server that has no rights on the tables of others. */
+/** A role without rights on the tables of other roles. */
 const NEIGHBOUR = 'pg_monitor'
 
 const clock = { now: () => new Date(), advance: () => {} }
@@ -72,7 +72,7 @@ beforeEach(() => {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** What seed files write: no token columns, and times of their own. */
+/** The columns that seed files write: no tokens, and times of their own. */
 const seeded = (): Row => ({
   instance_id: '00000000-0000-0000-0000-000000000000',
   id,
@@ -97,7 +97,7 @@ const identityOf = (row: Row): Row => ({
   updated_at: MADE,
 })
 
-/** Inserts a row as a role that may do this alone. */
+/** Inserts a row as a role that may do nothing else. */
 async function insert(table: string, row: Row): Promise<void> {
   await owner.db.transaction().execute(async (trx) => {
     await sql`SET LOCAL ROLE ${sql.id(NEIGHBOUR)}`.execute(trx)

@@ -2,18 +2,18 @@ import { type StubProvider, startStubProvider } from '@trestle/testing/stub-prov
 import type { TestApp } from '../auth-app.ts'
 import { land } from './external-app.ts'
 
-/** Who signs in at a provider, as it says. */
+/** The account that a provider returns. */
 export interface Anybody {
   readonly sub: string
   readonly email?: string
   readonly verified?: boolean
-  /** Addresses beside that one, where the provider lists several. */
+  /** More addresses, for a provider that lists several. */
   readonly others?: readonly string[]
 }
 
 export type AnybodyProvider = 'keycloak' | 'gitlab'
 
-/** A provider at which anybody is who they say: the code is the profile. It plays Keycloak, and GitLab, on loopback. */
+/** A provider whose code is the profile, so anyone can be anyone. It plays Keycloak and GitLab on loopback. */
 export interface AnybodyStub extends StubProvider {
   /** Switches both on. */
   readonly settings: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ export async function startAnybodyProvider(): Promise<AnybodyStub> {
   return { ...stub, settings: Object.fromEntries(settings) }
 }
 
-/** What the provider hands out for a person. */
+/** The code of the provider for an account. */
 export function toCode(person: Anybody): string {
   return Buffer.from(JSON.stringify(person)).toString('base64url')
 }
@@ -59,7 +59,7 @@ export async function begin(
   return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
 }
 
-/** The same for somebody who is signed in, whose account the identity is for. */
+/** Begins the same flow for a signed-in user who links the identity. */
 export async function beginLinking(
   { app }: Pick<TestApp, 'app'>,
   provider: AnybodyProvider,

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Comes back from a provider as it sends a browser back. */
+/** Returns from a provider as a browser does. */
 async function comeBack({ form }: ProviderStub, state: string): Promise<Landing> {
   if (!form) return service.comeBack({ state, code: CODE })
   const payload = new URLSearchParams({ state, ...form }).toString()
@@ -109,7 +109,7 @@ describe.each(STUBS)('%s', (name, stub) => {
     expect(session.provider_token).toBe(ACCESS_TOKEN)
     expect(session.provider_refresh_token ?? null).toBe(stub.token.answer.refresh_token ?? null)
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
-    // Whatever the provider has asked for.
+    // A second factor at the provider does not raise the session.
     expect([claims.aal, claims.amr]).toEqual(['aal1', [proof('oauth')]])
     const again = await service.post('/token?grant_type=pkce', payload)
     expect([again.statusCode, again.json().error_code]).toEqual([404, 'flow_state_not_found'])

@@ -11,13 +11,13 @@ import type { AuthDeps } from '../../src/deps.ts'
 import { createKeySets } from '../../src/external-providers/key-sets.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
-/** What the providers of a test answer, by method and address without query: `GET https://api.github.com/user`. */
+/** The answers of a test's providers, by method and URL without query: `GET https://api.github.com/user`. */
 export type Answers = (call: string, request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>
 
-/** The service, and the world of providers around it. */
+/** The service and the stubs of its providers. */
 export interface ExternalApp extends MailApp {
   readonly world: StubProvider
-  /** Takes the place of what the providers answer. */
+  /** Replaces the answers of the providers. */
   answer(answers: Answers): void
   /** Goes to /authorize as a browser does. @returns where it is sent, and the flow's state */
   begin(provider: string, query?: Readonly<Record<string, string>>): Promise<{ url: URL; state: string }>
@@ -53,12 +53,12 @@ export function clientId(name: ProviderName): string {
   return `${name}-client`
 }
 
-/** With a character that forms and Basic write in their own way. */
+/** A secret with a character that forms and Basic authentication encode differently. */
 export function clientSecret(name: ProviderName): string {
   return `${name} secret+`
 }
 
-/** Calls to any host end at one server, which knows them by their first path segments. Everything else is as it is. */
+/** Sends calls to any host to one server, which tells hosts apart by the first segments of the path. */
 function divert(world: StubProvider): AuthDeps['outbound'] {
   const outbound = createOutbound([])
   return {
@@ -116,7 +116,7 @@ export async function openExternalApp(
     close: async () => {
       await service.close()
       await world.close()
-      // What a provider was asked otherwise than its documents say.
+      // Requests that contradict the documents of a provider.
       expect(problems).toEqual([])
     },
   }

@@ -21,7 +21,7 @@ const callback = async (stub: ProviderStub, fields: Readonly<Record<string, stri
   return land(await service.app.inject({ method: 'POST', url: '/callback', payload, headers }))
 }
 
-/** What the redirect tells, in query and fragment alike. */
+/** The error of the redirect, which query and fragment both carry. */
 async function expectRefusal(
   landing: Promise<Awaited<ReturnType<typeof callback>>>,
   [error, error_code, error_description]: readonly [string, string, string],
@@ -34,7 +34,7 @@ async function expectRefusal(
 const countUsers = async (): Promise<number> =>
   (await service.deps.db.selectFrom('users').select('id').execute()).length
 
-/** The same person without an address, in whichever place the provider tells it. */
+/** The same person without an address, wherever the provider puts it. */
 function withoutEmail(stub: ProviderStub): ProviderStub {
   const drop = (value: unknown): unknown => JSON.parse(JSON.stringify(value, dropEmails))
   const { idToken, token } = stub
@@ -54,14 +54,14 @@ function dropEmails(name: string, value: unknown): unknown {
   if (name === 'email' || name === 'emailAddress') return undefined
   const isAddress = (entry: unknown): boolean =>
     Object(entry).email !== undefined || Object(entry)['handle~'] !== undefined
-  // Lists of addresses; one of people, which Twitch answers, is none.
+  // Answers that list addresses. Twitch answers with a list of users.
   return Array.isArray(value) && value.some(isAddress) && Object(value[0]).login === undefined ? [] : value
 }
 
 describe.each(STUBS)('%s', (name, stub) => {
   it('returns the refusal of the provider', async () => {
     const { state } = await service.begin(name)
-    // Anybody can write the words into an address, so they do not go on to the application.
+    // Anyone can write this text into a URL, so it is not passed on to the application.
     const denial = { state, error: 'access_denied', error_description: 'Call 555-0100 and read us your password' }
     const text = 'The provider has refused the sign-in'
     await expectRefusal(callback(stub, denial), ['access_denied', 'bad_oauth_callback', text])

@@ -8,7 +8,7 @@ const GRAPHQL = '%7Bme%20%7B%20externalId%20displayName%20bitmoji%20%7B%20avatar
 /** HMAC-SHA256 of the access token, by the secret `facebook secret+`. */
 const PROOF = '6783161ba37338e3577774f25cb6494b70461c958ae255a904648afc15055def'
 
-/** What the others that speak OAuth 2.0 answer, all but Spotify, which verifies no address. */
+/** The documented answers of the OAuth 2.0 providers except Spotify, which verifies no address. */
 export const OAUTH_STUBS: readonly ProviderStub[] = [
   {
     name: 'bitbucket',
@@ -113,7 +113,7 @@ export const OAUTH_STUBS: readonly ProviderStub[] = [
     token: {
       url: 'https://api.figma.com/v1/oauth/token',
       auth: 'basic',
-      // No type, and a number where others write text.
+      // The answer has no token type, and a number where others have text.
       answer: { user_id: 7, expires_in: 7_776_000, refresh_token: REFRESH_TOKEN },
     },
     resources: {

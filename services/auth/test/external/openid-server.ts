@@ -5,10 +5,10 @@ import { createKeySets } from '../../src/external-providers/key-sets.ts'
 
 /** Where the paths of Keycloak are. */
 const PATH = '/protocol/openid-connect'
-/** A host of the world outside, and the issuer that it is. */
+/** A public host and the issuer at that host. */
 export const ISSUER = 'https://idp.example.com'
 
-/** A real OpenID provider: it keeps keys, checks PKCE and signs. On loopback it is a realm; other hosts are led to it. */
+/** A real OpenID provider, which has keys, checks PKCE and signs. It is a realm on loopback and stands in for other hosts. */
 export interface OpenIdServer {
   /** On loopback, as the setting of Keycloak names it. */
   readonly realm: string
@@ -18,9 +18,9 @@ export interface OpenIdServer {
   sign(claims: JWTPayload, header?: Readonly<Record<string, string>>): Promise<string>
   /** Agrees for the person, as a browser would let them. @returns where the provider sends it back to */
   agree(authorizeUrl: URL): Promise<URL>
-  /** Dependencies for a service that meets this provider under names of the world outside. */
+  /** Dependencies of a service that reaches this provider under public names. */
   replace(): Pick<AuthDeps, 'outbound' | 'keySets' | 'now'>
-  /** What was called, without scheme and query. */
+  /** The URLs that were called, without scheme and query. */
   readonly called: readonly string[]
   stop(): Promise<void>
 }
@@ -67,14 +67,14 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
   server.service.on('beforeUserinfo', (answer) => {
     answer.body = { ...openId.person }
   })
-  // To the world outside it has another name than on loopback.
+  // It has another name at the public host than on loopback.
   server.service.on('beforeWellKnownOpenIdConfiguration', (answer) => {
     answer.body = JSON.parse(JSON.stringify(answer.body).replaceAll(realm, ISSUER))
   })
   return openId
 }
 
-/** The names of the world outside, in place of which the one server answers. All else is as it is. */
+/** Sends calls of public hosts to the one server and leaves all others unchanged. */
 function divert(realm: string, called: string[]): AuthDeps['outbound'] {
   const outbound = createOutbound([])
   return {
@@ -97,7 +97,7 @@ interface Place {
   readonly issuer?: string
 }
 
-/** Where the server has what fixed providers have elsewhere: keys, tokens, and the metadata of an issuer. */
+/** The server's paths for the keys, tokens and issuer metadata of built-in providers. */
 function placeOf(address: string): Place | undefined {
   const [issuer, metadata] = address.split('/.well-known/openid-configuration')
   if (issuer?.startsWith('https://accounts.snapchat.com/') && metadata === '') {

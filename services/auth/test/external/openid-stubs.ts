@@ -4,7 +4,7 @@ const bearer = { token_type: 'bearer', expires_in: 3_600, refresh_token: REFRESH
 const TENANT = '72f988bf-86f1-41af-91ab-2d7cd011db47'
 const KEYCLOAK = 'https://keycloak.example.com/realms/test/protocol/openid-connect'
 
-/** What the providers that speak OpenID Connect answer by their documents, with the quirks of each. */
+/** The documented answers of the OpenID Connect providers, with the quirks of each. */
 export const OPENID_STUBS: readonly ProviderStub[] = [
   {
     name: 'apple',

@@ -90,7 +90,7 @@ const refusedWith = (msg: string) => ({
   body: expect.objectContaining({ error_code: 'validation_failed', msg }),
 })
 
-/** What the identity of the newest person at Google keeps. */
+/** The data of the newest identity at Google. */
 const googleAccount = () =>
   accountBody({
     iss: 'https://accounts.google.com',
@@ -184,7 +184,7 @@ describe('google', () => {
         provider_refresh_token: expect.any(String),
       }),
     )
-    // Its profile is asked for only where no id_token came.
+    // The profile is read only when there is no id_token.
     expect(openId.called).toContain('www.googleapis.com/oauth2/v3/certs')
     expect(openId.called).not.toContain('www.googleapis.com/userinfo/v2/me')
   })
@@ -357,7 +357,7 @@ describe('POST /token, grant id_token', () => {
     ['apple', { iss: 'https://account.apple.com', aud: 'com.example.app', is_private_email: 'false' }],
     ['azure', { iss: `https://login.microsoftonline.com/${TENANT}/v2.0`, aud: 'azure-client', xms_edov: true }],
     ['azure', { iss: `https://sts.windows.net/${TENANT}/`, aud: 'azure-client' }],
-    // What an app has asked for with a nonce it has compared itself.
+    // An app that compares the nonce itself sends a token with a nonce.
     ['facebook', { iss: 'https://www.facebook.com', aud: 'facebook-client', nonce: 'of the app' }],
     ['snapchat', { iss: 'https://accounts.snapchat.com/accounts/oauth2/token', aud: 'snapchat-client' }],
   ])('200: accepts a token of %s: %o', async (provider, claims) => {

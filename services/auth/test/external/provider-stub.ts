@@ -5,10 +5,10 @@ import { expect } from 'vitest'
 import type { ProviderName } from '../../src/config/external.ts'
 import { type Answers, clientId, clientSecret, REDIRECT_URI } from './external-app.ts'
 
-/** A provider as its documents describe it, and what this service is to make of a person there. */
+/** A provider as its documents describe it, and the identity that this service must store. */
 export interface ProviderStub {
   readonly name: ProviderName
-  /** Where /authorize sends a browser, and with what beside state and challenge. */
+  /** The redirect of /authorize, with its parameters except state and challenge. */
   readonly authorize: { readonly url: string; readonly parameters: Readonly<Record<string, string>> }
   readonly token: {
     readonly url: string
@@ -17,12 +17,12 @@ export interface ProviderStub {
   }
   /** Claims of the id_token that comes with it. */
   readonly idToken?: { readonly claims: JWTPayload; readonly jwksUrl: string }
-  /** What is asked with the access token, by address with query, and answered. */
+  /** The requests with the access token and their answers, by URL with query. */
   readonly resources: Readonly<Record<string, { readonly headers?: Record<string, string>; readonly body: unknown }>>
   /** Further fields of the callback, which then is a form. */
   readonly form?: Readonly<Record<string, string>>
   readonly pkce?: true
-  /** What the identity holds. */
+  /** The data of the identity. */
   readonly data: Readonly<Record<string, unknown>>
   /** Address of the user. */
   readonly email: string
@@ -36,14 +36,14 @@ const { privateKey, publicKey } = await generateKeyPair('RS256')
 const KID = 'key of the provider'
 const JWK = { ...(await exportJWK(publicKey)), kid: KID, alg: 'RS256', use: 'sig' }
 
-/** An id_token that holds for an hour from the time of a clock. */
+/** An id_token that is valid for an hour from the time of a clock. */
 function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>): Promise<string> {
   const issuedAt = Math.floor(now().getTime() / 1_000)
   const times = { iat: issuedAt, exp: issuedAt + 3_600 }
   return new SignJWT({ ...times, ...claims }).setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
 }
 
-/** Plays a provider, and looks closely at what it is asked. */
+/** Plays a provider and checks every request that it gets. */
 export function play(stub: ProviderStub, clock: FakeClock): Answers {
   return async (call, request) => {
     if (call === `POST ${stub.token.url}`) return answerToken(stub, request, clock)

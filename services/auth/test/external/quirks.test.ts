@@ -17,7 +17,7 @@ function stubOf(name: string): ProviderStub {
   return stub
 }
 
-/** Signs in at a provider that is played, and reads the user. */
+/** Signs in at a stub of a provider and reads the user. */
 async function signIn(stub: ProviderStub, form?: Readonly<Record<string, string>>) {
   service.answer(play(stub, service.clock))
   const { state } = await service.begin(stub.name)

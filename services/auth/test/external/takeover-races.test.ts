@@ -117,7 +117,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     const answer = await answerBehind(
       db,
       async (trx) => {
-        // As everything does that ends sessions.
+        // This is what ends sessions everywhere.
         await trx.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
         await trx.deleteFrom('sessions').where('id', '=', sessionId).execute()
       },

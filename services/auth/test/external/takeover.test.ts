@@ -54,7 +54,7 @@ const attacker = (changes: Partial<Anybody> = {}): Anybody => ({
 
 type Session = { readonly id: string; readonly user: Readonly<Record<string, unknown>>; readonly refreshToken: string }
 
-/** Whom a browser has landed as; undefined where it was refused. */
+/** The user as whom a browser has signed in, or undefined when it was refused. */
 async function whoIs(landing: ReturnType<typeof signInAs>): Promise<Session | undefined> {
   const { fragment } = await landing
   if (!fragment.access_token) return undefined
@@ -108,7 +108,7 @@ describe('a user with an account', () => {
     }
     await service.idle()
     expect(new Set(service.recipients().slice(sent))).toEqual(new Set([free.email]))
-    // Only a provider that tells no address any more cannot be helped by a mail.
+    // A mail cannot help when the provider no longer returns an address.
     const { fragment } = await signInAs(service, 'gitlab', { sub: free.sub })
     expect(fragment.error_description).toBe(
       'Unverified email with gitlab. Verify the email with gitlab in order to sign in',
@@ -204,7 +204,7 @@ describe('an owner whose address a stranger has used first', () => {
       externalBody('keycloak', accountBody({ iss: stub.url, sub: own.sub, email, custom_claims: { verified: true } })),
     )
     expect(victim?.user).not.toHaveProperty('new_phone')
-    // The stranger's account never had the address, so it is another one.
+    // The stranger's account never had the address, so the two accounts differ.
     const stranger = (await service.app.inject({ url: '/user', headers })).json()
     expect(stranger).toEqual(
       externalBody('gitlab', accountBody({ iss: stub.url, sub: expect.any(String), email, email_verified: false }), {
@@ -429,7 +429,7 @@ describe('a flow', () => {
 
   it('never sends its session to a redirect that is not permitted', async () => {
     const state = await begin(service, 'keycloak', { redirect_to: 'https://evil.example/' })
-    // What is stored is permitted, so nothing after it has to check again.
+    // Only a permitted redirect is stored, so no later step checks it again.
     const flow = await service.deps.db.selectFrom('flow_state').select('redirect_to').where('id', '=', state).execute()
     expect(flow).toEqual([{ redirect_to: 'http://localhost:3000' }])
     expect((await comeBackAs(service, state, own)).url.origin).toBe('http://localhost:3000')

@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Checks a signature as a provider does: it makes its own of what it was asked, and compares. */
+/** Checks a signature as a provider does: computes its own and compares. */
 function expectSigned(
   { method, url, headers }: StubRequest,
   token: { readonly token: string; readonly secret: string } | undefined,
@@ -79,7 +79,7 @@ function twitter(changes: { readonly profile?: object; readonly confirmed?: stri
   }
 }
 
-/** Goes to Twitter. The state does not stand in its address: it came with the request token. */
+/** Begins at Twitter. Its URL has no state, since the state belongs to the request token. */
 async function begin(query: Readonly<Record<string, string>> = {}): Promise<string> {
   const { url } = await service.begin('twitter', query)
   expect(url.href).toBe(`${API}/oauth/authenticate?oauth_token=${REQUEST_TOKEN.token}`)

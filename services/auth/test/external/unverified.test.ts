@@ -46,7 +46,7 @@ beforeEach(() => {
   person = { sub: `1${people}`, email, verified: false }
 })
 
-/** Signs in, and reads who that is. */
+/** Signs in and reads the user. */
 async function signIn(provider: 'keycloak' | 'gitlab', who: Anybody) {
   const { fragment } = await signInAs(service, provider, who)
   const headers = { authorization: `Bearer ${fragment.access_token}` }
@@ -113,7 +113,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
     const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
     expect(fragment.error_code).toBe('email_not_confirmed')
-    // The identity is there, but neither record nor token say that the address is theirs.
+    // The identity is linked, but neither record nor token has its address.
     const before = (await service.app.inject({ url: '/user', headers })).json()
     expect(before).toEqual(
       externalBody('gitlab', accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false }), {
