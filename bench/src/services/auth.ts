@@ -14,6 +14,8 @@ export type Session = z.output<typeof Session>
 
 /** Settings of a measured service: no rate limit, and accounts work without a mail. */
 const authEnv = {
+  // Both servers sign with AUTH_JWT_SECRET, so that the reference accepts the tokens of the service.
+  AUTH_JWT_KEYS: '',
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
   AUTH_RATE_LIMIT_OTP: 'off',
