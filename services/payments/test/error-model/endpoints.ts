@@ -12,9 +12,9 @@ export interface Endpoint {
   /** Makes a good request: its path, and its body where it has one. */
   readonly path: (world: World) => string
   readonly body?: ((world: World) => object | Promise<object>) | undefined
-  /** The same path with the id of an object that is not there. */
+  /** The same path with an id that no object has. */
   readonly unknown?: ((world: World) => string) | undefined
-  /** What makes the request one that is refused with 403; by default the key of an app that is no member. */
+  /** Changes the request so that it is refused with 403. By default it has the key of an app that is not a member. */
   readonly forbidden?: ((world: World) => InjectOptions | Promise<InjectOptions>) | undefined
   /** A bad request, and the fields that its answer names. */
   readonly bad?: { readonly request: (world: World) => InjectOptions; readonly fields: readonly Wrong[] } | undefined
@@ -30,7 +30,7 @@ const emptyBody = (...fields: readonly string[]): Endpoint['bad'] => ({
   request: () => ({ payload: {} }),
   fields: required(...fields),
 })
-/** What has no values of its own may still be sent with a body that nobody can read. */
+/** An endpoint without values of its own still refuses a body that cannot be parsed. */
 const brokenBody: Endpoint['bad'] = {
   request: () => ({ payload: '{', headers: { 'content-type': 'application/json' } }),
   fields: [['body', 'is not valid JSON', 'FORMAT']],
@@ -41,7 +41,7 @@ const belowNone = `/merchants/${NO_ID}`
 /** Users have no API keys. */
 const asUser = ({ user }: World): InjectOptions => ({ headers: user })
 
-/** An object of its own: `GET /lines/{lineId}`. */
+/** Reads one object: `GET /lines/{lineId}`. */
 function single(noun: 'card' | 'dispute' | 'fraud' | 'line' | 'payout' | 'transaction'): Endpoint {
   return {
     name: `GET /${noun}s/{${noun}Id}`,
@@ -100,7 +100,7 @@ function removal(noun: 'app' | 'user' | 'webhook'): Endpoint {
   }
 }
 
-/** Repeats a request whose merchant the caller is no longer a member of. */
+/** Repeats a request after the caller has left the merchant of the request. */
 async function repeatOfStranger({ payments }: World): Promise<InjectOptions> {
   const [maker, other] = [await createTestApp(payments), await createTestApp(payments)]
   const headers = { ...maker.headers, 'idempotency-key': 'once' }

@@ -56,7 +56,7 @@ function field(name: string, code: string, message: string, raise: RuleCase['rai
 /** A transaction of EUR 3.00 below the world's merchant. */
 const payment = ({ payments, merchant }: World) => customerPayment(payments, merchant.id)
 
-/** A live merchant whose acquirer nobody asks. */
+/** A live merchant. No case calls its acquirer. */
 async function liveMerchant({ payments, owner }: World) {
   const merchant = await createTestMerchant(payments, owner, { currency: 'EUR' })
   await settle(payments.database.db, merchant.id, { acquirer: 'north' })
@@ -423,7 +423,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   ],
 }
 
-/** What the error handler writes of an error that no request of a test can raise. */
+/** The body that the error handler writes for an error that no request of a test can raise. */
 function written(error: ReturnType<typeof errors.notFound> | undefined): Answer {
   if (error === undefined) throw new Error('the vocabulary has no such error')
   return { status: error.status, body: errorVocabulary.envelope(error, undefined), headers: error.headers }

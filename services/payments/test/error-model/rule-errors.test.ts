@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.payments.close())
 
-/** Errors that `endpoint-errors.test.ts` raises at every endpoint that answers them, and what makes errors of any fields. */
+/** The errors that `endpoint-errors.test.ts` raises at each endpoint, and the factories of errors about fields. */
 const RAISED_ELSEWHERE = [
   'conflict',
   'forbidden',

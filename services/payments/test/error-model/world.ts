@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import type { PaymentsDeps } from '../../src/deps.ts'
 import { browse, makeOrder } from '../customer.ts'
@@ -13,7 +14,10 @@ import {
   type TestPayments,
 } from '../payments-app.ts'
 
-/** No object has it. */
+/** What the service answers for a new object. */
+const Made = z.object({ id: z.string() })
+
+/** An id that no object has. */
 export const NO_ID = '0'.repeat(24)
 
 /** One service, and the objects that requests of all endpoints name. */
@@ -23,7 +27,7 @@ export interface World {
   readonly owner: TestApp
   /** An app that is no member. */
   readonly stranger: TestApp
-  /** What a user calls with. */
+  /** The headers of a user's request. */
   readonly user: { readonly authorization: string }
   readonly merchant: { readonly id: string; readonly key?: unknown }
   readonly ids: Readonly<
@@ -31,7 +35,7 @@ export interface World {
   >
   /** A whole order of the merchant, with fresh tokens. */
   order(changes?: object): Promise<object>
-  /** Sends a request as the owner, and expects that it is taken. */
+  /** Sends a request as the owner. @throws Error when the service refuses it */
   make(method: 'GET' | 'POST', url: string, payload?: object): Promise<Record<string, unknown>>
 }
 
@@ -51,7 +55,7 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
   }
   const idOf = async (name: string, url: string, payload?: object) => {
     const { [name]: made } = await make('POST', url, payload)
-    return (made as { id: string }).id
+    return Made.parse(made).id
   }
   const below = `/merchants/${merchant.id}`
   const transaction = await customerPayment(payments, merchant.id, { amount: 100_000 })
@@ -81,14 +85,14 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
   }
 }
 
-/** An app beside the usual one, some of whose dependencies are others. */
+/** Builds a second app with some dependencies replaced. */
 export async function buildBroken({ payments }: World, changes: Partial<PaymentsDeps>) {
   const app = await buildApp({ ...payments.deps, ...changes })
   await app.ready()
   return app
 }
 
-/** Dependencies that fail with an error, whatever a request asks of them. */
+/** Dependencies that fail with an error on every call. */
 export function failingDeps({ payments }: World, error: Error): Partial<PaymentsDeps> {
   const fail = () => Promise.reject(error)
   const lane = { one: fail, first: fail, all: fail }
