@@ -126,18 +126,11 @@ export async function createDeps(
     readiness: createReadiness(readinessChecks(database, jobs)),
     now: () => new Date(),
     randomBytes,
-    passwords: createPasswordHasher({
-      runTasks,
-      concurrency: availableParallelism(),
-      clock: () => performance.now(),
-      onWork: countHashing(meter),
-    }),
+    passwords: createHasher(runTasks, meter),
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
     encryptionKeys,
     serverKeys,
-    signInByPassword: batchPasswordSignIns(database.lanes, { audit: config.database.auditInPostgres }),
-    insertSignUp: batchSignUps(database.lanes),
-    refreshSession: batchRefreshes(database.lanes, toRefreshRules(config)),
+    ...batchWrites(database.lanes, config),
     refreshTokenKey: deriveRefreshTokenKey(config.jwt.secret),
     tokenReuse: createTokenReuseCounter(meter),
     rateLimits: createRateLimits(config.rateLimits, limiters.store),
@@ -159,6 +152,27 @@ export async function createDeps(
       await database.close()
     },
   }
+}
+
+/** The writes of sign-ins, which go to the database in batches. */
+function batchWrites(
+  lanes: Lanes,
+  config: AuthConfig,
+): Pick<AuthDeps, 'signInByPassword' | 'insertSignUp' | 'refreshSession'> {
+  return {
+    signInByPassword: batchPasswordSignIns(lanes, { audit: config.database.auditInPostgres }),
+    insertSignUp: batchSignUps(lanes),
+    refreshSession: batchRefreshes(lanes, toRefreshRules(config)),
+  }
+}
+
+function createHasher(runTasks: RunHashTasks, meter: Meter): PasswordHasher {
+  return createPasswordHasher({
+    runTasks,
+    concurrency: availableParallelism(),
+    clock: () => performance.now(),
+    onWork: countHashing(meter),
+  })
 }
 
 function readinessChecks(database: Database<AuthDatabase>, jobs: Jobs): Parameters<typeof createReadiness>[0] {
