@@ -3,6 +3,7 @@ import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/sign
 import { insertSigningKey, lockSigningKeys } from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
 
+/** A signing key that does not exist yet. `kid` is its id, unique for ever. */
 export interface KeyToAdd {
   readonly alg: SigningAlgorithm
   readonly kid: string

@@ -26,6 +26,7 @@ type ChallengeFactorDeps = Pick<
   'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'sms' | 'hooks'
 >
 
+/** A request to challenge a second factor of the caller. */
 export interface ChallengeFactor {
   readonly caller: Caller
   readonly factorId: string
@@ -37,6 +38,7 @@ export interface ChallengeFactor {
   readonly limitKey: string | undefined
 }
 
+/** A stored challenge, and until when it can be answered. */
 export interface IssuedChallenge {
   readonly id: string
   readonly type: EnrolledType

@@ -11,6 +11,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 type ChangePasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
+/** A passkey, and the caller who changes it. Only a passkey of the caller is found. */
 export interface OwnPasskey {
   readonly caller: Caller
   readonly passkeyId: string
@@ -54,6 +55,7 @@ export async function deleteOwnPasskey(deps: ChangePasskeyDeps, { caller, passke
   })
 }
 
+/** A passkey of a user, and the admin who deletes it. */
 export interface PasskeyOfUser extends ManagedUser {
   readonly admin: Admin
   readonly passkeyId: string

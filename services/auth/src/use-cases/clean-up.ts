@@ -15,6 +15,7 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   sealed: false,
 })
 
+/** Every minute. */
 export const CLEAN_UP_CRON = '* * * * *'
 
 /** A run continues while there are rows to delete, to keep up with any load. It ends before the next run begins. */
@@ -25,10 +26,7 @@ const RUN_MS = 20_000
  */
 const SPARSE_BATCHES_MAX = 1_000
 
-interface SweepDeps {
-  readonly config: AuthConfig
-  readonly now: () => Date
-}
+type SweepDeps = Readonly<{ config: AuthConfig; now: () => Date }>
 
 type CountRows = (table: string, rows: number) => void
 

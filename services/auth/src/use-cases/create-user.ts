@@ -25,6 +25,7 @@ type CreateUserDeps = Pick<
   'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'serverKeys' | 'jobs' | 'outbound'
 >
 
+/** A user that an admin wants, normalised. */
 export interface CreateUser {
   readonly admin: Admin
   /** The id of the request; undefined makes one. */

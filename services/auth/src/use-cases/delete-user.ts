@@ -11,6 +11,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 type DeleteUserDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
+/** A user, and how an admin deletes them. */
 export interface DeleteUser extends ManagedUser {
   readonly admin: Admin
   /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */

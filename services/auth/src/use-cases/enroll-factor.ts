@@ -23,6 +23,7 @@ import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.
 
 type EnrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 
+/** A second factor, and the caller who enrols it. */
 export interface EnrollFactor {
   readonly caller: Caller
   readonly wanted: NewFactor
@@ -30,6 +31,7 @@ export interface EnrollFactor {
   readonly ip: string
 }
 
+/** A second factor before it has an id. */
 export interface NewFactor extends WantedFactor {
   readonly type: EnrolledType
 }

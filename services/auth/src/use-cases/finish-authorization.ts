@@ -50,6 +50,7 @@ import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { isBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
+/** What a sign-in at a provider needs to finish. */
 export type FinishAuthorizationDeps = Pick<
   AuthDeps,
   | 'config'
@@ -95,6 +96,7 @@ export type FinishedAuthorization =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly tokens: ProviderSignIn['tokens'] }
   | { readonly verdict: 'auth-code'; readonly code: string }
 
+/** A flow that was taken once, and the answer of its provider. */
 export interface FinishAuthorization {
   readonly flow: AuthorizationFlow
   readonly answer: ProviderAnswer

@@ -37,6 +37,7 @@ type GenerateLinkDeps = Pick<
 
 type LinkOwnerDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'jobs' | 'hooks'>
 
+/** A link, and the admin who wants it. */
 export interface GenerateLink extends WantedLink {
   readonly admin: Admin
   readonly context: RequestContext

@@ -26,6 +26,7 @@ type GenerateRecoveryCodesDeps = Pick<
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'
 >
 
+/** The caller whose recovery codes are made. */
 export interface RecoveryCodesRequest {
   readonly caller: Caller
   /** The client's address, for the audit log. */

@@ -5,6 +5,7 @@ import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
 import { toUserView, type UserView } from '../users/user-view.ts'
 
+/** The caller, and the audience that the request names. */
 export interface GetOwnUserInput {
   readonly caller: Caller
   /** The header X-JWT-AUD. */

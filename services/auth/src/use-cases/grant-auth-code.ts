@@ -18,6 +18,7 @@ import { isBanned } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
+/** What the PKCE grant works with. */
 export type AuthCodeGrantDeps = Pick<
   AuthDeps,
   | 'config'
@@ -34,6 +35,7 @@ export type AuthCodeGrantDeps = Pick<
   | 'hooks'
 >
 
+/** The members of the request. Empty members count as absent. */
 export interface AuthCodeGrant extends SessionOrigin {
   readonly authCode: string | undefined
   readonly codeVerifier: string | undefined

@@ -42,6 +42,7 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 
+/** What the id_token grant works with. */
 export type IdTokenGrantDeps = Pick<
   AuthDeps,
   | 'config'

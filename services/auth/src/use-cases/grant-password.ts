@@ -18,6 +18,7 @@ import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
 
+/** The members of the request. Empty members count as absent. */
 export interface PasswordGrant extends SessionOrigin {
   readonly email: string | undefined
   readonly phone: string | undefined
@@ -32,6 +33,7 @@ export interface PasswordSessionView extends SessionView {
   readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] }
 }
 
+/** What the password grant works with. */
 export type PasswordGrantDeps = Pick<
   AuthDeps,
   | 'config'

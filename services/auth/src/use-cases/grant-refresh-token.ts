@@ -17,10 +17,12 @@ import type { SessionOrigin } from '../sessions/session.ts'
 import { findSessionOfToken } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 
+/** The refresh token of the request, and what its session stores of the request. */
 export interface RefreshTokenGrant extends SessionOrigin {
   readonly refreshToken: string | undefined
 }
 
+/** What the refresh token grant works with. */
 export type RefreshTokenGrantDeps = Pick<
   AuthDeps,
   'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'

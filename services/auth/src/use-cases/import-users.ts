@@ -9,6 +9,7 @@ import { type ImportDefaults, type ImportedUser, toImportedUser } from '../users
 import type { Line } from '../users/read-lines.ts'
 import { readUserLine } from '../users/user-line.ts'
 
+/** The lines of a file, and what is done with them. */
 export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now'> {
   readonly lines: AsyncIterable<Line>
   /** `judge` reports what `store` would do with every line, and changes nothing. */
@@ -19,6 +20,7 @@ export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now
   readonly onProgress: (summary: ImportSummary, number: number) => void
 }
 
+/** How many users were created, were there before, or were refused. */
 export interface ImportSummary {
   readonly created: number
   readonly present: number

@@ -12,6 +12,7 @@ type InviteUserDeps = Pick<
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks'
 >
 
+/** An invitation, and the admin who sends it. */
 export interface Invitation extends InvitedUser {
   readonly admin: Admin
 }

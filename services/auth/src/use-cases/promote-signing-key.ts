@@ -8,6 +8,7 @@ import {
 } from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
 
+/** The outcome of a promotion. Only `promoted` changes a key. */
 export type Promotion =
   /** `retired` is the key that signed before; undefined when JWT_SECRET did. */
   | { readonly verdict: 'promoted'; readonly retired: { readonly kid: string; readonly until: string } | undefined }

@@ -26,6 +26,7 @@ type ReauthenticateDeps = Pick<
 
 type SendCodeDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
+/** The caller who wants a nonce. */
 export interface Reauthentication {
   readonly caller: Caller
   /** The client's address, for the audit log. */

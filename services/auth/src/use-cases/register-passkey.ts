@@ -38,6 +38,7 @@ export async function askForPasskey(deps: RegisterPasskeyDeps, caller: Caller): 
   })
 }
 
+/** The answer of an authenticator to a challenge of the caller. */
 export interface RegisterPasskey {
   readonly caller: Caller
   readonly challengeId: string

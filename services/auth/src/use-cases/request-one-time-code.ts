@@ -16,13 +16,16 @@ import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
 
+/** What a request for a magic link works with. */
 export type MagicLinkDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks'
 >
 
+/** What a request for a code by SMS works with. */
 export type PhoneCodeDeps = MagicLinkDeps & Pick<AuthDeps, 'sms'>
 
+/** A request for a message to sign in with. */
 export interface OneTimeCodeWish {
   readonly identifier: UserIdentifier
   /** Whether an unknown identifier may become a user, once its code is entered. */

@@ -10,11 +10,13 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
+/** What an anonymous sign-in works with. */
 export type SignInAnonymouslyDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks'
 >
 
+/** The metadata of the new user, and the request. */
 export interface AnonymousSignIn {
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext

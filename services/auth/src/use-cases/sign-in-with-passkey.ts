@@ -25,6 +25,7 @@ export async function askForSignIn(deps: Pick<AuthDeps, 'config' | 'db' | 'logge
   return insertPasskeyChallenge(deps.db, null, { ...request, expiresAt })
 }
 
+/** The answer of an authenticator to a challenge. */
 export interface PasskeySignIn extends SessionOrigin {
   readonly challengeId: string
   readonly response: Assertion

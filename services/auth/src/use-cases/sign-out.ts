@@ -6,6 +6,7 @@ import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { deleteSessionsInScope, type SignOutScope } from '../sessions/session-repository.ts'
 
+/** The caller, and which of their sessions end. */
 export interface SignOutInput {
   readonly caller: Caller
   /** As the request gives it; undefined is global. */

@@ -30,6 +30,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
+/** What a sign-up works with. */
 export type SignUpDeps = Pick<
   AuthDeps,
   | 'config'
@@ -60,6 +61,7 @@ export interface SignUpFields {
   readonly code_challenge_method?: string | undefined
 }
 
+/** The members of a sign-up that has passed every check. */
 export interface CheckedSignUp {
   readonly identifier: UserIdentifier
   /** Meets the policy. */
@@ -93,6 +95,7 @@ export async function checkSignUp(
   return { identifier: requireIdentifier(fields), password, pkce, channel }
 }
 
+/** A checked sign-up with its metadata and its request. */
 export interface SignUpInput extends CheckedSignUp {
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext

@@ -15,6 +15,7 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 
 type StartAuthorizationDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
 
+/** A sign-in at a provider that a browser begins. */
 export interface StartAuthorization {
   readonly provider: string
   /** Scopes beside those that the service always asks for, separated by commas or spaces. */
@@ -56,6 +57,7 @@ export async function startAuthorization(deps: StartAuthorizationDeps, request: 
   return begun.url
 }
 
+/** A sign-in at a provider that links the identity to the caller. */
 export interface StartLinking {
   readonly caller: Caller
   readonly request: Omit<StartAuthorization, 'inviteToken' | 'linking'>

@@ -12,6 +12,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 
 type UnenrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
+/** A second factor, and the caller who removes it. */
 export interface UnenrollFactor {
   readonly caller: Caller
   /** `recovery-codes`: the factor of the recovery codes. */

@@ -17,6 +17,7 @@ import { recordAddressChange, updateUser } from '../users/user-change-repository
 
 type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
 
+/** An identity, and the caller who unlinks it. */
 export interface UnlinkIdentity {
   readonly caller: Caller
   readonly identityId: string

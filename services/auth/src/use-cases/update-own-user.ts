@@ -61,6 +61,7 @@ export interface OwnChanges extends OwnAddresses {
   readonly appMetadata: Readonly<Record<string, unknown>> | undefined
 }
 
+/** The changes, the caller who makes them, and the request. */
 export interface UpdateOwnUser {
   readonly caller: Caller
   readonly changes: OwnChanges

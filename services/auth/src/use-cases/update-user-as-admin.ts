@@ -24,6 +24,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 type UpdateUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
 
+/** A user, and the changes that an admin makes. */
 export interface UpdateUser extends ManagedUser {
   readonly admin: Admin
   readonly wanted: AdminUser

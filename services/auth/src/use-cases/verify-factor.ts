@@ -73,6 +73,7 @@ export type FactorAnswer =
   | { readonly kind: 'registration'; readonly response: Registration }
   | { readonly kind: 'assertion'; readonly response: Assertion }
 
+/** The answer of the caller to a challenge of a factor. */
 export interface VerifyFactor extends SessionOrigin {
   readonly caller: Caller
   readonly factorId: string

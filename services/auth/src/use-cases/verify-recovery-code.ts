@@ -29,6 +29,7 @@ type VerifyRecoveryCodeDeps = Pick<
   'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'serverKeys' | 'rateLimits' | 'hooks'
 >
 
+/** A recovery code of the caller. */
 export interface VerifyRecoveryCode extends SessionOrigin {
   readonly caller: Caller
   /** As typed. */

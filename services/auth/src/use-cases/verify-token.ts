@@ -41,20 +41,22 @@ import { isBanned, isStaged, type User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { findUserById, findUserByIdentifier, lockUserById } from '../users/user-repository.ts'
 
+/** What the use of a link works with. */
 export type VerifyLinkDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'jobs' | 'outbound' | 'hooks'
 >
 
+/** What the use of a code works with. Codes are guessed, so guesses are counted. */
 export type VerifyCodeDeps = VerifyLinkDeps & Pick<AuthDeps, 'serverKeys' | 'rateLimits'>
 
-/** The result of a used message. `type` is a member of the answer (reference: Session object). */
+/** The result of a used message. `other-address-left`: a change of email waits for its other address, and nobody signs in. */
 export type Redeemed =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly type: string | undefined }
   | { readonly verdict: 'auth-code'; readonly code: string }
-  /** One of the two addresses of a change of email has confirmed. Nobody is signed in. */
   | { readonly verdict: 'other-address-left' }
 
+/** A typed code. */
 export interface VerifyCode {
   readonly type: VerifyType
   /** The address that got the code. For a change of email or phone it is not the user's own yet. */
@@ -118,6 +120,7 @@ function matchCode(
   return found
 }
 
+/** The token of a link. */
 export interface VerifyLink {
   readonly type: VerifyType
   readonly token: string
@@ -184,9 +187,8 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
     const passwordHash = isWanted ? hashed : undefined
     const isTakenOver = await confirmerTakesOver(locked, user)
-    if ((await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })) === 'other-address-left') {
-      return { verdict: 'other-address-left' }
-    }
+    const outcome = await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })
+    if (outcome === 'other-address-left') return { verdict: outcome }
     if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
     await deleteTokensOfUser(trx, user.id)
     if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
@@ -243,7 +245,6 @@ async function signIn(
     return { verdict: 'session', session, type: answeredType(type, token.kind) }
   }
   const code = makeAuthCode(deps.randomBytes)
-  const isBound = await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() })
-  if (!isBound) throw expired()
+  if (!(await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() }))) throw expired()
   return { verdict: 'auth-code', code }
 }
