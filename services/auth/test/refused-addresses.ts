@@ -94,3 +94,15 @@ export const REFUSED_HOSTS: readonly string[] = [
   'user@10.0.0.1',
   'api.twilio.com@169.254.169.254',
 ]
+
+/** One host of each kind: every way of writing one address, an IPv6 address, each kind of name, a user before the host. */
+export const REFUSED_KINDS: readonly string[] = [
+  ...spell('169.254.169.254'),
+  '[fd00:ec2::254]',
+  'localhost.',
+  'mapped.example',
+  'nat64.example',
+  'private.example',
+  'local.example',
+  'api.twilio.com@169.254.169.254',
+]
