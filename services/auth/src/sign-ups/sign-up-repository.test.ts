@@ -131,7 +131,7 @@ async function signUpAndRead(person: Person) {
 /** A user who has just signed up and signed in. */
 const signedInUser = (members: object) => ({
   id: anyId,
-  aud: 'authenticated',
+  audience: 'authenticated',
   role: 'authenticated',
   email: null,
   emailAsWritten: null,
@@ -208,7 +208,7 @@ describe('insertSignUp', () => {
         last_sign_in_at: null,
         created_at: anyTime,
         updated_at: anyTime,
-        email: '1',
+        email: person.value,
         id: input.identityId,
       },
     ])
@@ -250,7 +250,7 @@ describe('insertSignUp', () => {
           userId: anyId,
           provider: 'phone',
           providerId: anyId,
-          data: { sub: anyId, phone: '2' },
+          data: { sub: anyId, phone: person.value },
           email: null,
           lastSignInAt: null,
           createdAt: anyTime,
