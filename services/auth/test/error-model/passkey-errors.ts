@@ -73,6 +73,15 @@ export const passkeyErrors: ErrorCases = {
     }),
   ],
   tooManyPasskeys: [
+    ask(
+      async ({ user, headers }, { deps }) => {
+        const credential = { credential_id: randomUUID(), public_key: '', sign_count: 0n, transports: '[]' }
+        const values = { user_id: user.id, friendly_name: 'x', ...credential }
+        await deps.db.insertInto('webauthn_credentials').values(values).execute()
+        return post(START, {}, headers)
+      },
+      { settings },
+    ),
     finish(async (asked, { deps }, { user }) => {
       const credential = { credential_id: randomUUID(), public_key: '', sign_count: 0n, transports: '[]' }
       const values = { user_id: user.id, friendly_name: 'x', ...credential }

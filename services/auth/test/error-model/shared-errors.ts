@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { buildOpenApi } from '../../src/openapi.ts'
+import { factorRow } from '../factor-row.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import type { ErrorCase, ErrorCases, Request } from './error-case.ts'
 import { PASSKEYS } from './factor-errors.ts'
+import { signIn } from './session-errors.ts'
 
 const Document = z.object({
   paths: z.record(
@@ -77,6 +79,10 @@ const ofAll = (
     raise: async (world, send) => send(await world.service(settings), toRequest(operation)),
   }))
 
+/** Operations that look users up. Only an admin may name another audience, by a second factor where the admin has one. */
+const TAKES_AUDIENCE: ReadonlySet<string> = new Set(['post /magiclink', 'post /otp'])
+const NO_JWT =
+  'invalid JWT: unable to parse or verify signature, token is malformed: token contains an invalid number of segments'
 /** The operations with a rate limit of their own. */
 const RATE_LIMITED: ReadonlySet<string> = new Set([
   'get /authorize',
@@ -113,14 +119,44 @@ export const sharedErrors: ErrorCases = {
       },
     },
   ],
-  badJwt: ofAll(
-    ({ needsToken }) => needsToken,
-    (operation) => request(operation, { authorization: 'Bearer x' }),
+  badJwt: [
+    ...ofAll(
+      ({ needsToken }) => needsToken,
+      (operation) => request(operation, { authorization: 'Bearer x' }),
+      { text: NO_JWT },
+    ),
     {
-      text: 'invalid JWT: unable to parse or verify signature, token is malformed: token contains an invalid number of segments',
+      operation: 'post /token',
+      text: NO_JWT,
+      oauth: 'invalid_request',
+      raise: async (world, send) => {
+        const payload = { link_identity: true, id_token: 'x' }
+        const headers = { authorization: 'Bearer x' }
+        return send(await world.service(SETTINGS), {
+          method: 'POST',
+          url: '/token?grant_type=id_token',
+          payload,
+          headers,
+        })
+      },
     },
-  ),
+  ],
   notAdmin: ofAll(isForAdmins, (operation) => request(operation, USER)),
+  adminNeedsSecondFactor: operations
+    .filter(({ name }) => TAKES_AUDIENCE.has(name))
+    .map(
+      (operation): ErrorCase => ({
+        operation: operation.name,
+        raise: async (world, send) => {
+          const service = await world.service(SETTINGS)
+          const { user, headers } = await signIn(service, { role: 'service_role' })
+          const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
+          await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
+          const asked = request(operation, { ...headers, 'x-jwt-aud': 'elsewhere' })
+          return send(service, { ...asked, payload: { email: `${user.id}@example.com` } })
+        },
+      }),
+    ),
   malformedId: ofAll(
     ({ path, needsToken }) => needsToken && /\{\w+Id\}/.test(path) && path !== '/admin/users/{userId}',
     (operation) => request(operation, bearerOf(operation), 'x'),
@@ -187,12 +223,8 @@ export const unraised: ReadonlySet<string> = new Set([
   'post /factors 404',
   'post /factors/recovery-codes 404',
   'post /factors/recovery-codes/verify 404',
-  'post /magiclink 403',
-  'post /otp 403',
   'post /passkeys/authentication/options 403',
   'post /passkeys/authentication/verify 403',
   'post /passkeys/authentication/verify 422',
-  'post /passkeys/registration/options 422',
-  'post /token 403',
   'put /admin/custom-providers/{identifier} 422',
 ])
