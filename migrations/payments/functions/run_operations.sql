@@ -7,8 +7,9 @@
 -- trail-full or rate-unavailable; done. moment has the amounts after the operation, transaction is the row before it. An
 -- exception, such as a lock that was not granted in time, leaves nothing of the whole call.
 --
--- Every answer and event of a transaction contains its whole trail, so a trail is bounded: captures end at 200 entries, refunds
--- and voids at 300. The login of the service chooses margin and amounts, so the function checks both. (reference: Operations)
+-- Every answer and event of a transaction contains its whole trail, so a trail is bounded. Captures end at 200 entries, refunds
+-- and voids at 300, so that captures leave room to refund and void. The login of the service chooses margin and amounts, so the
+-- function checks both. (reference: Operations)
 --
 -- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes them in this order, so
 -- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.

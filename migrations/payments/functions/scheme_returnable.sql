@@ -1,4 +1,4 @@
--- The most that an acquirer can take back: what it has settled, and refunds.
+-- The most that an acquirer can take back: what it has settled, refunds and lost disputes.
 CREATE OR REPLACE FUNCTION {{scheme_returnable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
 LANGUAGE sql STABLE
