@@ -4,7 +4,8 @@
 -- p_product_id, p_location_id: the product and the location.
 -- Returns whether the location takes stock: false when it is inactive.
 --
--- Lock order: the product, the location. Every call takes them in this order. The caller has locked the level of both before.
+-- Lock order: the product, the location. Every call takes them in this order. The caller has locked the level of both before, or
+-- refuses the request in any case (see refuse_stock.sql).
 CREATE OR REPLACE FUNCTION {{check_target}}(p_product_id bigint, p_location_id bigint)
 RETURNS boolean
 LANGUAGE plpgsql
