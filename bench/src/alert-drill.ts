@@ -23,7 +23,7 @@ interface Options {
 }
 
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
-/** One line for every alert. */
+/** One fault for every alert. */
 const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
 /** The picture of the alerts: a line for each alert, while it fired within the last minute. The first alert is at the top. */
 const ALERTS = {

@@ -44,7 +44,7 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
     AUTH_MAILER_AUTOCONFIRM: 'true',
     AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
     AUTH_RATE_LIMIT_OTP: 'off',
-    // Some requests exceed this limit, as the dashboard shows.
+    // 60 mails a minute, which may all go out at once. Some requests exceed this limit, as the dashboard shows.
     AUTH_RATE_LIMIT_EMAIL_SENT: '60/1s',
     AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
     AUTH_SMTP_MAX_FREQUENCY: '0s',

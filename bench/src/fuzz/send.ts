@@ -67,7 +67,10 @@ function unpack(bytes: Buffer, coding = ''): string {
   return (unpacker ? unpacker(bytes) : bytes).toString()
 }
 
-/** The server may just have closed a connection that was kept alive. Then the request is sent again. */
+/**
+ * The server may just have closed a connection that was kept alive. Then the request is sent again. It is not sent again after a
+ * timeout: the server has had the request, so the missing answer is a finding.
+ */
 function isClosedByServer({ reusedSocket }: ClientRequest, error: Error): boolean {
   return reusedSocket && 'code' in error && /^(ECONNRESET|EPIPE)$/.test(String(error.code))
 }

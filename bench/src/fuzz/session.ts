@@ -21,7 +21,7 @@ export interface Session {
 export interface Sent {
   readonly actor: number
   readonly wire: WireRequest
-  /** False for requests of preparations, which do not count as reached operations. */
+  /** False for preparations. They are not counted, because their success says nothing about the generated requests. */
   readonly isGenerated: boolean
 }
 
