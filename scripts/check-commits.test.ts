@@ -1,38 +1,62 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { checkCommits, problemsOfMessage } from './check-commits.ts'
+import { checkCommits, judgeCommits, problemsOfMessage } from './check-commits.ts'
 
 const body = '\n\nBuyers asked for it.'
 
 it.each([
-  'feat(shop): sell apples',
+  'feat(auth): sell apples',
   'docs: say where apples grow',
-  `fix(shop): ${'a'.repeat(61)}`,
-  'fix(shop): hand over the band',
+  `fix(auth): ${'a'.repeat(61)}`,
+  'fix(auth): hand over the band',
 ])('accepts %s', (subject) => {
   expect(problemsOfMessage(subject + body)).toEqual([])
 })
 
 it.each([
   ['sell apples', 'the subject is not "type(scope): imperative, lower case"'],
-  ['style(shop): sell apples', 'the subject is not "type(scope): imperative, lower case"'],
-  ['feat(shop): Sell apples', 'the subject is not "type(scope): imperative, lower case"'],
-  [`fix(shop): ${'a'.repeat(62)}`, 'the subject has 73 characters, not 72'],
-  ['feat(shop): sell apples and pears', '"and" in the subject: make two commits'],
-  ['feat(shop): sell apples.', 'the subject ends with a full stop'],
+  ['style(auth): sell apples', 'the subject is not "type(scope): imperative, lower case"'],
+  ['feat(shop): sell apples', 'the subject is not "type(scope): imperative, lower case"'],
+  ['feat(auth): Sell apples', 'the subject is not "type(scope): imperative, lower case"'],
+  [`fix(auth): ${'a'.repeat(62)}`, 'the subject has 73 characters, not 72'],
+  ['feat(auth): sell apples and pears', '"and" in the subject: make two commits'],
+  ['feat(auth): sell apples, pears', 'a comma in the subject: make a commit for each of its parts'],
+  ['feat(auth): sell apples.', 'the subject ends with a full stop'],
 ])('refuses %s', (subject, problem) => {
   expect(problemsOfMessage(subject + body)).toEqual([problem])
 })
 
-it.each(['feat(shop): sell apples', 'feat(shop): sell apples\n\n \n'])(
-  'refuses a message without a body',
-  (message) => {
-    expect(problemsOfMessage(message)).toEqual(['no body says why'])
-  },
-)
+it.each([
+  ['', 'no body'],
+  ['\n\n \n', 'an empty body'],
+  ['\n\nwhy not', 'a body without a sentence'],
+  ['\n\nBuyers.', 'a body of one word'],
+  ['\n\nBuyers asked for it', 'a sentence without its end'],
+  ['\n\nCo-authored-by: A. Buyer <a@example.com>', 'trailers alone'],
+])('refuses a message with %j below its subject: %s', (rest) => {
+  expect(problemsOfMessage(`feat(auth): sell apples${rest}`)).toEqual(['no sentence in the body says why'])
+})
+
+it.each([
+  '\n\nBuyers asked for it, since pears\nare sold out.\n\nCo-authored-by: A <a@example.com>',
+  '\n\n`sell` was slow: see RFC 9110. The price stays the same.',
+])('accepts the body %j', (rest) => {
+  expect(problemsOfMessage(`feat(auth): sell apples${rest}`)).toEqual([])
+})
+
+it('refuses a body that follows its subject without an empty line', () => {
+  expect(problemsOfMessage('feat(auth): sell apples\nBuyers asked for it.\nThe price stays the same.')).toEqual([
+    'no empty line below the subject',
+  ])
+})
+
+it('knows a scope for each service and package', () => {
+  const folders = ['services', 'packages'].flatMap((parent) => readdirSync(join(import.meta.dirname, '..', parent)))
+  for (const folder of folders) expect(problemsOfMessage(`feat(${folder}): sell apples${body}`)).toEqual([])
+})
 
 /** A repository with a commit for each message. */
 function repositoryOf(...messages: readonly string[]) {
@@ -48,34 +72,94 @@ function repositoryOf(...messages: readonly string[]) {
   return { root, git }
 }
 
+const withoutHashes = (lines: readonly string[]) => lines.map((line) => line.replace(/^[0-9a-f]{7} /, ''))
+
 it('names the commits since the base that break a rule, the oldest first', () => {
-  const { root } = repositoryOf('start', 'one', `feat(shop): sell apples${body}`, `fix(shop): weigh and pack${body}`)
-  expect(checkCommits(root, 'HEAD~3')?.map((problem) => problem.replace(/^\w+ /, ''))).toEqual([
-    'one: the subject is not "type(scope): imperative, lower case"',
-    'one: no body says why',
-    'fix(shop): weigh and pack: "and" in the subject: make two commits',
+  const { root } = repositoryOf('start', 'one', `feat(auth): sell apples${body}`, `fix(auth): weigh and pack${body}`)
+  const { count, problems } = checkCommits(root, 'HEAD~3') ?? { count: 0, problems: [] }
+  expect({ count, problems: withoutHashes(problems) }).toEqual({
+    count: 3,
+    problems: [
+      'one: the subject is not "type(scope): imperative, lower case"',
+      'one: no sentence in the body says why',
+      'fix(auth): weigh and pack: "and" in the subject: make two commits',
+    ],
+  })
+})
+
+it('refuses a subject that an earlier commit has, before the base or since', () => {
+  const apples = `feat(auth): sell apples${body}`
+  const pears = `feat(auth): sell pears${body}`
+  const { root } = repositoryOf(apples, pears, apples, `docs: describe apples${body}`, `docs: describe apples${body}`)
+  expect(withoutHashes(checkCommits(root, 'HEAD~3')?.problems ?? [])).toEqual([
+    'feat(auth): sell apples: an earlier commit has the same subject',
+    'docs: describe apples: an earlier commit has the same subject',
   ])
 })
 
 it('leaves merges alone', () => {
-  const { root, git } = repositoryOf('start', `feat(shop): sell apples${body}`)
+  const { root, git } = repositoryOf('start', `feat(auth): sell apples${body}`)
   git('branch', 'apples')
   git('reset', '--quiet', '--hard', 'HEAD~1')
-  git('commit', '--quiet', '--allow-empty', '--message', `feat(shop): sell pears${body}`)
+  git('commit', '--quiet', '--allow-empty', '--message', `feat(auth): sell pears${body}`)
   git('merge', '--quiet', '--no-ff', '--message', 'Merge apples', 'apples')
-  expect(checkCommits(root, 'apples~1')).toEqual([])
+  expect(checkCommits(root, 'apples~1')).toEqual({ count: 2, problems: [] })
 })
 
-it('checks nothing in a clone that has not got the base', () => {
+/** A clone that has the newest commit alone. */
+function shallowCloneOf(root: string): string {
+  const clone = mkdtempSync(join(tmpdir(), 'commits-'))
+  onTestFinished(() => rmSync(clone, { recursive: true }))
+  execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${root}`, clone])
+  return clone
+}
+
+it('tells a clone without the base from one without problems', () => {
   const { root } = repositoryOf('one', 'two')
-  const shallow = mkdtempSync(join(tmpdir(), 'commits-'))
-  onTestFinished(() => rmSync(shallow, { recursive: true }))
-  execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${root}`, shallow])
-  expect(checkCommits(shallow, 'HEAD~1')).toBeUndefined()
-})
-
-it('checks nothing in a folder that is no repository', () => {
+  expect(checkCommits(shallowCloneOf(root), 'HEAD~1')).toBeUndefined()
   const folder = mkdtempSync(join(tmpdir(), 'commits-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   expect(checkCommits(folder, 'HEAD~1')).toBeUndefined()
+})
+
+it.each([
+  [true, false],
+  [false, true],
+])('in CI (%j), a clone without its base passes: %j', (isCi, passed) => {
+  const { root } = repositoryOf('one')
+  expect(judgeCommits(root, 'gone', isCi)).toEqual({
+    passed,
+    lines: ['no commit is checked: this clone has no gone'],
+  })
+})
+
+it('without origin/main, compares a branch with main', () => {
+  const { root, git } = repositoryOf('start')
+  git('branch', '--move', 'main')
+  git('checkout', '--quiet', '-b', 'apples')
+  git('commit', '--quiet', '--allow-empty', '--message', `feat(auth): sell apples.${body}`)
+  const { passed, lines } = judgeCommits(root, undefined, true)
+  expect({ passed, lines: withoutHashes(lines) }).toEqual({
+    passed: false,
+    lines: ['feat(auth): sell apples.: the subject ends with a full stop', '1 commits since main, 1 problems'],
+  })
+})
+
+it('compares with origin/main rather than with main', () => {
+  const { root, git } = repositoryOf('start', `feat(auth): sell apples${body}`)
+  git('branch', '--move', 'main')
+  git('update-ref', 'refs/remotes/origin/main', 'HEAD~1')
+  expect(judgeCommits(root, undefined, true)).toEqual({
+    passed: true,
+    lines: ['1 commits since origin/main, 0 problems'],
+  })
+})
+
+it('in CI, a repository without origin/main or main fails', () => {
+  const { root, git } = repositoryOf('start')
+  git('branch', '--move', 'apples')
+  expect(judgeCommits(root, undefined, true)).toEqual({
+    passed: false,
+    lines: ['no commit is checked: this clone has no origin/main and no main'],
+  })
 })
