@@ -46,6 +46,7 @@ async function openWithWork(db: Kysely<unknown>, names: Names): Promise<void> {
       JOIN ${names.id('transactions')} t
         ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND t.acquirer_ref IS NOT NULL
       WHERE e.merchant_id = NEW.merchant_id AND e.id = NEW.id
+      -- The primary key decides: merchant and id.
       ON CONFLICT DO NOTHING;
       RETURN NULL;
     END $$`.execute(db)

@@ -8,6 +8,9 @@
 --
 -- The old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over then: whoever has
 -- the token from before the proof cannot fetch the new one. A session whose newest token is revoked was stolen, and stays dead.
+--
+-- Lock order: the user, whom the caller has locked, the session, its tokens and claims, the other sessions. Every function
+-- locks a user before the user's sessions, so that two of them never wait for each other.
 CREATE OR REPLACE FUNCTION {{raise_session}}(
   p_user_id uuid, p_session_id uuid, p_factor_id uuid, p_method text, p_token_hash bytea, p_user_agent text, p_ip text,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json

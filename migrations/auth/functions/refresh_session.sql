@@ -11,6 +11,9 @@
 -- is a verdict, not an exception, so that its writes are committed: the revoked tokens of a stolen session. Only a lock that is
 -- not had within 5 s is an exception (55P03), before anything is written.
 --
+-- Lock order: the user, the session. Every function locks a user before the user's sessions, so that two of them never wait
+-- for each other. The token needs no lock of its own.
+--
 -- One function on plain variables: passing whole rows to smaller functions took almost twice the time. Without the generic plan
 -- PostgreSQL would plan some statements anew at each call, because a plan that knows the values (a null limit, a switch that is
 -- off) looks cheaper than it is to make: a third of the time of a refresh.

@@ -4,6 +4,9 @@
 -- Answers a row for each token, by its place from 1. It leaves out tokens whose user or session another transaction holds. They
 -- go on in calls of their own, so that nobody waits for a stranger's refresh, and two batches never wait for each other.
 --
+-- Lock order: the users and their sessions, each as the plan finds it. No order is needed, because the statement skips rows that
+-- somebody holds.
+--
 -- Plans find rows by key from the first row on. Without the settings of joins, a plan for two joined tables, or for a list that
 -- is looked through, would read a table that was small when the plan was made.
 CREATE OR REPLACE FUNCTION {{refresh_sessions}}(

@@ -4,6 +4,9 @@
 -- A provider may have made an account with an address that neither the provider nor a mail has verified. Anybody can tell a
 -- provider somebody else's address, and wait for its owner to confirm the account. The account stays without an address, and
 -- the mails that were sent to the address lose their effect.
+--
+-- Lock order: the user, the messages. A user is locked before anything that belongs to them, so that two transactions never
+-- wait for each other.
 CREATE OR REPLACE FUNCTION {{release_email}}(p_email text, p_now timestamptz)
 RETURNS boolean
 LANGUAGE plpgsql

@@ -11,9 +11,13 @@
 -- `sent-again`: one goes to a user who has not confirmed; `taken`: the identifier has a user and p_confirmed is set;
 -- `repeated`: it has a user, and nothing is sent.
 --
--- Of parallel sign-ups of one identifier the unique index lets one in. The others wait for it and are judged by what it has
--- made. A duplicate does less work than a fresh sign-up by a few rows only, and both note the interval of messages, so that
--- neither this answer nor a later one tells who has an account.
+-- Of parallel sign-ups of one identifier the unique index of the email or the phone lets one in. The others wait for it and are
+-- judged by what it has made. A duplicate does less work than a fresh sign-up by a few rows only, and both note the interval of
+-- messages, so that neither this answer nor a later one tells who has an account.
+--
+-- Lock order: the interval of messages, the user, what belongs to them. A change of phone notes an interval under the lock of
+-- its user. The interval is that of a number that the user does not have yet, so a sign-up that holds it never waits for this
+-- user.
 CREATE OR REPLACE FUNCTION {{sign_up}}(
   p_user_id uuid, p_identity_id uuid, p_email text, p_phone text, p_aud text, p_role text,
   p_password_hash text, p_data jsonb, p_identity_data jsonb, p_now timestamptz, p_confirmed boolean,
@@ -59,6 +63,7 @@ BEGIN
           ELSE jsonb_build_object('provider', provider, 'providers', jsonb_build_array(provider)) END,
         p_data, provider IS NULL, p_now, p_now,
         {{include:blank_values.sql}})
+      -- The unique index of the email or the phone decides.
       ON CONFLICT DO NOTHING RETURNING u.* INTO holder;
     is_new := FOUND;
     EXIT WHEN is_new;

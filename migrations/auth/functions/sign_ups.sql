@@ -8,8 +8,9 @@
 -- an identifier that somebody has, and the second of two sign-ups of one identifier. These go on alone in sign_up, since they
 -- might wait for a stranger.
 --
--- Users are inserted in the order of their identifiers: of two batches that want the same ones, neither waits for the other
--- while the other waits for it. A sign-up does not wait long for an identifier that somebody else is taking: it can wait alone.
+-- Lock order: the users by their identifiers, so that of two batches that want the same ones, neither waits for the other while
+-- the other waits for it. A sign-up does not wait long for an identifier that somebody else is taking: it can wait alone.
+--
 -- The conditions `= ANY (…)` make PostgreSQL find users by key, however few rows there were when it made the plan.
 CREATE OR REPLACE FUNCTION {{sign_ups}}(
   p_user_ids uuid[], p_identity_ids uuid[], p_emails text[], p_phones text[], p_auds text[], p_roles text[],
@@ -51,6 +52,7 @@ BEGIN
           i.moment, i.created_at, i.moment,
           {{include:blank_values.sql}}
         FROM i ORDER BY i.email, i.phone
+      -- The unique index of the email or the phone decides.
       ON CONFLICT DO NOTHING RETURNING w.*),
   identity AS (
     INSERT INTO {{identities}} AS d

@@ -6,6 +6,9 @@
 --    has chosen one.
 -- Returns the movement as it was written. Refuses with location-inactive, above-limit, insufficient-stock (with the quantity
 -- that is available), product-not-found or location-not-found.
+--
+-- Lock order: the level, then the product and the location where stock comes in. move_stock brings stock in, and has locked the
+-- level before (see check_target.sql).
 CREATE OR REPLACE FUNCTION {{apply_movement}}(m {{movements}})
 RETURNS {{movements}}
 LANGUAGE plpgsql

@@ -5,6 +5,9 @@
 -- p_id: the product.
 -- p_versions: versions that the deletion may be based on; null accepts any.
 -- Returns the verdict done, not-found or stale.
+--
+-- Lock order: the product for its version, then the same row in the trigger, against movements that are under way. A movement
+-- locks its level before the product, and a deletion locks no level, so that the two never wait for each other.
 CREATE OR REPLACE FUNCTION {{delete_product}}(p_id bigint, p_versions integer[], OUT verdict text)
 RETURNS text
 LANGUAGE plpgsql

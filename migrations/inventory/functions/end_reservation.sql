@@ -4,6 +4,9 @@
 -- p_type: the type of the movement, release or expire.
 -- p_status: the status that the reservation gets, released or expired.
 -- p_actor: who releases it; null when it expires.
+--
+-- Lock order: the reservation, which the caller has locked, its level. Every function locks a reservation before its level, so
+-- that two of them never wait for each other.
 CREATE OR REPLACE FUNCTION {{end_reservation}}(r {{reservations}}, p_type text, p_status text, p_actor text)
 RETURNS void
 LANGUAGE plpgsql

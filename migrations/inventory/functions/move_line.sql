@@ -5,6 +5,8 @@
 -- p_actor: who asks.
 -- Returns the ids of the movements that were written. A transfer writes two, and the id of the first is its transfer_id.
 -- Refuses with stale-quantity (with the quantity on hand) when on_hand is not what the line expects, and as apply_movement does.
+--
+-- Lock order: the levels, which the caller has locked, the product, the location (see check_target.sql).
 CREATE OR REPLACE FUNCTION {{move_line}}(l {{stock_line}}, p_actor text)
 RETURNS bigint[]
 LANGUAGE plpgsql

@@ -3,6 +3,9 @@
 -- p_product_id, p_location_id: the product and the location.
 -- p_verdict: why the request is refused.
 -- p_quantity: how much is available.
+--
+-- Lock order: the product, the location (see check_target.sql). The request is refused in any case, so it waits for nothing
+-- more.
 CREATE OR REPLACE FUNCTION {{refuse_stock}}(
   p_product_id bigint, p_location_id bigint, p_verdict text, p_quantity bigint
 )

@@ -1,5 +1,5 @@
 -- Claims the Idempotency-Key of a request that makes a merchant. There is no merchant yet, so the key belongs to the caller
--- alone. The unique key makes a second request wait for the first.
+-- alone. The primary key makes a second request wait for the first.
 --
 -- Verdict: claimed, also without a key; replayed with the merchant as it was made; key-mismatch when the key was used with
 -- another body; forbidden when the caller is no longer a member of the merchant.
@@ -15,7 +15,9 @@ BEGIN
   verdict := 'claimed';
   IF p_caller.key IS NULL THEN RETURN; END IF;
   INSERT INTO {{merchant_creations}} (identity_id, key, fingerprint, created)
-    VALUES (p_identity_id, p_caller.key, p_caller.fingerprint, now()) ON CONFLICT DO NOTHING;
+    VALUES (p_identity_id, p_caller.key, p_caller.fingerprint, now())
+    -- The primary key decides: caller and key.
+    ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN; END IF;
   SELECT c.* INTO held FROM {{merchant_creations}} c
     WHERE c.identity_id = p_identity_id AND c.key = p_caller.key;

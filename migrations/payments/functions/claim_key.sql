@@ -1,4 +1,4 @@
--- Claims the Idempotency-Key of a request below a merchant. The unique key makes a second request wait for the first.
+-- Claims the Idempotency-Key of a request below a merchant. The primary key makes a second request wait for the first.
 --
 -- Verdict: claimed, also without a key; replayed, with the row of the key in held; key-running while an acquirer is asked;
 -- key-mismatch when the key was used with another body. (reference: Idempotency-Key)
@@ -16,6 +16,7 @@ BEGIN
   INSERT INTO {{idempotency}} (merchant_id, identity_id, method, path, key, fingerprint, created)
     VALUES (p_merchant_id, p_identity_id, p_caller.method, p_caller.path, p_caller.key, p_caller.fingerprint,
       date_trunc('milliseconds', clock_timestamp()))
+    -- The primary key decides: merchant, caller, method, path and key.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN; END IF;
   SELECT i.* INTO held FROM {{idempotency}} i

@@ -1,6 +1,10 @@
 -- Posts an entry of the kind, rate and fees of another entry, and returns the transaction after it. p_held: the transaction,
 -- locked. p_amount: below 0 takes p_entry back, above 0 books it again. p_gross: with the same sign, in the merchant's currency.
 -- p_fee_sign: -1 gives the fees back, 1 takes them again, 0 leaves them.
+--
+-- Lock order: the transaction, which the caller has locked, the balance, the rows of the new entry. Every function that changes
+-- the money of a transaction locks the transaction before the balance, so that two of them never wait for each other. Nobody
+-- else knows the entry yet.
 CREATE OR REPLACE FUNCTION {{correct}}(
   p_held {{transactions}}, p_entry {{trail_entries}}, p_amount bigint, p_gross bigint, p_fee_sign int
 )

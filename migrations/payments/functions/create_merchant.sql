@@ -3,6 +3,9 @@
 --
 -- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service chooses the prices, so the function
 -- refuses negative ones. (reference: Creating a merchant)
+--
+-- Lock order: the key, the tag of the merchant. A repeat waits at the key, before it draws a tag. The other rows are new, so
+-- nobody waits for them.
 CREATE OR REPLACE FUNCTION {{create_merchant}}(p_caller {{caller}}, p_merchant jsonb)
 RETURNS TABLE (verdict text, identity_id text, merchant {{merchants}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -5,5 +5,6 @@ LANGUAGE sql
 AS $$
 INSERT INTO {{outbox}} (merchant_id, id, kind, payload, created)
 VALUES (p_merchant_id, p_id, p_kind, p_payload, date_trunc('milliseconds', clock_timestamp()))
+-- The primary key decides: merchant and id.
 ON CONFLICT DO NOTHING
 $$;

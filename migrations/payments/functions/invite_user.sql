@@ -37,7 +37,9 @@ BEGIN
   member := {{user_of_email}}(p_email);
   drawn := {{new_id}}({{random_tag}}());
   INSERT INTO {{merchant_users}} (merchant_id, user_id, member_id, email, pending, invited_by, created)
-    VALUES (p_merchant_id, member.id, drawn.id, p_email, true, identity_id, drawn.created) ON CONFLICT DO NOTHING
+    VALUES (p_merchant_id, member.id, drawn.id, p_email, true, identity_id, drawn.created)
+    -- The primary key decides: merchant and user.
+    ON CONFLICT DO NOTHING
     RETURNING * INTO added;
   IF FOUND THEN
     PERFORM {{note_event}}(p_merchant_id, 'user.invited', added.member_id, {{user_member}}(added));

@@ -4,6 +4,9 @@
 --
 -- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
 -- would make links that do not match. (reference: Chain of states)
+--
+-- Lock: the balance, until the commit, so that no two callers continue the chain from the same end. A caller has locked the
+-- rows before, as every function does, so that two of them never wait for each other.
 CREATE OR REPLACE FUNCTION {{record_states}}(p_merchant_id text, p_table text, p_ids text[])
 RETURNS void
 LANGUAGE plpgsql

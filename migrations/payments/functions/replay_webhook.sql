@@ -1,5 +1,8 @@
 -- Sends the events after p_after to one target again, and from then on new ones. Returns how many events; NULL when there is no
 -- such webhook. Leaves out events that wait in the outbox: they will be sent anyway.
+--
+-- Lock order: the webhook, the jobs by the id of their event. Two calls for one merchant take the jobs in the same order, so
+-- that they never wait for each other.
 CREATE OR REPLACE FUNCTION {{replay_webhook}}(p_merchant_id text, p_webhook_id text, p_after text)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -17,6 +20,7 @@ BEGIN
     SELECT count(*) FROM (
       SELECT {{enqueue}}(e.merchant_id, e.id, 'event', jsonb_build_object('webhookId', p_webhook_id))
       FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id > p_after
+      ORDER BY e.id
     ) sent
   );
 END

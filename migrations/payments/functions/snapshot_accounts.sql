@@ -25,6 +25,7 @@ WITH day (first_id, next_id) AS (
     ORDER BY s.date DESC LIMIT 1
   ), 0)
   FROM added a
+  -- The primary key decides: merchant, account, currency, test and date.
   ON CONFLICT DO NOTHING
   RETURNING 1
 )

@@ -60,6 +60,8 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
  * An install runs the statements in the table `bam`, and puts the names of tables into statements, with the rights of the
  * owner. So this deletes what others could have written to `bam`, and takes their right to write there. It also lets no queue
  * have a table of its own. Statements that an install has left in `bam` itself stay.
+ *
+ * Lock order: `bam`, `queue`. One migration at a time installs, so nobody takes the two in another order.
  */
 async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
   const [bam, queue] = [sql.id(schema, 'bam'), sql.id(schema, 'queue')]

@@ -83,6 +83,8 @@ export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promi
 /**
  * Runs a transaction when no other migration of this service runs. The last statement or the commit of a killed process may
  * still be under way.
+ *
+ * Lock order: the lock of `underLock`, this lock. Nobody takes the first while holding the second.
  */
 export function inTurn<T>(
   db: Kysely<unknown>,

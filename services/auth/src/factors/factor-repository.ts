@@ -145,7 +145,12 @@ function isNextUse({ id, counter }: StoredCredential): RawBuilder<boolean> {
   return sql`coalesce(credential ->> 'id' = ${id} AND ${rises}, true)`
 }
 
-/** Locks a factor or the recovery codes of a user, until the transaction ends. Undefined where the user has none with the id. */
+/**
+ * Locks a factor or the recovery codes of a user, until the transaction ends. Undefined where the user has none with the id.
+ *
+ * Lock order: the user, whom the caller has locked, then the row with the id in either table. Every change of a factor locks its
+ * user first, so that two of them never wait for each other.
+ */
 export async function lockFactor(
   trx: Transaction<AuthDatabase>,
   userId: string,

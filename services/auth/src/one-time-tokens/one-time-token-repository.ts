@@ -126,6 +126,9 @@ export function hashGuessKey(
  * counted. Guesses from a network where the user is signed in are not bound by the daily limit. Where nothing is counted, the
  * statement still makes the commit wait for the disk. Otherwise its time would reveal which addresses have a code, and so which
  * addresses POST /recover knows.
+ *
+ * Lock order: the code, the counts by their key. Guesses and `forgetGuesses` take the counts in this order, so that two of them
+ * never wait for each other.
  */
 export async function countGuess(
   db: Database,
@@ -162,7 +165,7 @@ export async function countGuess(
         RETURNING t.*),
     counted AS (
       INSERT INTO ${sql.table('code_guesses')} AS g (key_hash, guesses, since)
-        SELECT key, 1, ${now}::timestamptz FROM unnest(${keys}::bytea[]) key WHERE EXISTS (SELECT FROM claimed)
+        SELECT key, 1, ${now}::timestamptz FROM unnest(${keys}::bytea[]) key WHERE EXISTS (SELECT FROM claimed) ORDER BY key
         ON CONFLICT (key_hash) DO UPDATE SET
           guesses = CASE WHEN g.since > ${yesterday} THEN g.guesses + 1 ELSE 1 END,
           since = CASE WHEN g.since > ${yesterday} THEN g.since ELSE excluded.since END),
@@ -173,9 +176,10 @@ export async function countGuess(
 
 type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
 
-/** Deletes the count of guesses at the codes of an address, after its owner has entered one. */
+/** Deletes the counts of guesses at the codes of an address, after its owner has entered one. Lock order: see `countGuess`. */
 export async function forgetGuesses(db: Database, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
-  await db.deleteFrom('code_guesses').where('key_hash', 'in', [keyHash, networkHash]).execute()
+  const counts = db.selectFrom('code_guesses').select('key_hash').where('key_hash', 'in', [keyHash, networkHash])
+  await db.deleteFrom('code_guesses').where('key_hash', 'in', counts.orderBy('key_hash').forUpdate()).execute()
 }
 
 /** Gives back a right guess that could not be used yet. */

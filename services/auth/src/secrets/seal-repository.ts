@@ -34,7 +34,7 @@ const BATCH = 100
 
 /**
  * The next secrets of a column that another key sealed, locked until the end of the transaction; without those that somebody
- * is changing.
+ * is changing. Lock order: by id; the statement skips rows that somebody holds, so two calls never wait for each other.
  * @param after the last id of the batch before
  */
 export async function lockOldSeals(

@@ -40,6 +40,7 @@ export async function insertUnlessTaken(trx: Database, values: NewUser): Promise
   const insert = trx
     .insertInto('users')
     .values(toNewRow(values))
+    // The unique index of the email or the phone decides.
     .onConflict((conflict) => conflict.doNothing())
   const row = await insert.returningAll().executeTakeFirst()
   return row && toUser(row)

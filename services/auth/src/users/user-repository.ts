@@ -29,7 +29,11 @@ export async function findUserByIdentifier(
   return row && toUser(row)
 }
 
-/** Locks a user until the transaction ends. A user is locked before anything that belongs to them. */
+/**
+ * Locks a user until the transaction ends.
+ *
+ * Lock order: the user before anything that belongs to them, so that two transactions never wait for each other.
+ */
 export async function lockUserById(trx: Transaction<AuthDatabase>, id: string): Promise<User | undefined> {
   const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
@@ -49,6 +53,9 @@ export async function lockUserByIdentifier(
  * Like `lockUserByIdentifier`, for somebody who is about to prove that the identifier is theirs. An email that a provider has
  * given to an account without verifying it is released first: the account may be a stranger's, who waits for the owner of the
  * email to confirm it.
+ *
+ * Lock order: the account that loses the email, or the user who has it. No transaction takes both: once an account has lost the
+ * email, nobody has it.
  */
 export async function lockOwnerOfIdentifier(
   trx: Transaction<AuthDatabase>,

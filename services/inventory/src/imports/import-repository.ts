@@ -153,16 +153,24 @@ export async function applyImportRows(
   return rows[0] ?? { created: 0, updated: 0 }
 }
 
-/** Takes the lock for storing a staged file, until the transaction ends. */
+/**
+ * Takes the lock for storing a staged file, until the transaction ends.
+ *
+ * Lock order: this lock, the products. Two files may name products in opposite orders, so only one is stored at a time.
+ */
 export async function lockImports(trx: Connection, id: bigint): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
 }
 
-/** Deletes a staged file with its rows. */
+/**
+ * Deletes a staged file with its rows. Lock order: the file, its rows. The upkeep takes them in this order too, so that the two
+ * never wait for each other.
+ */
 export async function deleteImport(db: Connection, id: bigint): Promise<void> {
   await sql`
-    WITH gone AS (DELETE FROM ${rowsTable} WHERE import_id = ${id})
-    DELETE FROM ${importsTable} WHERE id = ${id}`.execute(db)
+    WITH held AS MATERIALIZED (SELECT id FROM ${importsTable} WHERE id = ${id} FOR UPDATE),
+      gone AS (DELETE FROM ${rowsTable} r USING held WHERE r.import_id = held.id)
+    DELETE FROM ${importsTable} i USING held WHERE i.id = held.id`.execute(db)
 }
 
 const deleteOldQuery = prepare(

@@ -28,6 +28,7 @@ export async function insertException(db: Db, { merchantId, reference, payload }
       created: sql<Date>`now()`,
       resolved: null,
     })
+    // The primary key decides: merchant and id.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n

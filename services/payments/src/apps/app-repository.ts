@@ -102,11 +102,13 @@ export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hi
 
 /**
  * Revokes all keys of an app. Resolves to how many were good.
+ *
+ * Lock order: the app, its keys. The functions create_key and revoke_key lock the app first too, so that two calls never wait
+ * for each other, and no key is made meanwhile.
  * @throws Error when there is no such app
  */
 export async function revokeAllKeys(db: Kysely<PaymentsTables>, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
-    // The same lock is taken when an app makes or revokes a key, so no key is made meanwhile.
     const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
     if (!app) throw new Error(`there is no app ${id}`)
     const { numUpdatedRows } = await trx

@@ -15,6 +15,7 @@ export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('apps')
     .values({ id: app.id, name: app.name ?? null, created: createdOf(app.id) })
+    // The primary key decides: the id of the file.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   await sql`
@@ -69,7 +70,9 @@ export async function insertSeedMember(db: Db, merchantId: string, appId: string
   if (!app) throw new Error(`merchant ${merchantId}: there is no app ${appId}`)
   await sql`
     INSERT INTO ${sql.table('merchant_apps')} (merchant_id, app_id, created)
-    VALUES (${merchantId}, ${appId}, now()) ON CONFLICT DO NOTHING`.execute(db)
+    VALUES (${merchantId}, ${appId}, now())
+    -- The primary key decides: merchant and app.
+    ON CONFLICT DO NOTHING`.execute(db)
 }
 
 /** The MAC of a key of any member: operations need a caller. */

@@ -12,7 +12,7 @@ const BATCH = 100
 
 /**
  * Locks card numbers of a merchant that are sealed with another key, until the end of the database transaction. Skips those
- * that another process has locked.
+ * that another process has locked, so two rotations never wait for each other. Lock order: by id.
  */
 export async function lockOldSeals(
   trx: Kysely<PaymentsTables>,
@@ -53,7 +53,10 @@ export interface WebhookSeals {
   readonly previous: Buffer | null
 }
 
-/** Locks all webhooks of a merchant, at most ten, until the end of the database transaction. */
+/**
+ * Locks all webhooks of a merchant, at most ten, until the end of the database transaction. Lock order: by id, so that two
+ * rotations never wait for each other.
+ */
 export async function lockWebhookSeals(
   trx: Kysely<PaymentsTables>,
   merchantId: string,
