@@ -19,6 +19,12 @@ export function invalidBody(path?: string, message?: string): object {
   return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues } }
 }
 
+/** The body of a refusal, whole. */
+export const refusedBody = (statusCode: number, type: string, description: string, details: object = {}): object => ({
+  statusCode,
+  error: { type, description, ...details },
+})
+
 /** The report of an import, whole: by default without products of any outcome. */
 export const importReport = (differences: Differences & { readonly received: number }): object => ({
   created: 0,

@@ -230,17 +230,7 @@ describe('X-Request-Id', () => {
   })
 })
 
-describe('GET /, /health, /ready', () => {
-  it('200: names the service', async () => {
-    const response = await inventory.app.inject({ url: '/' })
-    expect(response.json()).toEqual({ name: 'inventory', version: '0.1.0', docs: '/docs' })
-  })
-
-  it('200: reports health and readiness', async () => {
-    expect((await inventory.app.inject({ url: '/health' })).json()).toEqual({ status: 'ok' })
-    expect((await inventory.app.inject({ url: '/ready' })).json()).toEqual({ status: 'ready' })
-  })
-
+describe('GET /docs/', () => {
   it('200: shows a page of documentation that names no other host', async () => {
     const response = await inventory.app.inject({ url: '/docs/' })
     expect(response.headers['content-type']).toBe('text/html; charset=utf-8')

@@ -199,3 +199,11 @@ export const deletedRows = (differences: Readonly<Record<string, number>> = {}):
   apps: 0,
   ...differences,
 })
+
+/** The bodies of the refusals that any operation may answer, whole. */
+export const errorBodies = {
+  unauthorized: { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' },
+  forbidden: { code: 'FORBIDDEN', message: 'The API key has no access to this resource' },
+  notFound: { code: 'NOT_FOUND', message: 'There is no such resource' },
+  endpointNotFound: { code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' },
+} as const

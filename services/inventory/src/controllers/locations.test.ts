@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody } from '../../test/bodies.ts'
+import { invalidBody, refusedBody } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -14,12 +14,8 @@ afterAll(() => inventory.close())
 const get = (url: string) => requests.get(url)
 const post = (body: object | string, headers = {}) => requests.send('POST', '/locations', body, headers)
 const MAIN = { id: 1, code: 'MAIN', name: 'Main warehouse', active: true }
-const error = (statusCode: number, type: string, description: string) => ({
-  statusCode,
-  error: { type, description },
-})
-const absent = error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
-const taken = error(409, 'CONFLICT', 'A location with this code already exists.')
+const absent = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
+const taken = refusedBody(409, 'CONFLICT', 'A location with this code already exists.')
 
 describe('GET /locations', () => {
   it('200: lists the location that the migrations add', async () => {
@@ -82,7 +78,7 @@ describe('POST /locations', () => {
     expect([again.statusCode, again.body, again.headers.location]).toEqual([201, first.body, first.headers.location])
     expect([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']]).toEqual([undefined, 'true'])
     expect((await post({ code: 'OTHER', name: 'x' }, key)).json()).toEqual(
-      error(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
+      refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
     )
   })
 
@@ -178,7 +174,7 @@ describe('the version of a location', () => {
   const tagOf = async (id: number) => String((await get(`/locations/${id}`)).headers.etag)
   const patch = (id: number, body: object, etag: string) =>
     requests.send('PATCH', `/locations/${id}`, body, { 'if-match': etag })
-  const changed = error(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
+  const changed = refusedBody(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
 
   it('200: grows with each change that alters something; 304 for a client that has the version', async () => {
     const created = await post({ code: 'V.1', name: 'x' })
@@ -216,7 +212,7 @@ describe('the version of a location', () => {
     for (const answer of [await send('PATCH', '/locations/1', { name: 'x' }), await send('DELETE', '/locations/1')]) {
       expect([answer.statusCode, answer.json()]).toEqual([
         428,
-        error(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.'),
+        refusedBody(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.'),
       ])
     }
     await replica.close()
@@ -242,7 +238,7 @@ describe('DELETE /locations/:locationId', () => {
     const response = await remove(locationId)
     expect([response.statusCode, response.json()]).toEqual([
       409,
-      error(409, 'CONFLICT', 'The location still has stock.'),
+      refusedBody(409, 'CONFLICT', 'The location still has stock.'),
     ])
   })
 })

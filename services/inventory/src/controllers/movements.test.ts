@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody, shownMovement } from '../../test/bodies.ts'
+import { invalidBody, refusedBody, shownMovement } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -33,12 +33,8 @@ async function begin(onHand: number): Promise<void> {
   productId = await requests.addProduct()
   if (onHand > 0) await move({ type: 'receive', ...at(), quantity: onHand })
 }
-const error = (statusCode: number, type: string, description: string, details = {}) => ({
-  statusCode,
-  error: { type, description, ...details },
-})
 const insufficient = (available: number, details = {}) =>
-  error(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available, ...details })
+  refusedBody(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available, ...details })
 
 describe('POST /movements', () => {
   it('201: answers with the rows that were written, and the level after them', async () => {
@@ -140,7 +136,7 @@ describe('POST /movements', () => {
     const short = await move({ lines: [receive, { type: 'ship', ...at(), quantity: 9 }] })
     expect([short.statusCode, short.json()]).toEqual([
       409,
-      error(
+      refusedBody(
         409,
         'INSUFFICIENT_STOCK',
         'There is not enough stock available for this line, after the lines before it.',
@@ -189,11 +185,11 @@ describe('POST /movements', () => {
     [{ type: 'count', quantity: 1 }, insufficient(8)],
     [
       { type: 'ship', quantity: 1, expectedOnHand: 9 },
-      error(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.', { current: 10 }),
+      refusedBody(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.', { current: 10 }),
     ],
     [
       { type: 'receive', quantity: 1_000_000_000_000 },
-      error(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.'),
+      refusedBody(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.'),
     ],
   ])('409: refuses %j with 10 on hand and 2 reserved', async (line, body) => {
     await begin(10)
@@ -206,7 +202,7 @@ describe('POST /movements', () => {
   it('409: an inactive location refuses incoming stock, but ships', async () => {
     await begin(10)
     await requests.send('PATCH', `/locations/${locationId}`, { active: false })
-    const body = error(409, 'CONFLICT', 'The location is not active: it takes no stock.')
+    const body = refusedBody(409, 'CONFLICT', 'The location is not active: it takes no stock.')
     for (const line of [
       { type: 'receive', quantity: 1 },
       { type: 'adjust', delta: 1, reason: 'found' },
@@ -220,8 +216,8 @@ describe('POST /movements', () => {
   })
 
   it.each(['receive', 'ship', 'count'])('404: refuses to %s an unknown product', async (type) => {
-    const product = error(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
-    const location = error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
+    const product = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
+    const location = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
     const levels = await inventory.query('SELECT count(*) FROM inventory.stock_levels')
     expect((await move({ type, productId: ABSENT, locationId, quantity: 1 })).json()).toEqual(product)
     expect((await move({ type, productId, locationId: ABSENT, quantity: 1 })).json()).toEqual(location)
@@ -240,7 +236,7 @@ describe('POST /movements', () => {
     const other = await requests.reserve({ ...at(), quantity: 1 }, key)
     expect([other.statusCode, other.json()]).toEqual([
       422,
-      error(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
+      refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
     ])
     expect((await get(`/stock/${productId}`)).json().data.onHand).toBe(5)
   })
@@ -271,7 +267,7 @@ describe('POST /movements', () => {
     expect([response.statusCode, response.headers['retry-after'], response.json()]).toEqual([
       409,
       '1',
-      error(409, 'CONFLICT', 'A request with this Idempotency-Key is still being carried out.'),
+      refusedBody(409, 'CONFLICT', 'A request with this Idempotency-Key is still being carried out.'),
     ])
     expect((await move(line, { 'idempotency-key': 'busy' })).statusCode).toBe(201)
   })
@@ -427,7 +423,7 @@ describe('GET /movements/:movementId', () => {
     const response = await get(`/movements/${ABSENT}`)
     expect([response.statusCode, response.json()]).toEqual([
       404,
-      error(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.'),
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.'),
     ])
   })
 

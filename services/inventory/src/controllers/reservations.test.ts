@@ -1,12 +1,14 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { invalidBody, shownMovement, shownReservation } from '../../test/bodies.ts'
+import { invalidBody, refusedBody, shownMovement, shownReservation } from '../../test/bodies.ts'
+import { addStockedProduct, reservationRequests, type StockedProduct } from '../../test/reservation-requests.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory
 let requests: ReturnType<typeof stockRequests>
-let productId: number
+let product: StockedProduct
+let reservations: ReturnType<typeof reservationRequests>
 let locationId: number
 beforeAll(async () => {
   inventory = await startInventory()
@@ -15,58 +17,37 @@ beforeAll(async () => {
 })
 afterAll(() => inventory.close())
 beforeEach(async () => {
-  productId = await requests.addProduct()
-  await requests.move({ type: 'receive', productId, locationId, quantity: 10 })
+  product = await addStockedProduct(inventory, locationId)
+  reservations = reservationRequests(inventory, product)
 })
 
-const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 const ABSENT = 9_007_199_254_740_991
-const get = (url: string) => requests.get(url)
-const reserve = (body: object, headers?: Record<string, string>) =>
-  requests.reserve({ productId, locationId, ...body }, headers)
-const commit = (id: number, body: object | undefined = undefined, headers = {}) =>
-  requests.send('POST', `/reservations/commit/${id}`, body, headers)
-const release = (id: number) => requests.send('DELETE', `/reservations/${id}`)
-const begin = async (body: object = { quantity: 4 }): Promise<number> => (await reserve(body)).json().data.id
-const expire = (id: number) =>
-  inventory.query(`UPDATE inventory.reservations SET expires_at = now() WHERE id = $1`, [id])
-const stock = async () => {
-  const { onHand, reserved, available } = (await get(`/stock/${productId}`)).json().data
-  return { onHand, reserved, available }
-}
-const record = (id: number, members: object) => ({
-  ...{ id, productId, locationId, quantity: 4, remaining: 4, status: 'active', reference: null, expiresAt: null },
-  createdAt: TIME,
-  ...members,
-})
-const error = (statusCode: number, type: string, description: string, details = {}) => ({
-  statusCode,
-  error: { type, description, ...details },
-})
-const over = (description: string) => error(409, 'CONFLICT', description)
-const absent = error(404, 'RESOURCE_NOT_FOUND', 'The reservation you requested does not exist.')
+const record = (id: number, members: object) =>
+  shownReservation({ id, ...product, quantity: 4, remaining: 4, ...members })
+const over = (description: string) => refusedBody(409, 'CONFLICT', description)
+const absent = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The reservation you requested does not exist.')
 
 describe('POST /reservations', () => {
   it('201: reserves stock, which stays on hand', async () => {
-    const response = await reserve({ quantity: 4, reference: 'cart 1' })
+    const response = await reservations.reserve({ quantity: 4, reference: 'cart 1' })
     const { id } = response.json().data
     expect([response.statusCode, response.headers.location]).toEqual([201, `/reservations/${id}`])
     expect(response.json()).toEqual({ statusCode: 201, data: record(id, { reference: 'cart 1' }) })
-    expect((await get(`/reservations/${id}`)).json()).toEqual({ statusCode: 200, data: response.json().data })
-    expect(await stock()).toEqual({ onHand: 10, reserved: 4, available: 6 })
+    expect((await requests.get(`/reservations/${id}`)).json()).toEqual({ statusCode: 200, data: response.json().data })
+    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 4, available: 6 })
   })
 
   it('201: reserves until a time', async () => {
-    const { data } = (await reserve({ quantity: 4, expiresInSeconds: 2_592_000 })).json()
+    const { data } = (await reservations.reserve({ quantity: 4, expiresInSeconds: 2_592_000 })).json()
     expect(Date.parse(data.expiresAt) - Date.parse(data.createdAt)).toBe(2_592_000_000)
   })
 
   it('201: counts the time from now on, also when the level was changed by a clock that ran ahead', async () => {
     await inventory.query(
       `UPDATE inventory.stock_levels SET updated_at = now() + interval '1 hour' WHERE product_id = $1`,
-      [productId],
+      [product.productId],
     )
-    const { data } = (await reserve({ quantity: 4, expiresInSeconds: 60 })).json()
+    const { data } = (await reservations.reserve({ quantity: 4, expiresInSeconds: 60 })).json()
     const [{ left } = {}] = await inventory.query(
       `SELECT extract(epoch FROM expires_at - now())::float8 AS left FROM inventory.reservations WHERE id = $1`,
       [data.id],
@@ -75,41 +56,41 @@ describe('POST /reservations', () => {
   })
 
   it('409: refuses more than is available', async () => {
-    await begin({ quantity: 8 })
-    const response = await reserve({ quantity: 3 })
+    await reservations.begin({ quantity: 8 })
+    const response = await reservations.reserve({ quantity: 3 })
     expect([response.statusCode, response.json()]).toEqual([
       409,
-      error(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available: 2 }),
+      refusedBody(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available: 2 }),
     ])
-    expect(await stock()).toEqual({ onHand: 10, reserved: 8, available: 2 })
+    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 8, available: 2 })
   })
 
   // ASVS 2.3.2, 2.3.4
   it('201: ten of 200 parallel requests get the last ten units, and 190 get 409', async () => {
-    const answers = await Promise.all(Array.from({ length: 200 }, () => reserve({ quantity: 1 })))
+    const answers = await Promise.all(Array.from({ length: 200 }, () => reservations.reserve({ quantity: 1 })))
     const statuses = answers.map(({ statusCode }) => statusCode).sort()
     expect(statuses).toEqual([...Array.from({ length: 10 }, () => 201), ...Array.from({ length: 190 }, () => 409)])
-    expect(await stock()).toEqual({ onHand: 10, reserved: 10, available: 0 })
+    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 10, available: 0 })
   })
 
   it('404: refuses an unknown product or location', async () => {
     const body = { quantity: 1 }
-    expect((await reserve({ ...body, productId: ABSENT })).json()).toEqual(
-      error(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.'),
+    expect((await reservations.reserve({ ...body, productId: ABSENT })).json()).toEqual(
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.'),
     )
-    expect((await reserve({ ...body, locationId: ABSENT })).json()).toEqual(
-      error(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.'),
+    expect((await reservations.reserve({ ...body, locationId: ABSENT })).json()).toEqual(
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.'),
     )
   })
 
   it('201: reserves once for an Idempotency-Key', async () => {
-    const key = { 'idempotency-key': `reserve-${productId}` }
-    const first = await reserve({ quantity: 4 }, key)
-    await release(first.json().data.id)
-    const again = await reserve({ quantity: 4 }, key)
+    const key = { 'idempotency-key': `reserve-${product.productId}` }
+    const first = await reservations.reserve({ quantity: 4 }, key)
+    await reservations.release(first.json().data.id)
+    const again = await reservations.reserve({ quantity: 4 }, key)
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect((await reserve({ quantity: 5 }, key)).statusCode).toBe(422)
-    expect(await stock()).toEqual({ onHand: 10, reserved: 0, available: 10 })
+    expect((await reservations.reserve({ quantity: 5 }, key)).statusCode).toBe(422)
+    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 0, available: 10 })
   })
 
   it.each<[object, string, string]>([
@@ -121,113 +102,29 @@ describe('POST /reservations', () => {
     [{ quantity: 1, reference: 7 }, 'reference', 'must be a string'],
     [{ quantity: 1, status: 'active' }, 'status', 'is not known here'],
   ])('400: refuses %j, path "%s"', async (body, path, message) => {
-    const response = await reserve(body)
+    const response = await reservations.reserve(body)
     expect([response.statusCode, response.json()]).toEqual([
       400,
-      error(400, 'VALIDATION_ERROR', `${path}: ${message}`, { issues: [{ path, message }] }),
+      refusedBody(400, 'VALIDATION_ERROR', `${path}: ${message}`, { issues: [{ path, message }] }),
     ])
-  })
-})
-
-describe('POST /reservations/commit/:reservationId', () => {
-  it('200: ships all that remains', async () => {
-    const id = await begin({ quantity: 4, reference: 'cart 2' })
-    const response = await commit(id)
-    const data = record(id, { remaining: 0, status: 'committed', reference: 'cart 2' })
-    expect([response.statusCode, response.json()]).toEqual([200, { statusCode: 200, data }])
-    expect(await stock()).toEqual({ onHand: 6, reserved: 0, available: 6 })
-    expect((await get(`/movements?productId=${productId}&type=ship`)).json().data).toEqual([
-      shownMovement({
-        productId,
-        type: 'ship',
-        onHandDelta: -4,
-        reservedDelta: -4,
-        onHandAfter: 6,
-        reservedAfter: 0,
-        reference: 'cart 2',
-        reservationId: id,
-      }),
-    ])
-  })
-
-  it('200: ships a part, and the rest later', async () => {
-    const id = await begin()
-    expect((await commit(id, { quantity: 3 })).json().data).toEqual(record(id, { remaining: 1 }))
-    expect(await stock()).toEqual({ onHand: 7, reserved: 1, available: 6 })
-    const response = await commit(id, { quantity: 2 })
-    expect([response.statusCode, response.json()]).toEqual([
-      409,
-      error(409, 'CONFLICT', 'Less than this quantity is left of the reservation.', { remaining: 1 }),
-    ])
-    expect((await commit(id)).json().data).toEqual(record(id, { remaining: 0, status: 'committed' }))
-  })
-
-  it('200: ships once for an Idempotency-Key', async () => {
-    const id = await begin()
-    const key = { 'idempotency-key': `commit-${id}` }
-    const first = await commit(id, { quantity: 2 }, key)
-    const again = await commit(id, { quantity: 2 }, key)
-    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([200, first.body, 'true'])
-    expect((await stock()).onHand).toBe(8)
-    expect((await commit(await begin(), { quantity: 2 }, key)).statusCode).toBe(422)
-  })
-
-  // ASVS 2.3.1
-  it('409: refuses a reservation that is over, also before the sweep', async () => {
-    const committed = await begin({ quantity: 1 })
-    await commit(committed)
-    const released = await begin({ quantity: 1 })
-    await release(released)
-    const due = await begin({ quantity: 1, expiresInSeconds: 60 })
-    await expire(due)
-    expect((await commit(committed)).json()).toEqual(over('The reservation is committed.'))
-    expect((await commit(released)).json()).toEqual(over('The reservation is released.'))
-    expect((await commit(due)).json()).toEqual(over('The reservation has expired.'))
-    expect((await stock()).onHand).toBe(9)
-  })
-
-  it('200: one of 50 parallel requests commits, and 49 get 409', async () => {
-    const id = await begin()
-    const answers = await Promise.all(Array.from({ length: 50 }, () => commit(id)))
-    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array.from({ length: 49 }, () => 409)])
-    expect(await stock()).toEqual({ onHand: 6, reserved: 0, available: 6 })
-  })
-
-  it('404: refuses an unknown id', async () => {
-    const response = await commit(ABSENT)
-    expect([response.statusCode, response.json()]).toEqual([404, absent])
-  })
-
-  it.each<[string, object, string]>([
-    ['abc', {}, 'reservationId'],
-    ['0', {}, 'reservationId'],
-    ['1', { quantity: 0 }, 'quantity'],
-    ['1', { all: true }, 'all'],
-  ])('400: refuses %s with %j', async (id, body, path) => {
-    const response = await requests.send('POST', `/reservations/commit/${id}`, body)
-    expect(response.json()).toEqual(invalidBody(path))
-  })
-
-  // ASVS 3.5.3
-  it('405: refuses GET', async () => {
-    const response = await get('/reservations/commit/1')
-    expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
   })
 })
 
 describe('DELETE /reservations/:reservationId', () => {
   it('204: releases what remains; a second release changes nothing', async () => {
-    const id = await begin()
-    await commit(id, { quantity: 1 })
-    for (const response of [await release(id), await release(id)]) {
+    const id = await reservations.begin()
+    await reservations.commit(id, { quantity: 1 })
+    for (const response of [await reservations.release(id), await reservations.release(id)]) {
       expect([response.statusCode, response.body]).toEqual([204, ''])
     }
-    expect((await get(`/reservations/${id}`)).json().data).toEqual(record(id, { remaining: 0, status: 'released' }))
-    expect(await stock()).toEqual({ onHand: 9, reserved: 0, available: 9 })
-    const { data } = (await get(`/movements?productId=${productId}&type=release`)).json()
+    expect((await requests.get(`/reservations/${id}`)).json().data).toEqual(
+      record(id, { remaining: 0, status: 'released' }),
+    )
+    expect(await reservations.stock()).toEqual({ onHand: 9, reserved: 0, available: 9 })
+    const { data } = (await requests.get(`/movements?productId=${product.productId}&type=release`)).json()
     expect(data).toEqual([
       shownMovement({
-        productId,
+        ...product,
         type: 'release',
         onHandDelta: 0,
         reservedDelta: -3,
@@ -239,40 +136,40 @@ describe('DELETE /reservations/:reservationId', () => {
 
   // ASVS 2.3.1
   it('409: refuses a committed reservation', async () => {
-    const id = await begin()
-    await commit(id)
-    const response = await release(id)
+    const id = await reservations.begin()
+    await reservations.commit(id)
+    const response = await reservations.release(id)
     expect([response.statusCode, response.json()]).toEqual([409, over('The reservation is committed.')])
   })
 
   it('409: refuses a due reservation, also before the sweep', async () => {
-    const id = await begin({ quantity: 1, expiresInSeconds: 60 })
-    await expire(id)
-    for (const response of [await release(id), await release(id)]) {
+    const id = await reservations.begin({ quantity: 1, expiresInSeconds: 60 })
+    await reservations.expire(id)
+    for (const response of [await reservations.release(id), await reservations.release(id)]) {
       expect([response.statusCode, response.json()]).toEqual([409, over('The reservation has expired.')])
     }
-    expect((await get(`/reservations/${id}`)).json().data.status).toBe('expired')
-    expect((await get(`/movements?productId=${productId}&type=release`)).json().data).toEqual([])
+    expect((await requests.get(`/reservations/${id}`)).json().data.status).toBe('expired')
+    expect((await requests.get(`/movements?productId=${product.productId}&type=release`)).json().data).toEqual([])
   })
 
   it('404: refuses an unknown id', async () => {
-    expect((await release(ABSENT)).json()).toEqual(absent)
+    expect((await reservations.release(ABSENT)).json()).toEqual(absent)
   })
 })
 
 describe('GET /reservations', () => {
   it('200: lists by id, with filters', async () => {
     const ids = [
-      await begin({ quantity: 1, reference: 'a' }),
-      await begin({ quantity: 1 }),
-      await begin({ quantity: 1 }),
+      await reservations.begin({ quantity: 1, reference: 'a' }),
+      await reservations.begin({ quantity: 1 }),
+      await reservations.begin({ quantity: 1 }),
     ]
-    await release(ids[1] ?? 0)
+    await reservations.release(ids[1] ?? 0)
     const list = async (query: string) => {
-      const response = await get(`/reservations?${query}`)
+      const response = await requests.get(`/reservations?${query}`)
       return { ids: response.json().data.map(({ id }: { id: number }) => id), link: String(response.headers.link) }
     }
-    const of = `productId=${productId}`
+    const of = `productId=${product.productId}`
     expect((await list(of)).ids).toEqual(ids)
     expect((await list(`${of}&status=active`)).ids).toEqual([ids[0], ids[2]])
     expect((await list(`${of}&locationId=${locationId}&reference=a`)).ids).toEqual([ids[0]])
@@ -283,13 +180,13 @@ describe('GET /reservations', () => {
   })
 
   it.each(['status=gone', 'productId=x', 'limit=0', 'id=1'])('400: refuses ?%s', async (query) => {
-    expect((await get(`/reservations?${query}`)).json()).toEqual(invalidBody())
+    expect((await requests.get(`/reservations?${query}`)).json()).toEqual(invalidBody())
   })
 })
 
 describe('GET /reservations/:reservationId', () => {
   it('404: refuses an unknown id', async () => {
-    const response = await get(`/reservations/${ABSENT}`)
+    const response = await requests.get(`/reservations/${ABSENT}`)
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 })

@@ -6,12 +6,12 @@ import { openToken } from '../vault/card-token.ts'
 let payments: TestPayments
 const lines: object[] = []
 beforeAll(async () => {
-  payments = await startPayments({ vaultHost: 'vault.example', onLog: (line) => lines.push(line) })
+  payments = await startPayments({ onLog: (line) => lines.push(line) })
 })
 afterAll(() => payments.close())
 
-const vault = (payload: object, headers: object = {}, url = '/vault') =>
-  payments.app.inject({ method: 'POST', url, headers: { 'accept-version': '1', ...headers }, payload })
+const vault = (payload: object, headers: object = {}) =>
+  payments.app.inject({ method: 'POST', url: '/vault', headers: { 'accept-version': '1', ...headers }, payload })
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': 'POST, OPTIONS',
@@ -114,18 +114,5 @@ describe('POST /vault', () => {
     expect(answers[3]?.body).toEqual({ code: 'RATE_LIMITED', message: 'Too many requests' })
     expect(answers[3]?.headers).toMatchObject({ 'retry-after': '3', ...CORS })
     await limited.close()
-  })
-})
-
-describe('POST /', () => {
-  it('201: serves the vault on its own host, with any port; 404 on others', async () => {
-    const at = (host: string) => vault({ type: 'pcsc', value: '123' }, { host }, '/')
-    expect((await at('vault.example')).json()).toEqual({ token: expect.any(String) })
-    expect((await at('VAULT.example:8082')).statusCode).toBe(201)
-    expect((await at('vaultxexample')).json()).toEqual({
-      code: 'ENDPOINT_NOT_FOUND',
-      message: 'There is no such endpoint',
-    })
-    expect((await at('payments.example')).statusCode).toBe(404)
   })
 })

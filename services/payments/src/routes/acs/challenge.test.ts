@@ -163,17 +163,3 @@ describe('GET /acs/challenge', () => {
     expect(page.body).toContain('<a href="https://shop.example:8443/back?order=1&amp;a=%22#top">Return to the shop</a>')
   })
 })
-
-describe('GET /assets/:name', () => {
-  // ASVS 13.4.3
-  it('200: serves the files that pages load; 404: no others', async () => {
-    const load = (name: string) => payments.app.inject({ method: 'GET', url: `/assets/${name}` })
-    const [style, script] = [await load('page.css'), await load('conclude.js')]
-    expect([style.headers['content-type'], script.headers['content-type']]).toEqual([
-      'text/css; charset=utf-8',
-      'text/javascript; charset=utf-8',
-    ])
-    expect(style.body).not.toMatch(/url\(|@import/)
-    for (const name of ['other.js', '..%2fassets.ts', 'page.css%00']) expect((await load(name)).statusCode).toBe(404)
-  })
-})

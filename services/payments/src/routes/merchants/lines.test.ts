@@ -88,19 +88,3 @@ describe('GET /merchants/:merchantId/lines', () => {
     ])
   })
 })
-
-describe('GET /lines/:lineId', () => {
-  it('200: answers the line as in the list, without a wrapper', async () => {
-    for (const line of (await get(`/merchants/${merchantId}/lines?limit=10`)).json<{ id: string }[]>()) {
-      const response = await get(`/lines/${line.id}`)
-      expect([response.statusCode, response.json()]).toEqual([200, line])
-    }
-  })
-
-  it('401, 404, 403: judges key, line and access in this order', async () => {
-    const [id] = await list('limit=1')
-    expect((await get(`/lines/${id}`, basic('x'))).statusCode).toBe(401)
-    expect((await get(`/lines/${UNKNOWN_ID}`)).statusCode).toBe(404)
-    expect((await get(`/lines/${id}`, stranger.headers)).statusCode).toBe(403)
-  })
-})

@@ -414,14 +414,3 @@ describe('a payment without script', () => {
     for (const { return_url } of rows) expect(return_url?.length).toBeLessThan(200)
   })
 })
-
-describe('GET /pos/receipt', () => {
-  it('404: refuses a forged receipt, and does not say that nothing was paid', async () => {
-    for (const receipt of ['', 'Zm9v', '%00']) {
-      const { statusCode, headers, body } = await inject('GET', `/pos/receipt?receipt=${receipt}`)
-      expect([statusCode, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
-      expect(textOf(body)).toContain('If you have paid, your payment stands')
-      expect(textOf(body)).not.toContain('Nothing was charged')
-    }
-  })
-})

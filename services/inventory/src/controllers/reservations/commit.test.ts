@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { invalidBody, refusedBody, shownMovement, shownReservation } from '../../../test/bodies.ts'
+import { addStockedProduct, reservationRequests, type StockedProduct } from '../../../test/reservation-requests.ts'
+import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
+import { stockRequests } from '../../../test/stock-requests.ts'
+
+let inventory: TestInventory
+let requests: ReturnType<typeof stockRequests>
+let product: StockedProduct
+let reservations: ReturnType<typeof reservationRequests>
+let locationId: number
+beforeAll(async () => {
+  inventory = await startInventory()
+  requests = stockRequests(inventory)
+  locationId = await requests.addLocation()
+})
+afterAll(() => inventory.close())
+beforeEach(async () => {
+  product = await addStockedProduct(inventory, locationId)
+  reservations = reservationRequests(inventory, product)
+})
+
+const ABSENT = 9_007_199_254_740_991
+const record = (id: number, members: object) =>
+  shownReservation({ id, ...product, quantity: 4, remaining: 4, ...members })
+const over = (description: string) => refusedBody(409, 'CONFLICT', description)
+const absent = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The reservation you requested does not exist.')
+
+describe('POST /reservations/commit/:reservationId', () => {
+  it('200: ships all that remains', async () => {
+    const id = await reservations.begin({ quantity: 4, reference: 'cart 2' })
+    const response = await reservations.commit(id)
+    const data = record(id, { remaining: 0, status: 'committed', reference: 'cart 2' })
+    expect([response.statusCode, response.json()]).toEqual([200, { statusCode: 200, data }])
+    expect(await reservations.stock()).toEqual({ onHand: 6, reserved: 0, available: 6 })
+    expect((await requests.get(`/movements?productId=${product.productId}&type=ship`)).json().data).toEqual([
+      shownMovement({
+        ...product,
+        type: 'ship',
+        onHandDelta: -4,
+        reservedDelta: -4,
+        onHandAfter: 6,
+        reservedAfter: 0,
+        reference: 'cart 2',
+        reservationId: id,
+      }),
+    ])
+  })
+
+  it('200: ships a part, and the rest later', async () => {
+    const id = await reservations.begin()
+    expect((await reservations.commit(id, { quantity: 3 })).json().data).toEqual(record(id, { remaining: 1 }))
+    expect(await reservations.stock()).toEqual({ onHand: 7, reserved: 1, available: 6 })
+    const response = await reservations.commit(id, { quantity: 2 })
+    expect([response.statusCode, response.json()]).toEqual([
+      409,
+      refusedBody(409, 'CONFLICT', 'Less than this quantity is left of the reservation.', { remaining: 1 }),
+    ])
+    expect((await reservations.commit(id)).json().data).toEqual(record(id, { remaining: 0, status: 'committed' }))
+  })
+
+  it('200: ships once for an Idempotency-Key', async () => {
+    const id = await reservations.begin()
+    const key = { 'idempotency-key': `commit-${id}` }
+    const first = await reservations.commit(id, { quantity: 2 }, key)
+    const again = await reservations.commit(id, { quantity: 2 }, key)
+    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([200, first.body, 'true'])
+    expect((await reservations.stock()).onHand).toBe(8)
+    expect((await reservations.commit(await reservations.begin(), { quantity: 2 }, key)).statusCode).toBe(422)
+  })
+
+  // ASVS 2.3.1
+  it('409: refuses a reservation that is over, also before the sweep', async () => {
+    const committed = await reservations.begin({ quantity: 1 })
+    await reservations.commit(committed)
+    const released = await reservations.begin({ quantity: 1 })
+    await reservations.release(released)
+    const due = await reservations.begin({ quantity: 1, expiresInSeconds: 60 })
+    await reservations.expire(due)
+    expect((await reservations.commit(committed)).json()).toEqual(over('The reservation is committed.'))
+    expect((await reservations.commit(released)).json()).toEqual(over('The reservation is released.'))
+    expect((await reservations.commit(due)).json()).toEqual(over('The reservation has expired.'))
+    expect((await reservations.stock()).onHand).toBe(9)
+  })
+
+  it('200: one of 50 parallel requests commits, and 49 get 409', async () => {
+    const id = await reservations.begin()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => reservations.commit(id)))
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, ...Array.from({ length: 49 }, () => 409)])
+    expect(await reservations.stock()).toEqual({ onHand: 6, reserved: 0, available: 6 })
+  })
+
+  it('404: refuses an unknown id', async () => {
+    const response = await reservations.commit(ABSENT)
+    expect([response.statusCode, response.json()]).toEqual([404, absent])
+  })
+
+  it.each<[string, object, string]>([
+    ['abc', {}, 'reservationId'],
+    ['0', {}, 'reservationId'],
+    ['1', { quantity: 0 }, 'quantity'],
+    ['1', { all: true }, 'all'],
+  ])('400: refuses %s with %j', async (id, body, path) => {
+    const response = await requests.send('POST', `/reservations/commit/${id}`, body)
+    expect(response.json()).toEqual(invalidBody(path))
+  })
+
+  // ASVS 3.5.3
+  it('405: refuses GET', async () => {
+    const response = await requests.get('/reservations/commit/1')
+    expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
+  })
+})

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies } from '../../test/bodies.ts'
+import { startPayments, type TestPayments } from '../../test/payments-app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const load = (name: string) => payments.app.inject({ url: `/assets/${name}` })
+
+describe('GET /assets/:name', () => {
+  // ASVS 13.4.3
+  it.each([
+    ['page.css', 'text/css; charset=utf-8'],
+    ['pay.css', 'text/css; charset=utf-8'],
+    ['conclude.js', 'text/javascript; charset=utf-8'],
+    ['leave.js', 'text/javascript; charset=utf-8'],
+    ['pay.js', 'text/javascript; charset=utf-8'],
+  ])('200: serves the whole file %s as %s', async (name, type) => {
+    const response = await load(name)
+    const text = readFileSync(new URL(`../pages/assets/${name}`, import.meta.url), 'utf8')
+    expect([response.statusCode, response.headers['content-type'], response.body]).toEqual([200, type, text])
+  })
+
+  it.each(['page.css', 'pay.css'])('200: serves styles in %s that load nothing else', async (name) => {
+    expect((await load(name)).body).not.toMatch(/url\(|@import/)
+  })
+
+  it.each(['other.js', '..%2fassets.ts', 'page.css%00'])('404: serves no other file, such as %s', async (name) => {
+    const response = await load(name)
+    expect([response.statusCode, response.json()]).toEqual([404, errorBodies.endpointNotFound])
+  })
+})

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies } from '../../test/bodies.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let merchantId: string
+let transactionId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+  transactionId = await customerPayment(payments, merchantId, { number: '4100000000000000' })
+})
+afterAll(() => payments.close())
+
+const get = (id: string, headers: object = {}) =>
+  payments.app.inject({ url: `/cards/${id}`, headers: { ...member.headers, ...headers } })
+const kept = async (changes: object = {}) => {
+  const url = `/merchants/${merchantId}/cards`
+  const payload = { transactionId, ...changes }
+  const response = await payments.app.inject({ method: 'POST', url, headers: member.headers, payload })
+  return response.json<{ card: { id: string } }>().card.id
+}
+
+describe('GET /cards/:cardId', () => {
+  it('200: shows a kept card without its number', async () => {
+    const id = await kept({ notes: 'Anna' })
+    const card = {
+      id,
+      merchantId,
+      created: createdOf(id),
+      bin: '410000',
+      last4: '0000',
+      expiry: '2066-08-31T23:59:59.999Z',
+      scheme: 'visa',
+      notes: 'Anna',
+      deleted: null,
+    }
+    for (const written of [id, id.toUpperCase()]) {
+      const response = await get(written)
+      expect([response.statusCode, response.json()]).toEqual([200, { card }])
+    }
+  })
+
+  it('401, 404, 403: judges key, card and access in this order', async () => {
+    expect((await get(UNKNOWN_ID, basic('x'))).json()).toEqual(errorBodies.unauthorized)
+    for (const id of [UNKNOWN_ID, 'nonsense']) {
+      expect((await get(id, stranger.headers)).json()).toEqual(errorBodies.notFound)
+    }
+    expect((await get(await kept(), stranger.headers)).json()).toEqual(errorBodies.forbidden)
+  })
+})

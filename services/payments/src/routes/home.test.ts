@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies } from '../../test/bodies.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments({ vaultHost: 'vault.example', posHost: 'pay.example' })
+})
+afterAll(() => payments.close())
+
+describe('POST /', () => {
+  const tokenizeAt = (host: string) => {
+    const payload = { type: 'pcsc', value: '123' }
+    return payments.app.inject({ method: 'POST', url: '/', headers: { 'accept-version': '1', host }, payload })
+  }
+
+  it.each(['vault.example', 'VAULT.example:8082'])('201: is the vault on its host, written %s', async (host) => {
+    const response = await tokenizeAt(host)
+    const token = expect.stringMatching(/^[A-Za-z0-9+/]+=*$/)
+    expect([response.statusCode, response.json()]).toEqual([201, { token }])
+  })
+
+  it.each(['vaultxexample', 'payments.example'])('404: is no vault on the host %s', async (host) => {
+    const response = await tokenizeAt(host)
+    expect([response.statusCode, response.json()]).toEqual([404, errorBodies.endpointNotFound])
+  })
+})
+
+describe('GET /', () => {
+  const open = async (path: string, host: string) => {
+    const shop = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
+    return payments.app.inject({ url: `${path}?key=${shop.key}&test=1&currency=JPY`, headers: { host } })
+  }
+
+  it('200: is the payment page on its host, with any port', async () => {
+    const response = await open('/', 'pay.example:8443')
+    expect(response.statusCode).toBe(200)
+    expect(response.body).toContain('Amount in JPY')
+  })
+
+  it('404: is no payment page on another host', async () => {
+    const response = await open('/', 'payments.example')
+    expect([response.statusCode, response.json()]).toEqual([404, errorBodies.endpointNotFound])
+  })
+})

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPayments, type TestPayments } from '../../../test/payments-app.ts'
+import { sealReceipt } from '../../payment-links/receipt.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const open = async (receipt: string, headers: object = {}) =>
+  payments.app.inject({ url: '/pos/receipt', query: { receipt }, headers: { ...headers } })
+/** The texts of a page, in order. */
+const textsOf = (page: string): readonly string[] =>
+  (/<main>([\s\S]*)<\/main>/.exec(page)?.[1] ?? '')
+    .split(/<[^>]*>/)
+    .map((text) => text.trim())
+    .filter((text) => text !== '')
+const TRANSACTION_ID = '65920080000000000000abcd'
+const sealed = (changes: object = {}) =>
+  sealReceipt(payments.deps.seals.frames, {
+    merchant: 'Coffee & <John>',
+    test: true,
+    money: { currency: 'EUR', amount: 1_099 },
+    reference: 'R-1',
+    last4: '1234',
+    transactionId: TRANSACTION_ID,
+    ...changes,
+  })
+
+describe('GET /pos/receipt', () => {
+  it('200: shows what was paid, any number of times', async () => {
+    const receipt = sealed()
+    for (const { statusCode, headers, body } of [await open(receipt), await open(receipt)]) {
+      expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(textsOf(body)).toEqual([
+        'Test mode: no money moves.',
+        'Your payment was received',
+        'Coffee &amp; &lt;John&gt; has been told. Keep this page as your receipt.',
+        'Amount',
+        '€10.99',
+        'Date',
+        'January 1, 2024 at 12:00:00 AM UTC',
+        'Reference',
+        'R-1',
+        'Card',
+        '•••• 1234',
+        'Transaction',
+        TRANSACTION_ID,
+      ])
+    }
+  })
+
+  it('200: names no test of a live payment, and no reference that was not given', async () => {
+    const texts = textsOf((await open(sealed({ test: false, reference: null }))).body)
+    expect(texts).not.toContain('Test mode: no money moves.')
+    expect(texts).not.toContain('Reference')
+  })
+
+  it('200: is in the language of the browser', async () => {
+    const { body } = await open(sealed(), { 'accept-language': 'da' })
+    expect(body).toContain('<html lang="da">')
+    expect(textsOf(body)).toContain('10,99\u00a0€')
+  })
+
+  it.each(['', 'Zm9v', '\0'])(
+    '404: refuses the forged receipt %j, and does not say that nothing was paid',
+    async (text) => {
+      const { statusCode, headers, body } = await open(text)
+      expect([statusCode, headers['content-type']]).toEqual([404, 'text/html; charset=utf-8'])
+      expect(textsOf(body).join(' ')).toContain('If you have paid, your payment stands')
+      expect(textsOf(body).join(' ')).not.toContain('Nothing was charged')
+    },
+  )
+})

@@ -1,0 +1,178 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { disputeRequests, type ShownDispute } from '../../../../test/dispute-requests.ts'
+import {
+  basic,
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+let requests: ReturnType<typeof disputeRequests>
+let merchantId: string
+beforeAll(async () => {
+  // Twenty requests at once wait for each other, on a busy machine for longer than the default.
+  payments = await startPayments({ lockTimeoutMs: 2_000 })
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+  requests = disputeRequests(payments, member)
+  merchantId = (await createTestMerchant(payments, member, { test: true })).id
+})
+afterAll(() => payments.close())
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const fields = (field: string, code: string, message: unknown = expect.any(String)) => [{ field, message, code }]
+
+/** The end of the day 20 days later. */
+function dueOf(created: string): string {
+  const day = new Date(Date.parse(created) + 20 * 86_400_000).toISOString().slice(0, 10)
+  return `${day}T23:59:59.999Z`
+}
+
+function expected(id: string, transactionId: string, changes: object = {}) {
+  const created = createdOf(id)
+  return {
+    id,
+    merchantId,
+    transactionId,
+    created,
+    amount: 300,
+    currency: 'EUR',
+    reason: { code: 4853, title: 'Cardholder dispute' },
+    due: dueOf(created),
+    status: 'open',
+    ...changes,
+  }
+}
+
+describe('POST /test/transactions/:transactionId/disputes', () => {
+  it.each<[string, object | string, object, object]>([
+    ['JSON without a body', '', { 'content-type': 'application/json' }, {}],
+    [
+      'JSON',
+      { amount: 100, reason: { code: 104 } },
+      {},
+      { amount: 100, reason: { code: 104, title: 'Fraud, card absent' } },
+    ],
+    ['form', 'amount=100&reason[code]=137', FORM, { amount: 100, reason: { code: 137, title: 'Cancelled' } }],
+  ])('201: opens one, as %s, and GET and the list show it', async (_kind, payload, headers, changes) => {
+    const transactionId = await requests.captured(merchantId)
+    const response = await requests.post(`/test/transactions/${transactionId}/disputes`, payload, headers)
+    expect(response.statusCode).toBe(201)
+    const { dispute } = response.json<{ dispute: ShownDispute }>()
+    expect(dispute).toEqual(expected(dispute.id, transactionId, changes))
+    expect((await requests.get(`/disputes/${dispute.id}`)).body).toBe(response.body)
+    const list = await requests.get(
+      `/disputes?limit=10&filter[merchantId]=${merchantId}&filter[transactionId]=${transactionId}`,
+    )
+    expect(list.body).toBe(`[\n${response.body.slice('{"dispute":'.length, -2)}\n]\n`)
+    const amount = BigInt('amount' in changes ? 100 : 300)
+    expect(await requests.amounts(transactionId)).toEqual({
+      captured: 300n,
+      disputed: amount,
+      lost: 0n,
+      trail_length: 1,
+      refunded: 0n,
+    })
+  })
+
+  it('400: refuses to dispute more than was captured, also when many requests come at once', async () => {
+    const transactionId = await requests.captured(merchantId, 200)
+    const responses = await Promise.all(
+      Array.from({ length: 8 }, () => requests.post(`/test/transactions/${transactionId}/disputes`, { amount: 60 })),
+    )
+    expect(responses.map(({ statusCode }) => statusCode).sort()).toEqual([201, 201, 201, 400, 400, 400, 400, 400])
+    expect(await requests.amounts(transactionId)).toEqual({
+      disputed: 180n,
+      captured: 200n,
+      refunded: 0n,
+      lost: 0n,
+      trail_length: 1,
+    })
+    const refused = await requests.post(`/test/transactions/${transactionId}/disputes`, { amount: 21 })
+    expect([refused.statusCode, refused.json()]).toEqual([
+      400,
+      fields('amount', 'LIMIT_EXCEEDED', 'Can dispute at most EUR 0.20'),
+    ])
+    await requests.open(transactionId)
+    expect((await requests.post(`/test/transactions/${transactionId}/disputes`)).json()).toEqual(
+      fields('amount', 'LIMIT_EXCEEDED', 'Can dispute at most EUR 0.00'),
+    )
+  })
+
+  it.each<[object, string, string]>([
+    [{ amount: 0 }, 'amount', 'RANGE'],
+    [{ amount: '5' }, 'amount', 'TYPE'],
+    [{ reason: { code: 1 } }, 'reason.code', 'UNKNOWN'],
+    [{ reason: 4853 }, 'reason', 'TYPE'],
+  ])('400: refuses %j', async (payload, field, code) => {
+    const response = await requests.post(`/test/transactions/${await requests.captured(merchantId)}/disputes`, payload)
+    expect([response.statusCode, response.json()]).toEqual([400, fields(field, code)])
+  })
+
+  it('201: answers a repeat with the dispute as it was', async () => {
+    const url = `/test/transactions/${await requests.captured(merchantId)}/disputes`
+    const first = await requests.post(url, {}, { 'idempotency-key': 'k' })
+    const { id } = first.json<{ dispute: ShownDispute }>().dispute
+    await requests.close(id, 'won')
+    const again = await requests.post(url, {}, { 'idempotency-key': 'k' })
+    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
+    const other = await requests.post(url, { amount: 1 }, { 'idempotency-key': 'k' })
+    expect([other.statusCode, other.json()]).toEqual([400, fields('Idempotency-Key', 'MISMATCH')])
+  })
+
+  it('201: the due date follows the clock of the merchant', async () => {
+    const { id } = await createTestMerchant(payments, member, { test: true })
+    const transactionId = await requests.captured(id)
+    await requests.post(`/test/merchants/${id}/clock`, { advance: 30 * 86_400 })
+    const dispute = await requests.open(transactionId)
+    expect(dispute).toEqual({
+      due: dueOf(new Date(Date.parse(dispute.created) + 30 * 86_400_000).toISOString()),
+      id: anyId,
+      merchantId: id,
+      transactionId,
+      created: anyTime,
+      amount: 300,
+      currency: 'EUR',
+      reason: { code: 4_853, title: 'Cardholder dispute' },
+      status: 'open',
+    })
+  })
+
+  it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
+    const transactionId = await requests.captured(merchantId)
+    const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
+    const liveId = await requests.captured(live)
+    const status = async (id: string, headers: object = {}, payload: object = {}) =>
+      (await requests.post(`/test/transactions/${id}/disputes`, payload, headers)).statusCode
+    expect(await status(UNKNOWN_ID, basic('x'))).toBe(401)
+    expect(await status(UNKNOWN_ID, stranger.headers, { amount: 0 })).toBe(404)
+    expect(await status('nonsense', stranger.headers)).toBe(404)
+    expect(await status(transactionId, stranger.headers, { amount: 0 })).toBe(403)
+    expect(await status(liveId, {}, { amount: 0 })).toBe(403)
+    expect(await status(liveId)).toBe(403)
+    expect(await requests.amounts(liveId)).toEqual({
+      disputed: 0n,
+      captured: 300n,
+      refunded: 0n,
+      lost: 0n,
+      trail_length: 1,
+    })
+  })
+
+  it('409: answers when the transaction stays locked', async () => {
+    const transactionId = await requests.captured(merchantId)
+    await payments.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('transactions').select('id').where('id', '=', transactionId).forUpdate().execute()
+      const response = await requests.post(`/test/transactions/${transactionId}/disputes`)
+      expect([response.statusCode, response.headers['retry-after']]).toEqual([409, '1'])
+    })
+  })
+})
