@@ -19,6 +19,10 @@ it('reports the problems of every rule', async () => {
         message: 'Date.now outside main.ts, deps.ts and config: take it as an argument',
       },
       { path: 'docs/a.md', line: 1, message: 'links to b.md, which is not there' },
+      {
+        path: 'services/shop/src/items/item.ts',
+        message: 'is pure by its place, but reaches Date.now',
+      },
     ],
   )
 })

@@ -1,69 +1,74 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join, matchesGlob } from 'node:path'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { placesOf, shortestWay } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
-import { type ImportedModule, importsOf } from './syntax.ts'
+import { importsOf } from './syntax.ts'
+import { outsideUses } from './uses-of-outside.ts'
 
-/** The pure files: globs by subject. */
-const LIST = 'scripts/layout/pure-files.json'
+/** Files of services that reach outside, without their ending, by folder. */
+const LIST = 'scripts/layout/impure-files.json'
+const Folders = z.record(z.string(), z.array(z.string()))
 
-/** Modules with access to the disk, the network, the database, other processes, the clock or the terminal. */
-const OUTSIDE =
-  /^(node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|cluster|process|os|readline|timers|perf_hooks)|@fastify|@opentelemetry|fastify|kysely|pg|pino|ioredis|nodemailer|undici)([/-]|$)/
-/** Exports of node:crypto that depend only on their arguments. Pure code takes random values as arguments. */
-const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
-const Globs = z.record(z.string(), z.array(z.string()))
+/** Folders and files that tie rules to the outside. */
+const OUTER =
+  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|openapi|work)\.ts$)/
+/** Names that tell a reader that the file asks the database, or works on a queue. */
+const OUTER_NAME = /-(repository|job)\.ts$/
 
 /**
- * A rule about money, tokens, policies or matching decides by its arguments alone. Its file imports nothing that reaches
- * outside the process, directly or through the values that it imports. A type of such a module counts only in the file itself:
- * whoever takes a connection as an argument asks the database.
+ * Every file of a service, outside of the folders that tie it together, decides by its arguments alone: neither it nor what it imports uses the disk, the network, the
+ * database, the clock, the environment, the terminal or randomness. A file that does is a repository or a job by its name, or
+ * the list names it. A type of an outer module counts only in the file itself: whoever takes a connection as an argument asks
+ * the database.
  */
 export const pureFiles: Rule = (tree) => {
   const list = join(tree.root, LIST)
-  if (!existsSync(list)) return []
-  const globs = Object.values(Globs.parse(JSON.parse(readFileSync(list, 'utf8'))))
-    .flat()
-    .flatMap(alternatives)
+  const folders = existsSync(list) ? Folders.parse(JSON.parse(readFileSync(list, 'utf8'))) : {}
+  const listed = Object.entries(folders).flatMap(([folder, names]) => names.map((name) => `${folder}/${name}.ts`))
   const files = new Map(productionFiles(tree, 'services', 'packages').map((file) => [file.path, file]))
-  return globs.flatMap((glob): readonly Problem[] => {
-    const paths = [...files.keys()].filter((path) => matchesGlob(path, glob))
-    if (paths.length === 0) return [{ path: LIST, message: `lists ${glob}, which is not there` }]
-    return paths.flatMap((path) => {
-      const way = wayOutside(files, path)
-      return way === undefined ? [] : [{ path, message: `is pure, but reaches ${way.join(' → ')}` }]
-    })
-  })
-}
-
-/** Splits a glob with `{a,b}`, so that each alternative has to name a file. */
-function alternatives(glob: string): readonly string[] {
-  const [, before = '', names = '', after = ''] = /^(.*)\{(.*)\}(.*)$/.exec(glob) ?? [glob, glob]
-  return names.split(',').map((name) => before + name + after)
-}
-
-/** The files from a pure file to the module that reaches outside. */
-function wayOutside(files: ReadonlyMap<string, SourceFile>, start: string): readonly string[] | undefined {
-  const importsFrom = (path: string): readonly ImportedModule[] => {
-    const file = files.get(path)
-    return file === undefined ? [] : importsOf(file)
-  }
-  const outsideOf = (path: string): string | undefined => importsFrom(path).find(isOutside)?.specifier
-  const own = outsideOf(start)
-  if (own !== undefined) return [own]
-  const way = shortestWay(
-    start,
-    (path) =>
-      importsFrom(path)
-        .filter(({ isType }) => !isType)
-        .flatMap(({ specifier }) => placesOf(path, specifier)),
-    (path) => outsideOf(path) !== undefined,
+  const wayFrom = waysOutside(files)
+  const ways = new Map(
+    [...files.keys()].filter(isPureByPlace).flatMap((path) => {
+      const way = wayFrom(path)
+      return way === undefined ? [] : [[path, way]]
+    }),
   )
-  return way && [...way.slice(1), ...way.slice(-1).map((path) => outsideOf(path) ?? '')]
+  return [
+    ...[...ways]
+      .filter(([path]) => !listed.includes(path))
+      .map(([path, way]): Problem => ({ path, message: `is pure by its place, but reaches ${way.join(' → ')}` })),
+    ...listed
+      .filter((path) => !ways.has(path))
+      .map((path) => ({ path: LIST, message: `lists ${path}, which is pure or not there` })),
+  ]
 }
 
-function isOutside({ specifier, names, isWhole }: ImportedModule): boolean {
-  if (specifier === 'node:crypto') return isWhole || names.some((name) => RANDOM.test(name))
-  return OUTSIDE.test(specifier)
+function isPureByPlace(path: string): boolean {
+  return path.startsWith('services/') && !OUTER.test(path) && !OUTER_NAME.test(path)
+}
+
+/**
+ * The ways from files to the module or global by which they reach outside.
+ * @returns a function of the path of a file; undefined for a pure one
+ */
+function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => readonly string[] | undefined {
+  const outside = new Map([...files].map(([path, file]) => [path, outsideUses(file)[0]]))
+  const values = new Map([...files].map(([path, file]) => [path, valuesFrom(file)]))
+  return (path) => {
+    const own = outside.get(path)
+    if (own !== undefined) return [own]
+    const way = shortestWay(
+      path,
+      (from) => values.get(from) ?? [],
+      (to) => outside.get(to) !== undefined,
+    )
+    return way && [...way.slice(1), ...way.slice(-1).map((last) => outside.get(last) ?? '')]
+  }
+}
+
+function valuesFrom(file: SourceFile): readonly string[] {
+  return importsOf(file)
+    .filter(({ isType }) => !isType)
+    .flatMap(({ specifier }) => placesOf(file.path, specifier))
 }

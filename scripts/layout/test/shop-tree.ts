@@ -22,6 +22,7 @@ export const shop = {
   'services/shop/src/items/item-stock.ts':
     "import { connect } from '@trestle/database/connect.ts'\nimport { findItems } from './item-repository.ts'\nexport const stock = [connect, findItems]\n",
   'services/shop/src/items/item-view.ts': 'export const itemView = (item) => item\n',
+  'scripts/layout/impure-files.json': '{ "services/shop/src/items": ["item-stock"] }',
   'packages/database/src/connect.ts': 'export const connect = (now) => now\n',
   'migrations/shop.ts':
     "export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",

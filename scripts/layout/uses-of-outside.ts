@@ -1,0 +1,87 @@
+import { isBuiltin } from 'node:module'
+import type { SourceFile } from './source-tree.ts'
+import { type ImportedModule, importsOf, visitSyntax } from './syntax.ts'
+
+/** Modules whose answers depend on their arguments alone, besides node:crypto. */
+const PURE_MODULES = new Set(['node:buffer', 'node:path/posix', 'node:querystring', 'node:url', 'node:util'])
+const PURE_PACKAGES = new Set([
+  '@simplewebauthn/server/helpers',
+  'jose',
+  'lru-cache',
+  'negotiator',
+  'otpauth',
+  'uqr',
+  'zod',
+])
+/** Exports of node:crypto that depend on more than their arguments. */
+const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
+
+/** Globals of Node.js that reach the terminal, the network, the environment, randomness or the clock. */
+const GLOBALS = new Set([
+  'console',
+  'process',
+  'performance',
+  'crypto',
+  'fetch',
+  'globalThis',
+  'global',
+  'WebSocket',
+  'EventSource',
+  'BroadcastChannel',
+  'navigator',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'queueMicrotask',
+])
+/** Members of globals that are pure otherwise. */
+const MEMBERS = new Set(['Math.random', 'Date.now', 'AbortSignal.timeout'])
+
+/** The modules and globals by which the code of a file itself reaches outside its arguments, in the order of the file. */
+export function outsideUses(file: SourceFile): readonly string[] {
+  const modules = importsOf(file)
+    .filter(isOutside)
+    .map(({ specifier }) => specifier)
+  return [...modules, ...globalsOf(file)]
+}
+
+function isOutside({ specifier, names, isWhole }: ImportedModule): boolean {
+  if (/^(\.|@trestle\/)/.test(specifier)) return false
+  if (specifier === 'node:crypto') return isWhole || names.some((name) => RANDOM.test(name))
+  return isBuiltin(specifier) ? !PURE_MODULES.has(specifier) : !PURE_PACKAGES.has(specifier)
+}
+
+/** Names that a file declares itself count too: a parameter `fetch` would mislead a reader. Keys of objects do not. */
+function globalsOf(file: SourceFile): readonly string[] {
+  const found: { readonly name: string; readonly start: number }[] = []
+  const keys = new Set<number>()
+  visitSyntax(file, {
+    Property: ({ key, computed, shorthand }) => void (computed || shorthand || keys.add(key.start)),
+    PropertyDefinition: ({ key, computed }) => void (computed || keys.add(key.start)),
+    MethodDefinition: ({ key, computed }) => void (computed || keys.add(key.start)),
+    TSPropertySignature: ({ key }) => void keys.add(key.start),
+    TSMethodSignature: ({ key }) => void keys.add(key.start),
+    MemberExpression({ object, property, computed, start }) {
+      if (!computed) keys.add(property.start)
+      if (object.type !== 'Identifier') return
+      const member =
+        property.type === 'Identifier' && !computed ? property.name : 'value' in property ? property.value : ''
+      const name = `${object.name}.${member}`
+      if (MEMBERS.has(name)) found.push({ name, start })
+    },
+    NewExpression({ callee, arguments: given, start }) {
+      if (callee.type === 'Identifier' && callee.name === 'Date' && given.length === 0)
+        found.push({ name: 'new Date()', start })
+    },
+    CallExpression({ callee, start }) {
+      if (callee.type === 'Identifier' && callee.name === 'Date') found.push({ name: 'Date()', start })
+    },
+    Identifier({ name, start }) {
+      if (GLOBALS.has(name)) found.push({ name, start })
+    },
+  })
+  return found
+    .filter(({ start, name }) => name.includes('.') || !keys.has(start))
+    .sort((a, b) => a.start - b.start)
+    .map(({ name }) => name)
+}
