@@ -19,7 +19,6 @@ interface Registration {
 }
 
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
-const exempt = /^\/(health|ready|docs|openapi\.json)$/
 
 /**
  * Whoever has a URL finds its file: parameters dropped, `_` as `-`, under `routes/`; or the framework has found it under
@@ -34,9 +33,8 @@ export const urlFiles: Rule = async (tree) => {
 async function problemsOf(tree: SourceTree, service: string): Promise<readonly Problem[]> {
   const folder = `services/${service}/src`
   const files = productionFiles(tree, folder)
-  const isListed = ({ url }: Registration) => !exempt.test(url)
-  const registered = files.flatMap(registrationsOf).filter(isListed)
-  const mapped = (await mappedOf(tree, `${folder}/controllers`)).filter(isListed)
+  const registered = files.flatMap(registrationsOf)
+  const mapped = await mappedOf(tree, `${folder}/controllers`)
   return [
     ...registered.flatMap((registration) => misplacedRegistrations(registration, folder)),
     ...repeated(registered),

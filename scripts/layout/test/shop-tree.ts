@@ -14,7 +14,7 @@ export const shop = {
   'services/shop/src/routes/items.ts':
     "import { listItems } from '../use-cases/list-items.ts'\n" +
     "export const itemsRoutes = (app) => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
-    "  app.get('/items/:itemId', listItems)\n  app.get('/health', listItems)\n}\n",
+    "  app.get('/items/:itemId', listItems)\n}\n",
   'services/shop/src/use-cases/list-items.ts':
     "import { findItems } from '../items/item-repository.ts'\nexport const listItems = findItems\n",
   'services/shop/src/items/item-repository.ts':

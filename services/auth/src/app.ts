@@ -1,12 +1,11 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
-import { readyRoute } from '@trestle/common/lifecycle/readiness.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
-import { notReady, oauthServerDisabled, samlDisabled } from './errors.ts'
+import { oauthServerDisabled, samlDisabled } from './errors.ts'
 import { requireAdmin } from './plugins/authenticate.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
@@ -20,6 +19,8 @@ import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
 import { authorizeRoutes } from './routes/authorize.ts'
 import { callbackRoutes } from './routes/callback.ts'
+import { docsScriptRoutes } from './routes/docs/js/scalar.js.ts'
+import { docsRoutes } from './routes/docs.ts'
 import { challengeRoutes } from './routes/factors/challenge.ts'
 import { regenerateRecoveryCodesRoutes } from './routes/factors/recovery-codes/regenerate.ts'
 import { verifyRecoveryCodeRoutes } from './routes/factors/recovery-codes/verify.ts'
@@ -30,12 +31,14 @@ import { healthRoutes } from './routes/health.ts'
 import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
+import { openapiRoutes } from './routes/openapi.json.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
 import { passkeyAuthenticationVerifyRoutes } from './routes/passkeys/authentication/verify.ts'
 import { passkeyRegistrationOptionsRoutes } from './routes/passkeys/registration/options.ts'
 import { passkeyRegistrationVerifyRoutes } from './routes/passkeys/registration/verify.ts'
 import { passkeysRoutes } from './routes/passkeys.ts'
+import { readyRoutes } from './routes/ready.ts'
 import { reauthenticateRoutes } from './routes/reauthenticate.ts'
 import { recoverRoutes } from './routes/recover.ts'
 import { resendRoutes } from './routes/resend.ts'
@@ -97,10 +100,10 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   })
   await app.register(jwksRoutes)
   await app.register(healthRoutes)
-  await app.register(readyRoute, {
-    readiness: deps.readiness,
-    unavailable: (reason) => notReady({ reason }),
-  })
+  await app.register(readyRoutes)
+  await app.register(openapiRoutes)
+  await app.register(docsRoutes)
+  await app.register(docsScriptRoutes)
   await app.register(settingsRoutes)
   await app.register(adminRoutes)
   await app.register(publicRoutes)

@@ -1,4 +1,4 @@
-import { describeApi, documentPages } from '@trestle/common/documents/document-pages.ts'
+import { createDocumentPages, describeApi } from '@trestle/common/documents/document-pages.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
@@ -31,11 +31,11 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     notFound: false,
     brokenRequestHeaders: () => RESPONSE_HEADERS,
   })
+  app.decorate('documentPages', config.docsEnabled ? createDocumentPages(() => describeApi(OPENAPI_MODULE)) : undefined)
   await tracing.instrument(app)
   await app.register(responseHeaders)
   await app.register(httpTelemetry, { meter: metrics.meter })
   const endpoints = createEndpoints(deps).on('request', nameRoute)
-  if (config.docsEnabled) await app.register(documentPages, { document: () => describeApi(OPENAPI_MODULE) })
   await app.register(endpoints.fastify)
   return app
 }

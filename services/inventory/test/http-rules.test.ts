@@ -236,4 +236,27 @@ describe('GET /docs/', () => {
     expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
     expect(response.body).not.toMatch(/https?:\/\//)
   })
+
+  it('301: redirects /docs to the page, whose script is below it', async () => {
+    const response = await inventory.app.inject({ url: '/docs' })
+    expect([response.statusCode, response.headers.location]).toEqual([301, '/docs/'])
+    expect((await inventory.app.inject({ url: '/docs/js/scalar.js' })).statusCode).toBe(200)
+  })
+
+  it.each(['/openapi.json', '/docs/'])('304: does not send %s again to a client that has it', async (url) => {
+    const { statusCode, headers } = await inventory.app.inject({ url })
+    expect([statusCode, headers['cache-control']]).toEqual([200, 'no-cache'])
+    const again = await inventory.app.inject({ url, headers: { 'if-none-match': String(headers.etag) } })
+    expect([again.statusCode, again.body]).toEqual([304, ''])
+  })
+
+  // ASVS 13.4.5
+  it('404: hides the API document and its page where they are switched off', async () => {
+    const silent = await startInventory({ INVENTORY_DOCS_ENABLED: 'false' })
+    for (const url of ['/openapi.json', '/docs', '/docs/', '/docs/js/scalar.js']) {
+      const answer = await silent.app.inject({ url })
+      expect([url, answer.statusCode, answer.json().error.type]).toEqual([url, 404, 'RESOURCE_NOT_FOUND'])
+    }
+    await silent.close()
+  })
 })

@@ -1,10 +1,8 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
-import { readyRoute } from '@trestle/common/lifecycle/readiness.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
-import { notReady } from './errors.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate } from './plugins/authenticate.ts'
 import { checkout } from './plugins/checkout.ts'
@@ -18,6 +16,8 @@ import { appsRoutes } from './routes/apps.ts'
 import { assetsRoutes } from './routes/assets.ts'
 import { cardsRoutes } from './routes/cards.ts'
 import { disputesRoutes } from './routes/disputes.ts'
+import { docsScriptRoutes } from './routes/docs/js/scalar.js.ts'
+import { docsRoutes } from './routes/docs.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
 import { posHostRoutes, vaultHostRoutes } from './routes/home.ts'
@@ -37,12 +37,14 @@ import { merchantUsersRoutes } from './routes/merchants/users.ts'
 import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
 import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
+import { openapiRoutes } from './routes/openapi.json.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
 import { posPayRoutes } from './routes/pos/pay.ts'
 import { receiptRoutes } from './routes/pos/receipt.ts'
 import { posRoutes } from './routes/pos.ts'
+import { readyRoutes } from './routes/ready.ts'
 import { testOutcomesRoutes } from './routes/test/disputes/outcomes.ts'
 import { testClockRoutes } from './routes/test/merchants/clock.ts'
 import { testPayoutsRoutes } from './routes/test/merchants/payouts.ts'
@@ -90,10 +92,10 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     securitySchemes: SECURITY_SCHEMES,
   })
   await app.register(healthRoutes)
-  await app.register(readyRoute, {
-    readiness: deps.readiness,
-    unavailable: (reason) => notReady({ reason }),
-  })
+  await app.register(readyRoutes)
+  await app.register(openapiRoutes)
+  await app.register(docsRoutes)
+  await app.register(docsScriptRoutes)
   await app.register(appsRoutes)
   await app.register(invitationsRoutes)
   await app.register(customerRoutes)

@@ -7,7 +7,7 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
-import { describeApi, documentPages } from './document-pages.ts'
+import { createDocumentPages, describeApi } from './document-pages.ts'
 
 /** What the OpenAPI document of a service says besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
 export interface ApiDocumentsOptions {
@@ -28,8 +28,8 @@ type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
 /**
- * Collects all routes that are registered after it, and serves `/openapi.json` and `/docs`. `describeApi` loads the library
- * that makes the document, about 90 files, when it is called. A process that serves requests never calls it.
+ * Collects all routes that are registered after it, and makes the handlers of `/openapi.json` and `/docs`. `describeApi` loads
+ * the library that makes the document, about 90 files, when it is called. A process that serves requests never calls it.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
   async (app, { securitySchemes = {}, module, ...info }) => {
@@ -40,7 +40,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
       if (route.method !== 'HEAD') routes.push(route)
     })
     app.decorate('describeApi', () => describeRoutes(routes, openapi))
-    if (module !== undefined) await app.register(documentPages, { document: () => describeApi(module) })
+    app.decorate('documentPages', module && createDocumentPages(() => describeApi(module)))
   },
   { name: 'api-documents' },
 )

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { documentPages } from './document-pages.ts'
+import { createDocumentPages } from './document-pages.ts'
 import { chooseEncoding } from './shared-asset.ts'
 
 const SCRIPT = '/docs/js/scalar.js'
@@ -10,14 +10,15 @@ const document = { openapi: '3.1.0', info: { title: 'Example' } }
 let timesDescribed = 0
 const app = fastify({ routerOptions: { ignoreTrailingSlash: true } })
 
-beforeAll(async () => {
-  await app.register(documentPages, {
-    document: async () => {
-      timesDescribed += 1
-      if (timesDescribed === 1) throw new Error('not yet')
-      return Buffer.from(JSON.stringify(document))
-    },
+beforeAll(() => {
+  const pages = createDocumentPages(async () => {
+    timesDescribed += 1
+    if (timesDescribed === 1) throw new Error('not yet')
+    return Buffer.from(JSON.stringify(document))
   })
+  app.get('/openapi.json', pages.document)
+  app.get('/docs', pages.page)
+  app.get(SCRIPT, pages.script)
 })
 afterAll(() => app.close())
 
@@ -91,7 +92,7 @@ describe(`GET ${SCRIPT}`, () => {
       sent.push(payload)
       return payload
     })
-    await watched.register(documentPages, { document: async () => Buffer.from('{}') })
+    watched.get(SCRIPT, createDocumentPages(async () => Buffer.from('{}')).script)
     for (let count = 0; count < 2; count += 1) await watched.inject({ url: SCRIPT })
     expect(sent[0]).toBe(sent[1])
     await watched.close()

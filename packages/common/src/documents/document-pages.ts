@@ -2,15 +2,7 @@ import { hash } from 'node:crypto'
 import { getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import fp from 'fastify-plugin'
 import { type Encoding, pack, sharedAsset } from './shared-asset.ts'
-
-/** The document that the pages show. */
-export interface DocumentPagesOptions {
-  /** Makes the text of the OpenAPI document. Called once. */
-  readonly document: () => Promise<Buffer>
-}
 
 /** The path of the page about the API. Its script is below it. */
 export const DOCS_PATH = '/docs'
@@ -20,38 +12,40 @@ const SCRIPT_PATH = `${DOCS_PATH}/js/scalar.js`
 const ASK_EACH_TIME = 'no-cache'
 const KEEP_A_DAY = 'public, max-age=86400'
 
-/** Serves `GET /openapi.json`, and a page about it at `GET /docs`. */
-export const documentPages = fp<DocumentPagesOptions>(
-  async (app, { document }) => {
-    const hidden = { schema: { hide: true } }
-    const json = runOnce(document)
-    app.get(
-      '/openapi.json',
-      hidden,
-      sharedAsset({
-        type: 'application/json; charset=utf-8',
-        cacheControl: ASK_EACH_TIME,
-        load: async (encoding) => pack(await json(), encoding),
-      }),
-    )
-    const servePage = pageAsset()
-    const serveDocs = (request: FastifyRequest, reply: FastifyReply) =>
-      // The page names its script by a relative URL.
-      isPage(request.url) ? servePage(request, reply) : reply.redirect(PAGE_PATH, 301)
-    app.get(DOCS_PATH, hidden, serveDocs)
-    if (app.initialConfig.routerOptions?.ignoreTrailingSlash !== true) app.get(PAGE_PATH, hidden, serveDocs)
-    app.get(
-      SCRIPT_PATH,
-      hidden,
-      sharedAsset({
-        type: 'application/javascript; charset=utf-8',
-        cacheControl: KEEP_A_DAY,
-        load: (encoding) => renderPage(SCRIPT_PATH, encoding),
-      }),
-    )
-  },
-  { name: 'document-pages' },
-)
+/** What a service registers at `/openapi.json`, `/docs` and `/docs/js/scalar.js`. */
+export type DocumentPages = ReturnType<typeof createDocumentPages>
+
+/**
+ * Makes the handlers of the API document and of the page about it. A trailing slash must reach the handler of `/docs` too.
+ * @param describe makes the text of the OpenAPI document, once
+ */
+export function createDocumentPages(describe: () => Promise<Buffer>) {
+  return { document: documentAsset(describe), page: pageWithRedirect(), script: scriptAsset() }
+}
+
+/** Serves the API document at `/openapi.json`. */
+function documentAsset(describe: () => Promise<Buffer>): Serve {
+  const json = runOnce(describe)
+  return sharedAsset({
+    type: 'application/json; charset=utf-8',
+    cacheControl: ASK_EACH_TIME,
+    load: async (encoding) => pack(await json(), encoding),
+  })
+}
+
+/** Serves the page at `/docs/`, and redirects `/docs` there, because the page names its script by a relative URL. */
+function pageWithRedirect(): Serve {
+  const servePage = pageAsset()
+  return async (request, reply) => (isPage(request.url) ? servePage(request, reply) : reply.redirect(PAGE_PATH, 301))
+}
+
+function scriptAsset(): Serve {
+  return sharedAsset({
+    type: 'application/javascript; charset=utf-8',
+    cacheControl: KEEP_A_DAY,
+    load: (encoding) => renderPage(SCRIPT_PATH, encoding),
+  })
+}
 
 type Serve = ReturnType<typeof sharedAsset>
 
@@ -135,5 +129,12 @@ function runOnce<T>(work: () => Promise<T>): () => Promise<T> {
       })
     }
     return result
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Undefined while clients may not read the API document. */
+    readonly documentPages: DocumentPages | undefined
   }
 }

@@ -2,8 +2,9 @@ import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { READY_PATH } from './readiness.ts'
 
+/** The path that load balancers ask whether a process should get requests. */
+const READY_PATH = '/ready'
 /** For a service with two requests a second or more. */
 const QUIET_MS = 500
 /** Limit, for a server with new connections all the time. A full queue of the kernel has 511. */

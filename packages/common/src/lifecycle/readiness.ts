@@ -1,5 +1,3 @@
-import type { FastifyInstance } from 'fastify'
-import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
 
 /** Whether a process should get requests: it goes from `starting` to `ready` to `draining`, and never back. */
@@ -68,17 +66,15 @@ async function passes(check: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** The path that load balancers ask whether a process should get requests. */
-export const READY_PATH = '/ready'
-
-/** `GET /ready`: 200 `{"status":"ready"}`, or 503 in the form of the service. */
-export const readyRoute = fp<{ readonly readiness: Readiness; readonly unavailable: (message: string) => HttpError }>(
-  async (app: FastifyInstance, { readiness, unavailable }) => {
-    app.get(READY_PATH, { schema: { hide: true } }, async () => {
-      const missing = await readiness.missing()
-      if (missing !== undefined) throw unavailable(missing)
-      return { status: 'ready' }
-    })
-  },
-  { name: 'ready-route' },
-)
+/**
+ * Answers `GET /ready` with 200 while the process should get requests.
+ * @throws what `unavailable` makes, with what is missing
+ */
+export async function answerReady(
+  readiness: Pick<Readiness, 'missing'>,
+  unavailable: (missing: string) => HttpError,
+): Promise<{ readonly status: 'ready' }> {
+  const missing = await readiness.missing()
+  if (missing !== undefined) throw unavailable(missing)
+  return { status: 'ready' }
+}

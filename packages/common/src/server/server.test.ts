@@ -10,7 +10,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { plainErrors, plainVocabulary } from '../../test/plain-errors.ts'
-import { createReadiness, readyRoute } from '../lifecycle/readiness.ts'
+import { answerReady, createReadiness } from '../lifecycle/readiness.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import { createLogger, type ServiceLogger } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
@@ -41,7 +41,7 @@ beforeAll(async () => {
     brokenRequestHeaders: () => ({ 'x-content-type-options': 'nosniff' }),
   })
   await app.register(httpTelemetry, { meter: metrics.meter })
-  await app.register(readyRoute, { readiness, unavailable: (reason) => plainErrors.notReady({ reason }) })
+  app.get('/ready', () => answerReady(readiness, (reason) => plainErrors.notReady({ reason })))
   app.get('/things/:thingId', async (request) => {
     request.logFields = { own: 'field', password: 'hush' }
     return { id: (request.params as { thingId: string }).thingId }

@@ -1,3 +1,4 @@
+import { answerReady } from '@trestle/common/lifecycle/readiness.ts'
 import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { notReady } from '../errors.ts'
 import { OpenController } from '../plugins/inventory-controller.ts'
@@ -6,8 +7,6 @@ import { OpenController } from '../plugins/inventory-controller.ts'
 export class Default extends OpenController {
   static GET = accepts({ hidden: true })
   async GET() {
-    const missing = await this.application.context.readiness.missing()
-    if (missing !== undefined) throw notReady({ reason: missing })
-    return { status: 'ready' }
+    return answerReady(this.application.context.readiness, (reason) => notReady({ reason }))
   }
 }

@@ -1,3 +1,4 @@
+import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
@@ -18,7 +19,19 @@ import { matchedVersions } from '../http/entity-tag.ts'
 import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /** Base of the controllers that are open to everybody. */
-export abstract class OpenController extends Controller<InventoryDeps> {}
+export abstract class OpenController extends Controller<InventoryDeps> {
+  /**
+   * Sends the API document, or a part of the page about it, as the other services do: compressed once for all clients. The
+   * framework leaves a reply alone that has been sent.
+   * @throws the 404 of unknown paths while the documents are switched off
+   */
+  protected async sendDocument(part: keyof DocumentPages): Promise<void> {
+    const request = fastifyRequestOf(this.request)
+    const { documentPages } = request.server
+    if (documentPages === undefined) throw errorVocabulary.notFound()
+    await documentPages[part](request, fastifyReplyOf(this.request))
+  }
+}
 
 /** Refuses a client that has sent too many requests. Counts before anything else is known of the request. */
 const limitRate: Guard = Object.assign(

@@ -1,0 +1,10 @@
+import { accepts } from '@trestle/endpoints/endpoints.ts'
+import { OpenController } from '../plugins/inventory-controller.ts'
+
+/** /docs */
+export class Default extends OpenController {
+  static GET = accepts({ hidden: true })
+  GET() {
+    return this.sendDocument('page')
+  }
+}

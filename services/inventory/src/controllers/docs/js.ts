@@ -1,0 +1,10 @@
+import { accepts } from '@trestle/endpoints/endpoints.ts'
+import { OpenController } from '../../plugins/inventory-controller.ts'
+
+/** /docs/js/scalar.js */
+export class Scalar_js extends OpenController {
+  static GET = accepts({ hidden: true })
+  GET() {
+    return this.sendDocument('script')
+  }
+}
