@@ -11,6 +11,7 @@ import {
   serviceUnavailable,
   unexpectedFailure,
 } from './errors.ts'
+import { memberText } from './member-errors.ts'
 import {
   bodyEmpty,
   bodyMemberInvalid,
@@ -139,7 +140,7 @@ function toMethodNotAllowed(allow: readonly string[]): HttpError {
 function toInvalid({ context, issues }: InvalidInput): HttpError {
   const [issue] = issues
   const member = issue?.path.join('.') ?? ''
-  const problem = issue?.message ?? 'not valid'
+  const problem = memberText(issue && { ...issue.params, code: issue.keyword, message: issue.message })
   if (context !== 'body') return memberInvalid({ member, problem })
   // A parsed body is always an object. So a problem without a member means that the body is missing.
   return member === '' ? bodyEmpty() : bodyMemberInvalid({ member, problem })

@@ -1,7 +1,8 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, session-errors.ts for tokens, external-errors.ts for providers and hooks, and factor-errors.ts for second factors.
+// request, member-errors.ts for what is wrong with one of its members, session-errors.ts for tokens, external-errors.ts for
+// providers and hooks, and factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
 // Where a code has several texts, the name says where it is used.
 
 export const notFound = defineError(404, 'not_found', 'Not found')
@@ -9,8 +10,14 @@ export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method n
 
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
-export const userBanned = defineError(403, 'user_banned', 'User is banned')
-export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
+const banned = (status: number) => defineError(status, 'user_banned', 'User is banned')
+export const userBanned = banned(403)
+export const signInUserBanned = banned(400)
+
+const otherAudience = (status: number, code: string) =>
+  defineError(status, code, "Token audience doesn't match request audience")
+export const audienceMismatch = otherAudience(400, 'validation_failed')
+export const foreignAudience = otherAudience(403, 'unexpected_audience')
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
 export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
@@ -30,7 +37,6 @@ export const emailConflict = defineError(
   'email_conflict_identity_not_deletable',
   'Unable to unlink identity due to email conflict',
 )
-export const foreignAudience = defineError(403, 'unexpected_audience', "Token audience doesn't match request audience")
 export const userIdTaken = defineError(409, 'conflict', 'A user with this id already exists')
 export const emailExists = defineError(
   422,
@@ -43,11 +49,13 @@ export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone numbe
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
-export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
+const emailsDisabled = (status: number) => defineError(status, 'email_provider_disabled', 'Email logins are disabled')
+export const emailSignInsDisabled = emailsDisabled(422)
+export const emailMessagesDisabled = emailsDisabled(400)
 export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
-export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', 'Phone logins are disabled')
-export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', 'Email logins are disabled')
-export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', 'Phone logins are disabled')
+const phonesDisabled = (status: number) => defineError(status, 'phone_provider_disabled', 'Phone logins are disabled')
+export const phoneSignInsDisabled = phonesDisabled(422)
+export const phoneMessagesDisabled = phonesDisabled(400)
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
@@ -81,16 +89,9 @@ export const WEAKNESS_SENTENCES = {
   pwned: 'Password is known to be weak and easy to guess, please choose a different one.',
 } as const
 
-export const currentPasswordRequired = defineError(
-  400,
-  'current_password_required',
-  'Current password required when setting new password.',
-)
-export const currentPasswordInvalid = defineError(
-  400,
-  'current_password_invalid',
-  'Current password required when setting new password.',
-)
+const currentPassword = (code: string) => defineError(400, code, 'Current password required when setting new password.')
+export const currentPasswordRequired = currentPassword('current_password_required')
+export const currentPasswordInvalid = currentPassword('current_password_invalid')
 export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
 export const reauthenticationNeeded = defineError(
   400,
@@ -123,7 +124,6 @@ export const secondFactorNeeded = defineError(
 
 export const invalidCredentials = defineError(400, 'invalid_credentials', 'Invalid login credentials')
 export const unsupportedGrantType = defineError(400, 'invalid_credentials', 'unsupported_grant_type')
-export const signInUserBanned = defineError(400, 'user_banned', 'User is banned')
 export const emailNotConfirmed = defineError(400, 'email_not_confirmed', 'Email not confirmed')
 export const phoneNotConfirmed = defineError(400, 'phone_not_confirmed', 'Phone not confirmed')
 export const flowStateNotFound = defineError(

@@ -37,11 +37,10 @@ export const providerDisabled = defineError(
 )
 export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
-export const profileWithoutEmail = defineError(
-  500,
-  'unexpected_failure',
-  'Error getting user email from external provider',
-)
+const withoutEmail = (status: number, code: string) =>
+  defineError(status, code, 'Error getting user email from external provider')
+export const profileWithoutEmail = withoutEmail(500, 'unexpected_failure')
+export const idTokenWithoutEmail = withoutEmail(400, 'validation_failed')
 export const severalOwners = defineError(
   500,
   'unexpected_failure',
@@ -54,7 +53,6 @@ const confirmationSent = ({ provider }: Named) =>
 export const externalEmailUnverified = defineError(422, 'provider_email_needs_verification', verifyAtProvider)
 export const externalEmailMailed = defineError(422, 'provider_email_needs_verification', confirmationSent)
 export const linkedEmailUnverified = defineError(422, 'email_not_confirmed', confirmationSent)
-export const inviteUnknown = defineError(404, 'user_not_found', 'User not found')
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const invitedEmailElsewhere = defineError(
   400,
@@ -84,11 +82,6 @@ export const idTokenNonceUnpaired = defineError(
   'Passed nonce and nonce in id_token should either both exist or not.',
 )
 export const idTokenNonceWrong = defineError(400, 'validation_failed', 'Nonces mismatch')
-export const idTokenWithoutEmail = defineError(
-  400,
-  'validation_failed',
-  'Error getting user email from external provider',
-)
 
 export const customProviderMemberForeign = defineError(
   400,

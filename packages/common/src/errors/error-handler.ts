@@ -87,10 +87,11 @@ export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: 
 function toInvalidInput(error: FastifyError): InvalidInput {
   return {
     context: error.validationContext ?? 'body',
-    issues: (error.validation ?? []).map(({ instancePath, message, keyword }) => ({
+    issues: (error.validation ?? []).map(({ instancePath, message, keyword, params }) => ({
       path: instancePath.split('/').filter((part) => part !== ''),
       message: message ?? 'is not valid',
       keyword,
+      params,
     })),
   }
 }

@@ -1,11 +1,21 @@
 import type { FastifyRequest } from 'fastify'
 import type { HttpError } from './define-error.ts'
 
-/** One place in a request that a schema refused. */
+/** The places in a request that a schema refused. */
 export interface InvalidInput {
   /** `body`, `params`, `querystring` or `headers`. */
   readonly context: string
-  readonly issues: readonly { readonly path: readonly string[]; readonly message: string; readonly keyword: string }[]
+  readonly issues: readonly InvalidPlace[]
+}
+
+/** What the schema says of that place. */
+interface InvalidPlace {
+  readonly path: readonly string[]
+  readonly message: string
+  /** Zod's code of the issue. */
+  readonly keyword: string
+  /** Zod's other members of the issue. */
+  readonly params: Readonly<Record<string, unknown>>
 }
 
 /** The errors of a service for what fails before or outside its routes. */

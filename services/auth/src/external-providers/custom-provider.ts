@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MEMBER_TEXTS } from '../member-errors.ts'
 import { issuerMetadataSchema } from './discovery.ts'
 
 /** The attributes that a claim can be mapped to. */
@@ -12,9 +13,9 @@ const ENTRIES_MAX = 100
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX)
 const address = z
-  .url({ protocol: /^https$/, error: 'must be an https URL' })
+  .url({ protocol: /^https$/, error: MEMBER_TEXTS.notHttps })
   .max(TEXT_LENGTH_MAX)
-  .refine((value) => !/[#@\\]/.test(value), { error: 'may have neither user nor fragment' })
+  .refine((value) => !/[#@\\]/.test(value), { error: MEMBER_TEXTS.urlParts })
 const texts = z.array(text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
@@ -39,15 +40,16 @@ export const customProviderChanges = z.object({
     .partialRecord(z.enum(ATTRIBUTES), text)
     .optional()
     .meta({ description: 'which claim tells what, by name or JSON pointer' }),
-  authorization_params: z.record(text, z.string().max(TEXT_LENGTH_MAX)).refine(isSmall).optional(),
+  authorization_params: z
+    .record(text, z.string().max(TEXT_LENGTH_MAX))
+    .refine(isSmall, { error: MEMBER_TEXTS.tooManyEntries })
+    .optional(),
 })
 
 /** A new provider. */
 export const newCustomProvider = customProviderChanges.extend({
   provider_type: z.enum(['oauth2', 'oidc']),
-  identifier: z.string().regex(/^custom:[a-z0-9][a-z0-9:._-]{0,62}$/, {
-    error: 'must be custom: and up to 63 lower-case letters, digits, and : . _ -',
-  }),
+  identifier: z.string().regex(/^custom:[a-z0-9][a-z0-9:._-]{0,62}$/, { error: MEMBER_TEXTS.identifier }),
   name: text.max(120),
   client_id: text,
   client_secret: text,

@@ -1,3 +1,4 @@
+import { IMPORT_TEXTS } from '../import-errors.ts'
 import { decodeBase64 } from './stored-hash.ts'
 
 /** What a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
@@ -24,11 +25,11 @@ export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | u
   const [, , ...parts] = text.split('$')
   const own = parts.length === 3 ? readParameters(parts[0] ?? '') : undefined
   const [salt, hash] = parts.slice(-2).map(decodeBase64)
-  if (parts.length < 2 || parts.length > 3 || !salt || !hash) throw new Error('is no hash of Firebase')
+  if (parts.length < 2 || parts.length > 3 || !salt || !hash) throw new Error(IMPORT_TEXTS.firebaseForm)
   const parameters = own ?? usual
-  if (!parameters) throw new Error('needs the parameters of its Firebase project')
+  if (!parameters) throw new Error(IMPORT_TEXTS.firebaseParametersMissing)
   const { signerKey, saltSeparator, rounds, memCost } = parameters
-  if (hash.length !== signerKey.length) throw new Error('does not fit the signer key')
+  if (hash.length !== signerKey.length) throw new Error(IMPORT_TEXTS.firebaseKeyForeign)
   const stream = hash.map((byte, i) => byte ^ (signerKey[i] ?? 0))
   const bytes = [Buffer.concat([salt, saltSeparator]), Buffer.from(stream)].map((part) => part.toString('base64url'))
   return `$firebase-scrypt$ln=${memCost},r=${rounds},p=1$${bytes.join('$')}`
@@ -41,6 +42,6 @@ function readParameters(text: string): FirebaseParameters {
   const read = (name: string) => values.get(name) ?? ''
   const [saltSeparator, signerKey] = [read('ss'), read('sk')].map(decodeBase64)
   const isKnown = read('v') === '1' && read('p') === '1' && /^\d{1,2}$/.test(read('n')) && /^\d{1,3}$/.test(read('r'))
-  if (!isKnown || !saltSeparator || !signerKey) throw new Error('has parameters that are not those of Firebase')
+  if (!isKnown || !saltSeparator || !signerKey) throw new Error(IMPORT_TEXTS.firebaseParametersForeign)
   return { signerKey, saltSeparator, rounds: Number(read('r')), memCost: Number(read('n')) }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { CommandDeps } from '../deps.ts'
+import { IMPORT_TEXTS } from '../import-errors.ts'
 import { decodeUtf8 } from '../parse-json.ts'
 import { type Holders, judgeLine, type LineVerdict, noHolders } from '../users/import-plan.ts'
 import { findHolders, insertImportedUsers } from '../users/import-repository.ts'
@@ -87,7 +88,7 @@ function refusalReason(error: unknown): string {
 
 /** Removes the byte order mark, which a file may begin with. */
 function decodeLine({ bytes }: Line): string {
-  if (bytes === null) throw new Error('is longer than a mebibyte')
+  if (bytes === null) throw new Error(IMPORT_TEXTS.lineTooLong)
   return decodeUtf8(bytes)
 }
 

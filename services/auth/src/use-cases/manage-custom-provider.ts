@@ -27,6 +27,7 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { describeFailure } from '../external-providers/describe-failure.ts'
 import { discoverMetadata } from '../external-providers/discovery.ts'
+import { memberText } from '../member-errors.ts'
 import { memberInvalid } from '../request-errors.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
@@ -113,7 +114,7 @@ async function completeSettings(
   const parsed = customProviderSettings.safeParse(type === 'oidc' ? await addMetadata(deps, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw memberInvalid({ member: issue?.path.join('.') ?? '', problem: issue?.message ?? '' })
+  throw memberInvalid({ member: issue?.path.join('.') ?? '', problem: memberText(issue) })
 }
 
 async function addMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Promise<object> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { manualLinkingDisabled } from '../errors.ts'
-import { inviteUnknown, providerUnknown, providerUnnamed } from '../external-errors.ts'
+import { manualLinkingDisabled, userNotFound } from '../errors.ts'
+import { providerUnknown, providerUnnamed } from '../external-errors.ts'
 import { beginSignIn } from '../external-providers/begin-sign-in.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
 import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow } from '../flows/flow-repository.ts'
@@ -33,7 +33,7 @@ export interface StartAuthorization {
 
 /**
  * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
- * @returns the URL that the browser goes to @throws validation_failed, inviteUnknown, exchangeFailed
+ * @returns the URL that the browser goes to @throws validation_failed, userNotFound, exchangeFailed
  */
 export async function startAuthorization(deps: StartAuthorizationDeps, request: StartAuthorization): Promise<string> {
   const { provider, scopes, query, pkce, linking } = request
@@ -96,7 +96,7 @@ function seal(
   return secret === undefined ? null : sealSecret(encryptionKeys, flowId, secret, randomBytes(NONCE_BYTES))
 }
 
-/** The hash of the token of an invitation that is still valid. @throws inviteUnknown */
+/** The hash of the token of an invitation that is still valid. @throws userNotFound */
 async function findInvitation(
   { db, now }: Pick<AuthDeps, 'db' | 'now'>,
   token: string | undefined,
@@ -104,6 +104,6 @@ async function findInvitation(
   if (token === undefined) return null
   const hash = hashLinkToken(token)
   const found = await findTokenByLink(db, hash, ['confirmation'])
-  if (!found || Date.parse(found.expiresAt) <= now().getTime()) throw inviteUnknown()
+  if (!found || Date.parse(found.expiresAt) <= now().getTime()) throw userNotFound()
   return hash
 }

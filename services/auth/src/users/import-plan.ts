@@ -1,3 +1,4 @@
+import { IMPORT_TEXTS } from '../import-errors.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 
 /** The holders of everything that no two users share. Each map leads to the id of the user. */
@@ -31,10 +32,10 @@ export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
   const found = byEmail ?? byPhone
   // A line without an id is matched by its identifiers, which must all lead to the same user.
   if (!hasOwnId && found !== undefined && (byEmail ?? found) === (byPhone ?? found)) return { verdict: 'present' }
-  if (byEmail !== undefined) return { verdict: 'refused', reason: 'the email belongs to another user' }
-  if (byPhone !== undefined) return { verdict: 'refused', reason: 'the phone belongs to another user' }
+  if (byEmail !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.emailTaken }
+  if (byPhone !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.phoneTaken }
   const taken = identities.find((identity) => holders.identities.has(identityKey(identity)))
-  if (taken) return { verdict: 'refused', reason: `the identity of ${taken.provider} belongs to another user` }
+  if (taken) return { verdict: 'refused', reason: IMPORT_TEXTS.identityTaken(taken) }
   addHolder(holders, user)
   return { verdict: 'new' }
 }

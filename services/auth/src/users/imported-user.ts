@@ -1,6 +1,7 @@
 import type { Insertable } from 'kysely'
 import type { IdentitiesTable, UsersTable } from '../database.ts'
 import { emailProblem, normaliseEmail, normalisePhone } from '../identifier.ts'
+import { IMPORT_TEXTS } from '../import-errors.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { phoneMalformed } from '../request-errors.ts'
@@ -42,11 +43,11 @@ export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'p
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const row = toRow(line, defaults)
   if (row.email === null && row.phone === null && line.id === undefined) {
-    throw new Error('needs an id, an email or a phone')
+    throw new Error(IMPORT_TEXTS.nobody)
   }
   const identities = line.identities?.map((identity) => toIdentity(row, identity)) ?? ownIdentities(row)
   const keys = identities.map(identityKey)
-  if (new Set(keys).size < keys.length) throw new Error('identities: one of them is there twice')
+  if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
   const providers = [...new Set(identities.map(({ provider }) => provider))]
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
   const appMetadata = { ...own, ...requireMetadata(line.app_metadata) }
@@ -105,18 +106,10 @@ function toPhone(phone: string | undefined): string | null {
 
 function toStoredHash(hash: string | undefined, firebase: FirebaseParameters | undefined): string | null {
   if (hash === undefined) return null
-  const stored = hash.startsWith('$fbscrypt$') ? toFirebaseHash(hash, firebase) : hash
-  if (stored.length > HASH_LENGTH_MAX) throw new Error(`password_hash is longer than ${HASH_LENGTH_MAX} characters`)
+  const stored = hash.startsWith('$fbscrypt$') ? toStoredFirebaseHash(hash, firebase) : hash
+  if (stored.length > HASH_LENGTH_MAX) throw new Error(IMPORT_TEXTS.hashTooLong({ max: HASH_LENGTH_MAX }))
   if (parseStoredHash(stored)) return stored
-  throw new Error('password_hash is of an unknown form, damaged, or costs too much to compare')
-}
-
-function toFirebaseHash(hash: string, firebase: FirebaseParameters | undefined): string {
-  try {
-    return toStoredFirebaseHash(hash, firebase)
-  } catch (error) {
-    throw new Error(`password_hash ${error instanceof Error ? error.message : ''}`)
-  }
+  throw new Error(IMPORT_TEXTS.hashUnknown)
 }
 
 /** The identities of a user whose line has none: one for each identifier, as for a new user. */
@@ -141,7 +134,7 @@ function ownIdentities(row: Row): readonly ImportedIdentity[] {
 function toIdentity(row: Row, line: IdentityLine): ImportedIdentity {
   const isOwn = line.provider === 'email' || line.provider === 'phone'
   const subject = isOwn ? row.id : (line.provider_id ?? line.id)
-  if (!subject) throw new Error(`identities: ${line.provider} needs the id of the account there`)
+  if (!subject) throw new Error(IMPORT_TEXTS.identityWithoutId(line))
   return {
     provider: line.provider,
     provider_id: subject,

@@ -173,7 +173,7 @@ describe('a line of users import', () => {
     [{ phone: '0123' }, 'phone: Invalid phone number format (E.164 required)'],
     [{ id: 'x', email: 'a@b.c' }, 'id must be a UUID'],
     [{ id: '00000000-0000-0000-0000-000000000000' }, 'id must not be the nil UUID'],
-    [{ email: 5 }, 'email Invalid input'],
+    [{ email: 5 }, 'email must be a string'],
     [{ email: 'a@b.c', role: ' ' }, 'role '],
     [{ email: 'a@b.c', user_metadata: [] }, 'user_metadata '],
     [{ email: 'a@b.c', user_metadata: { x: 'x'.repeat(65_536) } }, 'may not be larger than 65536 bytes'],

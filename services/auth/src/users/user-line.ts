@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Identity } from '../identities/identity.ts'
+import { MEMBER_TEXTS, memberText } from '../member-errors.ts'
 import { parseJson } from '../parse-json.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
@@ -8,14 +9,13 @@ const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 const uuid = z
   .string()
-  .regex(UUID, { error: 'must be a UUID' })
-  .refine((id) => id !== NIL_UUID, { error: 'must not be the nil UUID' })
+  .regex(UUID, { error: MEMBER_TEXTS.uuid })
+  .refine((id) => id !== NIL_UUID, { error: MEMBER_TEXTS.nilUuid })
   .transform((id) => id.toLowerCase())
-const NO_TIME = 'must be an RFC 3339 time with an offset'
 const time = z.iso
-  .datetime({ offset: true, error: NO_TIME })
+  .datetime({ offset: true, error: MEMBER_TEXTS.time })
   // PostgreSQL knows no year 0, and no offset of 16 hours.
-  .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: NO_TIME })
+  .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: MEMBER_TEXTS.time })
 const name = z.string().trim().min(1).max(255)
 const object = z.record(z.string(), z.unknown())
 
@@ -84,7 +84,7 @@ export function readUserLine(text: string): ReadUserLine {
   const members = Object.fromEntries(given.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
   const { data, error } = userLineSchema.safeParse(members)
   const [issue] = error?.issues ?? []
-  if (data === undefined) throw new Error(`${issue?.path.join('.')} ${issue?.message}`)
+  if (data === undefined) throw new Error(`${issue?.path.join('.')} ${memberText(issue)}`)
   const ignored = Object.keys(members).filter((key) => !Object.hasOwn(userLineSchema.shape, key))
   return { line: data, ignored }
 }

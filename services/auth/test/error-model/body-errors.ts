@@ -33,7 +33,7 @@ export const bodyErrors: ErrorCases = {
   unstorableText: [refused(get('/verify?type=a%00&token=x'))],
   memberInvalid: [
     under({ AUTH_CUSTOM_OAUTH_ENABLED: 'true' }, post('/admin/custom-providers', { name: 5 }, OPERATOR), {
-      text: 'name: Invalid input: expected string, received number',
+      text: 'name: must be a string',
     }),
   ],
   bodyEmpty: [refused(post('/signup', '')), refused(post('/token?grant_type=password', ''), invalidGrant)],
@@ -69,7 +69,7 @@ export const bodyErrors: ErrorCases = {
   ],
   bodyMemberInvalid: [
     refused(post('/signup', { email: 5 }), {
-      text: `${JSON_REASON}email: Invalid input: expected string, received number`,
+      text: `${JSON_REASON}email: must be a string`,
     }),
   ],
   formNotUtf8: [refused(form('a=\uFFFD'), invalidGrant)],

@@ -268,7 +268,7 @@ export const externalErrors: ErrorCases = {
   ],
   identityLinked: [linkedTwice('same')],
   identityTaken: [linkedTwice('another')],
-  inviteUnknown: [
+  userNotFound: [
     {
       raise: async (world, send) =>
         send(await withProvider(world), get('/authorize?provider=keycloak&invite_token=unknown')),

@@ -9,6 +9,7 @@ import {
   newCustomProvider,
 } from '../../external-providers/custom-provider.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
+import { memberText } from '../../member-errors.ts'
 import { memberInvalid } from '../../request-errors.ts'
 import {
   changeCustomProvider,
@@ -104,7 +105,8 @@ function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError.validation) throw validationError
   const [issue] = validationError.validation
   const member = issue?.instancePath.slice(1).replaceAll('/', '.') ?? ''
-  throw memberInvalid({ member, problem: issue?.message ?? 'The body is not valid' })
+  const problem = memberText(issue && { ...issue.params, code: issue.keyword, message: issue.message ?? '' })
+  throw memberInvalid({ member, problem })
 }
 
 function toCustomProviderView(provider: CustomProvider): CustomProviderView {

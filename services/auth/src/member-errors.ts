@@ -1,0 +1,70 @@
+// The part of the catalogue in errors.ts about single members of a request: what follows `<member>: ` in `memberInvalid` and
+// `bodyMemberInvalid` (reference: Request bodies). `users import` says the same of a line.
+
+/** What the service says of a member, where its schema chooses the text. */
+export const MEMBER_TEXTS = {
+  notHttps: 'must be an https URL',
+  urlParts: 'may have neither user nor fragment',
+  tooManyEntries: 'must have at most 100 entries',
+  identifier: 'must be custom: and up to 63 lower-case letters, digits, and : . _ -',
+  base64url: 'must be base64url',
+  uuid: 'must be a UUID',
+  nilUuid: 'must not be the nil UUID',
+  time: 'must be an RFC 3339 time with an offset',
+  unknownName: 'has a name that is not known',
+  invalid: 'is not valid',
+} as const
+
+/** The types of JSON, by zod's name. */
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'must be a string',
+  number: 'must be a number',
+  int: 'must be an integer',
+  boolean: 'must be a boolean',
+  object: 'must be an object',
+  array: 'must be a list',
+}
+
+const FORMATS: Readonly<Record<string, string>> = { guid: MEMBER_TEXTS.uuid, uuid: MEMBER_TEXTS.uuid }
+
+/** The units of a bound, by zod's name for what has it. */
+const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' }
+
+/** An issue of zod, or what Fastify passes on of one. */
+export interface SchemaIssue {
+  readonly code: string
+  readonly message: string
+  readonly expected?: unknown
+  readonly format?: unknown
+  readonly origin?: unknown
+  readonly minimum?: unknown
+  readonly maximum?: unknown
+  readonly values?: unknown
+}
+
+const OWN_TEXTS: ReadonlySet<string> = new Set(Object.values(MEMBER_TEXTS))
+
+/** The text for an issue. It never repeats a text of zod, which may change with a release. */
+export function memberText(issue: SchemaIssue | undefined): string {
+  if (issue === undefined) return MEMBER_TEXTS.invalid
+  const { code, message, expected, format, origin, minimum, maximum, values } = issue
+  if (OWN_TEXTS.has(message)) return message
+  const unit = UNITS[String(origin)] ?? ''
+  switch (code) {
+    case 'invalid_type':
+      return TYPES[expected === 'record' ? 'object' : String(expected)] ?? MEMBER_TEXTS.invalid
+    case 'invalid_format':
+      return FORMATS[String(format)] ?? MEMBER_TEXTS.invalid
+    case 'too_small':
+      return `must be at least ${minimum}${unit}`
+    case 'too_big':
+      return `must be at most ${maximum}${unit}`
+    case 'invalid_value':
+      return Array.isArray(values) ? `must be one of ${values.join(', ')}` : MEMBER_TEXTS.invalid
+    case 'invalid_key':
+    case 'unrecognized_keys':
+      return MEMBER_TEXTS.unknownName
+    default:
+      return MEMBER_TEXTS.invalid
+  }
+}
