@@ -34,10 +34,8 @@ it.each([
   `${src}/use-cases`,
   `${src}/oauth/providers`,
   `${src}/sms/gateways`,
-  `${src}/pages/languages`,
   `${src}/config`,
   `${src}/commands`,
-  `${src}/jobs`,
   'packages/database/src/driver',
   'packages/database/src/driver/parts',
 ])('allows one file in %s', async (folder) => {

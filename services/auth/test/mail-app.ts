@@ -1,8 +1,8 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { expect } from 'vitest'
+import { startWork } from '../src/commands/serve.ts'
 import { tasks } from '../src/migrations.ts'
-import { startWork } from '../src/work.ts'
 import { openTestApp, type TestApp, type TestAppOptions } from './auth-app.ts'
 import { type SmsStub, startSmsStub } from './sms-stub.ts'
 

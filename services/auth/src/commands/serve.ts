@@ -10,11 +10,14 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { AuthConfig, LoadedConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
+import { type UserCreatedDeps, workOnUsersCreated } from '../hooks/user-created-job.ts'
+import { type AnswerDeps, workOnMessageRequests } from '../message-requests/message-request-job.ts'
+import { type MailWorkDeps, workOnMails } from '../messages/mail-job.ts'
+import { type SmsWorkDeps, workOnSms } from '../messages/sms-job.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../use-cases/clean-up.ts'
 import { VERSION } from '../version.ts'
-import { startWork, type WorkDeps } from '../work.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
@@ -97,6 +100,18 @@ async function startJobs(deps: WorkDeps & Pick<AuthDeps, 'config' | 'meter'>): P
   if (!deps.config.database.cleanupEnabled) return
   await deps.jobs.work(cleanUpTask, createCleanUp(deps, createCleanUpCounter(deps)))
   await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
+}
+
+/** What the background work of all tasks works with. */
+export type WorkDeps = Pick<AuthDeps, 'outbox'> & AnswerDeps & MailWorkDeps & SmsWorkDeps & UserCreatedDeps
+
+/** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
+export async function startWork(deps: WorkDeps): Promise<void> {
+  deps.outbox.start()
+  await workOnMessageRequests(deps)
+  await workOnMails(deps)
+  await workOnSms(deps)
+  await workOnUsersCreated(deps)
 }
 
 function observe({ meter }: Metrics, { database, deps }: OpenDeps): void {
