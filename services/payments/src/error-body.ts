@@ -5,6 +5,7 @@ import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavaila
 import pg from 'pg'
 import { z } from 'zod'
 import * as errors from './errors.ts'
+import { FIELD_TEXTS } from './field-errors.ts'
 import { layOut } from './pagination/response-layout.ts'
 
 /** The body of most errors. */
@@ -63,7 +64,7 @@ export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,
   // The plugin `request-input` validates bodies and queries. No other schema can refuse a request.
-  invalid: ({ context }) => errors.invalidFields([{ field: context, message: 'is not valid', code: 'FORMAT' }]),
+  invalid: ({ context }) => errors.invalidFields([{ field: context, message: FIELD_TEXTS.invalid, code: 'FORMAT' }]),
   malformed,
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),
   unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),

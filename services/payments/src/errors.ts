@@ -1,5 +1,9 @@
 import { defineError, type ErrorFactory, type ErrorTemplate, HttpError } from '@trestle/common/errors/define-error.ts'
+import { FIELD_TEXTS } from './field-errors.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
+
+// The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field, and
+// transactions/processing-errors.json for refused cards.
 
 /** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
@@ -83,10 +87,11 @@ export const returnUrlElsewhere = declare(
   'REQUEST_INVALID',
   "returnUrl must be on the site of the merchant's website",
 )
-/** `problem` names the member and says what is wrong: `amount.currency has no exchange rate`. */
+/** Names each member and says what is wrong with it: `amount.currency has no exchange rate`. */
 export const orderInvalid = declareTemplate(
   [400, 'REQUEST_INVALID'],
-  ({ problem }: { readonly problem: string }) => problem,
+  ({ problems }: { readonly problems: readonly OrderProblem[] }) =>
+    problems.map(({ field, message }) => `${field} ${message}`).join('; '),
 )
 
 /** The codes of field errors (reference: Field errors). */
@@ -111,6 +116,9 @@ export interface FieldError {
   readonly message: string
   readonly code: FieldErrorCode
 }
+
+/** What is wrong with a member of an order. */
+export type OrderProblem = Pick<FieldError, 'field' | 'message'>
 
 /** 400 over the fields that are wrong. */
 export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {
@@ -143,7 +151,7 @@ export const amountBeyondLimit = (act: 'capture' | 'refund' | 'void' | 'dispute'
 /** `currency` is that of the transaction. */
 export const otherCurrency = (currency: string) => fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
 export const trailFull = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
-export const currencyWithoutRate = () => fieldInvalid('currency', 'UNKNOWN', 'has no exchange rate')
+export const currencyWithoutRate = () => fieldInvalid('currency', 'UNKNOWN', FIELD_TEXTS.noRate)
 /** One text whether the source is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
 export const unknownSource = (field: string) =>
   fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
@@ -185,5 +193,5 @@ const INSECURE = 21
 /** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
 export function cardDataInsecure(): HttpError {
   const error = processingError(INSECURE)
-  return orderInvalid({ problem: error.message }, { details: { error } })
+  return declare(400, 'REQUEST_INVALID', error.message)({ details: { error } })
 }

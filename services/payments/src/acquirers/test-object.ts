@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ScenarioChanges } from '../cards/scenario.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { decimalMoneyShape, toMinorUnits } from '../money/decimal-money.ts'
 import { scenarioOfNumber } from './test-numbers.ts'
@@ -9,7 +10,7 @@ const Bound = z.union([
   z.strictObject({ ...decimalMoneyShape, value: z.int().min(0) }).transform((money, context) => {
     const exponent = currencyExponent(money.currency)
     if (exponent !== undefined) return { currency: money.currency, amount: Number(toMinorUnits(money, exponent)) }
-    context.addIssue({ code: 'custom', message: 'must be a listed currency', path: ['currency'] })
+    context.addIssue({ code: 'custom', message: FIELD_TEXTS.notListed, path: ['currency'] })
     return z.NEVER
   }),
 ])

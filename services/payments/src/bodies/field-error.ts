@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { FIELD_ERROR_CODES, type FieldError, type FieldErrorCode } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -25,18 +26,18 @@ function isBeyondInteger(issue: Issue, issues: readonly Issue[]): boolean {
 }
 
 function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
-  if (valueAt(input, issue.path) === undefined) return { message: 'is required', code: 'REQUIRED' }
+  if (valueAt(input, issue.path) === undefined) return { message: FIELD_TEXTS.required, code: 'REQUIRED' }
   if (issue.code === 'custom') return { message: issue.message, code: customCode(issue) }
-  if (issue.code === 'invalid_type') return { message: `must be ${nounOf(issue.expected)}`, code: 'TYPE' }
-  if (issue.code === 'too_small' || issue.code === 'too_big') return { message: boundOf(issue), code: 'RANGE' }
-  if (issue.code === 'unrecognized_keys') return { message: unknownMembersOf(issue), code: 'FORMAT' }
-  return { message: 'is not valid', code: 'FORMAT' }
+  if (issue.code === 'invalid_type') return { message: FIELD_TEXTS.wrongType(issue.expected), code: 'TYPE' }
+  if (issue.code === 'too_small' || issue.code === 'too_big') return { message: boundText(issue), code: 'RANGE' }
+  if (issue.code === 'unrecognized_keys') return { message: unknownMembersText(issue), code: 'FORMAT' }
+  return { message: FIELD_TEXTS.invalid, code: 'FORMAT' }
 }
 
 /** Repeats only names that look like members: a client may send anything as a name, even a card number. */
-function unknownMembersOf({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
+function unknownMembersText({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
   const names = keys.filter((key) => /^[a-z][a-z_]{0,31}$/i.test(key))
-  return names.length === 0 ? 'has a member that is unknown' : `has no member ${names.join(', ')}`
+  return names.length === 0 ? FIELD_TEXTS.unknownMember : FIELD_TEXTS.unknownMembers(names)
 }
 
 function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
@@ -52,23 +53,9 @@ function customCode(issue: z.core.$ZodIssueCustom): FieldErrorCode {
   return FIELD_ERROR_CODES.find((code) => code === issue.params?.code) ?? 'FORMAT'
 }
 
-const NOUNS: Readonly<Record<string, string>> = {
-  string: 'a string',
-  int: 'an integer',
-  number: 'an integer',
-  boolean: 'a boolean',
-  object: 'an object',
-  record: 'an object',
-  array: 'an array',
-}
-
-function nounOf(expected: string): string {
-  return NOUNS[expected] ?? `a value of type ${expected}`
-}
-
-function boundOf(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
-  const unit = issue.origin === 'string' ? ' characters' : ''
+function boundText(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
+  const { origin } = issue
   return issue.code === 'too_small'
-    ? `must be at least ${issue.minimum}${unit}`
-    : `must be at most ${issue.maximum}${unit}`
+    ? FIELD_TEXTS.tooSmall({ limit: issue.minimum, origin })
+    : FIELD_TEXTS.tooBig({ limit: issue.maximum, origin })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { isChargeable } from '../money/currencies.ts'
 
 const AMOUNT_MAX = 999_999_999_999
@@ -17,7 +18,7 @@ export function toStorable(value: string): string {
 /** A text that can be stored. */
 export function text() {
   return z.string().refine(isStorable, {
-    error: 'must not contain U+0000 or lone surrogates',
+    error: FIELD_TEXTS.notStorable,
     params: { code: 'FORMAT' },
   })
 }
@@ -32,7 +33,7 @@ export function email() {
   return text()
     .trim()
     .max(254)
-    .refine(isEmail, { error: 'must be an e-mail address', params: { code: 'FORMAT' } })
+    .refine(isEmail, { error: FIELD_TEXTS.notEmail, params: { code: 'FORMAT' } })
 }
 
 function isEmail(value: string): boolean {
@@ -49,7 +50,7 @@ export function website() {
     .trim()
     .max(2048)
     .refine((value) => isHttpUrl(value) || HOST.test(value), {
-      error: 'must be an http or https URL or a host name',
+      error: FIELD_TEXTS.notWebsite,
       params: { code: 'FORMAT' },
     })
 }
@@ -68,7 +69,7 @@ export function descriptor() {
     .min(2)
     .max(22)
     .refine((value) => /^[\x20-\x7e]*$/.test(value), {
-      error: 'must be printable ASCII characters',
+      error: FIELD_TEXTS.notAscii,
       params: { code: 'FORMAT' },
     })
 }
@@ -83,7 +84,7 @@ const ID = /^[0-9a-f]{24}$/i
 /** An id in a body or a query, in lower case. It may name no object. */
 export function id() {
   return text()
-    .refine((value) => ID.test(value), { error: 'must be 24 hexadecimal digits', params: { code: 'FORMAT' } })
+    .refine((value) => ID.test(value), { error: FIELD_TEXTS.notId, params: { code: 'FORMAT' } })
     .toLowerCase()
 }
 
@@ -95,7 +96,7 @@ export function instant() {
   return z.iso
     .datetime({ offset: true })
     .refine((value) => Date.parse(value) >= 0 && Date.parse(value) < YEAR_10000, {
-      error: 'must lie between the years 1970 and 9999',
+      error: FIELD_TEXTS.notWithinYears,
       params: { code: 'RANGE' },
     })
     .transform((value) => new Date(value).toISOString())
@@ -120,8 +121,8 @@ export function amount() {
 export function currency() {
   return text()
     .trim()
-    .refine((code) => /^[A-Z]{3}$/.test(code), { error: 'must be three upper-case letters' })
-    .refine(isChargeable, { error: 'must be a currency that can be charged', params: { code: 'UNKNOWN' } })
+    .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
+    .refine(isChargeable, { error: FIELD_TEXTS.notChargeable, params: { code: 'UNKNOWN' } })
 }
 
 /** The merchant's own name for a payment or an operation: 1 to 255 characters. */
@@ -148,10 +149,10 @@ export function anyCustom() {
 function storableJson<Schema extends z.ZodType>(schema: Schema) {
   return schema
     .refine((value) => Buffer.byteLength(JSON.stringify(value) ?? '') <= CUSTOM_BYTES_MAX, {
-      error: `must be at most ${CUSTOM_BYTES_MAX} bytes`,
+      error: FIELD_TEXTS.tooManyBytes({ max: CUSTOM_BYTES_MAX }),
       params: { code: 'RANGE' },
     })
-    .refine(isStorableDeep, { error: 'must not contain U+0000 or lone surrogates' })
+    .refine(isStorableDeep, { error: FIELD_TEXTS.notStorable })
 }
 
 function isStorableDeep(value: unknown): boolean {

@@ -1,4 +1,5 @@
 import type { FieldError, FieldErrorCode } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 
 /** The values of a form before the schema gives them types: texts, objects without a prototype, and arrays made by `a[]`. */
 export type FormValue = string | FormValue[] | FormObject
@@ -22,12 +23,12 @@ const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'const
 export function parseForm(text: string): Parsed<FormObject> {
   const pairs = text.split('&').filter((pair) => pair !== '')
   if (pairs.length > PAIRS_MAX)
-    return { errors: [fieldError('body', `must have at most ${PAIRS_MAX} fields`, 'RANGE')] }
+    return { errors: [fieldError('body', FIELD_TEXTS.tooManyFields({ max: PAIRS_MAX }), 'RANGE')] }
   const value = emptyObject()
   const errors = new Map<string, FieldError>()
   for (const pair of pairs) {
     const decoded = decodePair(pair)
-    if (!decoded) return { errors: [fieldError('body', 'is not valid percent-encoded UTF-8', 'FORMAT')] }
+    if (!decoded) return { errors: [fieldError('body', FIELD_TEXTS.notPercentEncoded, 'FORMAT')] }
     const path = segments(decoded.key)
     const error = path.length > LEVELS_MAX + 1 ? tooDeep(path) : putAtPath(value, path, decoded.text)
     if (error && !errors.has(error.field)) errors.set(error.field, error)
@@ -61,7 +62,7 @@ function segments(key: string): readonly string[] {
 /** Puts a text at its path, or says why it cannot be there. */
 function putAtPath(root: FormObject, path: readonly string[], text: string): FieldError | undefined {
   if (path.some((segment) => FORBIDDEN.has(segment)))
-    return fieldError(fieldOf(path), 'is not an allowed name', 'FORMAT')
+    return fieldError(fieldOf(path), FIELD_TEXTS.forbiddenName, 'FORMAT')
   let container: FormObject | FormValue[] = root
   for (const [index, segment] of path.entries()) {
     const next = path[index + 1]
@@ -109,11 +110,11 @@ function fieldOf(path: readonly string[]): string {
 }
 
 function duplicate(path: readonly string[]): FieldError {
-  return fieldError(fieldOf(path), 'is given more than once', 'DUPLICATE')
+  return fieldError(fieldOf(path), FIELD_TEXTS.givenTwice, 'DUPLICATE')
 }
 
 function tooDeep(path: readonly string[]): FieldError {
-  return fieldError(fieldOf(path), `must not nest deeper than ${LEVELS_MAX} levels`, 'RANGE')
+  return fieldError(fieldOf(path), FIELD_TEXTS.tooDeep({ max: LEVELS_MAX }), 'RANGE')
 }
 
 function fieldError(field: string, message: string, code: FieldErrorCode): FieldError {

@@ -17,6 +17,7 @@ import {
   tokenInvalid,
   tokenTypeUnexpected,
 } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { sharesSite } from '../merchants/site.ts'
 import type { Money } from '../money/minor-units.ts'
 import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
@@ -154,8 +155,9 @@ function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRe
 function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
-  const problem = orderProblem(order, payee.now) ?? (rate === null ? 'amount.currency has no exchange rate' : undefined)
-  if (problem !== undefined) throw orderInvalid({ problem })
+  const problem = orderProblem(order, payee.now)
+  if (problem !== undefined) throw orderInvalid({ problems: [problem] })
+  if (rate === null) throw orderInvalid({ problems: [{ field: 'amount.currency', message: FIELD_TEXTS.noRate }] })
   if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') throw rateUnavailable()
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { OrderProblem } from '../errors.ts'
 import { moneyOf, orderDigest, orderProblem, toDescriptor } from './order.ts'
 import { PaymentBody } from './payment-body.ts'
 
@@ -18,28 +19,34 @@ const repeated = (first?: string, count?: number) => ({
 })
 
 describe('orderProblem', () => {
-  it.each<[object, string | undefined]>([
+  it.each<[object, OrderProblem | undefined]>([
     [{}, undefined],
     [{ amount: undefined, unplanned: { customer: true } }, undefined],
     [{ plan: [scheduled('2026-11-20T12:00:00.001Z')] }, undefined],
-    [{ plan: [scheduled('2026-11-20T12:00:00.000Z')] }, 'plan.0.scheduled must be in the future'],
+    [
+      { plan: [scheduled('2026-11-20T12:00:00.000Z')] },
+      { field: 'plan.0.scheduled', message: 'must be in the future' },
+    ],
     [
       { plan: [scheduled('2027-01-01T00:00:00Z'), scheduled('2027-01-01T00:00:00Z')] },
-      'plan.1.scheduled must be later than the entry before it',
+      { field: 'plan.1.scheduled', message: 'must be later than the entry before it' },
     ],
     [
       { plan: [scheduled('2027-01-01T00:00:00Z'), repeated('2026-12-31T00:00:00Z')] },
-      'plan.1.repeat.first must be later than the entry before it',
+      { field: 'plan.1.repeat.first', message: 'must be later than the entry before it' },
     ],
     [{ plan: [scheduled('2027-01-01T00:00:00Z'), repeated('2027-01-01T00:00:00-01:00')] }, undefined],
     [{ plan: [repeated(undefined, 2), repeated('2020-01-01T00:00:00Z')] }, undefined],
-    [{ plan: [repeated(), repeated('2030-01-01T00:00:00Z')] }, 'plan.0.repeat.count is required before another entry'],
+    [
+      { plan: [repeated(), repeated('2030-01-01T00:00:00Z')] },
+      { field: 'plan.0.repeat.count', message: 'is required before another entry' },
+    ],
     [
       { plan: [{ ...repeated(), amount: { ...eur, currency: 'XXX' } }] },
-      'plan.0.amount.currency must be a currency that can be charged',
+      { field: 'plan.0.amount.currency', message: 'must be a currency that can be charged' },
     ],
   ])('finds in %j the problem %j', (changes, problem) => {
-    expect(orderProblem(order(changes), now)).toBe(problem)
+    expect(orderProblem(order(changes), now)).toEqual(problem)
   })
 })
 

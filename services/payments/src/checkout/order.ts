@@ -1,4 +1,6 @@
 import { fingerprintOf } from '../access/fingerprint.ts'
+import type { OrderProblem } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
 import type { Money } from '../money/minor-units.ts'
@@ -14,34 +16,36 @@ type Amount = DecimalMoney & { readonly currency: string }
  * What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined:
  * nothing.
  */
-export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): string | undefined {
-  if (!amount && plan.length === 0 && !unplanned) return 'amount is required without plan and unplanned'
-  const ofAmount = amount && amountProblem(amount)
-  if (ofAmount !== undefined) return `amount.${ofAmount}`
+export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
+  if (!amount && plan.length === 0 && !unplanned) return { field: 'amount', message: FIELD_TEXTS.missingWithoutPlan }
+  const ofAmount = amount && amountProblem('amount', amount)
+  if (ofAmount !== undefined) return ofAmount
   for (const [i, entry] of plan.entries()) {
-    const ofEntry = amountProblem(entry.amount)
-    if (ofEntry !== undefined) return `plan.${i}.amount.${ofEntry}`
+    const ofEntry = amountProblem(`plan.${i}.amount`, entry.amount)
+    if (ofEntry !== undefined) return ofEntry
   }
   return planProblem(plan, now)
 }
 
-function amountProblem(amount: Amount): string | undefined {
-  if (!isChargeable(amount.currency)) return 'currency must be a currency that can be charged'
-  return minorUnits(amount) > AMOUNT_MAX ? `value must be at most ${AMOUNT_MAX} minor units` : undefined
+function amountProblem(field: string, amount: Amount): OrderProblem | undefined {
+  if (!isChargeable(amount.currency)) return { field: `${field}.currency`, message: FIELD_TEXTS.notChargeable }
+  if (minorUnits(amount) <= AMOUNT_MAX) return undefined
+  return { field: `${field}.value`, message: FIELD_TEXTS.tooManyMinorUnits({ max: AMOUNT_MAX }) }
 }
 
 /** The dates of entries increase. Only the last entry may repeat without an end. */
-function planProblem(plan: NonNullable<Order['plan']>, now: Date): string | undefined {
+function planProblem(plan: NonNullable<Order['plan']>, now: Date): OrderProblem | undefined {
   let latest = Number.NEGATIVE_INFINITY
   for (const [i, { scheduled, repeat }] of plan.entries()) {
     const field = scheduled === undefined ? `plan.${i}.repeat.first` : `plan.${i}.scheduled`
-    if (scheduled !== undefined && Date.parse(scheduled) <= now.getTime()) return `${field} must be in the future`
+    if (scheduled !== undefined && Date.parse(scheduled) <= now.getTime())
+      return { field, message: FIELD_TEXTS.notInFuture }
     const begins = Date.parse(scheduled ?? repeat?.first ?? '')
-    if (begins <= latest) return `${field} must be later than the entry before it`
+    if (begins <= latest) return { field, message: FIELD_TEXTS.notLater }
     latest = Number.isNaN(begins) ? latest : begins
     const isLast = i === plan.length - 1
     if (repeat && repeat.count === undefined && !isLast)
-      return `plan.${i}.repeat.count is required before another entry`
+      return { field: `plan.${i}.repeat.count`, message: FIELD_TEXTS.missingBeforeEntry }
   }
   return undefined
 }

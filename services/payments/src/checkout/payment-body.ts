@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
 import { anyCustom, isHttpUrl, reference, text } from '../bodies/fields.ts'
 import { falseIsAbsent } from '../bodies/validate-input.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { decimalMoneyShape } from '../money/decimal-money.ts'
 
 const HINTS_MAX = 50
@@ -29,13 +30,13 @@ const Repeat = z.object({
 const PlanEntry = z
   .object({ amount: Amount, scheduled: date().optional(), repeat: Repeat.optional() })
   .refine(({ scheduled, repeat }) => (scheduled === undefined) !== (repeat === undefined), {
-    error: 'must have one of scheduled and repeat',
+    error: FIELD_TEXTS.notOneOfTwo,
   })
 
 const Unplanned = z
   .object({ merchant: z.boolean().optional(), customer: z.boolean().optional() })
   .refine(({ merchant, customer }) => merchant === true || customer === true, {
-    error: 'must be true for merchant or customer',
+    error: FIELD_TEXTS.neitherOfTwo,
   })
 
 /** Where the customer returns to, normalized like in a browser: the value becomes a header, which allows fewer characters. */
@@ -45,14 +46,14 @@ const returnUrl = () =>
     .transform((value, context) => {
       const url = isHttpUrl(value) ? URL.parse(value) : null
       if (url && url.username === '' && url.password === '') return url.href
-      context.addIssue({ code: 'custom', message: 'must be an http or https URL without credentials' })
+      context.addIssue({ code: 'custom', message: FIELD_TEXTS.notReturnUrl })
       return z.NEVER
     })
 
 const notOffered = () =>
   z
     .unknown()
-    .refine((value) => value === undefined, { error: 'is not offered' })
+    .refine((value) => value === undefined, { error: FIELD_TEXTS.notOffered })
     .optional()
 
 /** The body of `POST /payments` and of its challenges (reference: Orders). */

@@ -68,6 +68,5 @@ function judgeHeaders({ headers }: FastifyRequest): void {
 
 function toOrderError({ stage, error, fields = [] }: Flaw): Error {
   if (stage === 'parse') return bodyInvalid({ cause: error })
-  const problem = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
-  return orderInvalid({ problem }, { cause: error })
+  return orderInvalid({ problems: fields }, { cause: error })
 }

@@ -6,6 +6,7 @@ import type { Flaw } from '../access/require-access.ts'
 import { type Parsed, parseForm } from '../bodies/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../bodies/validate-input.ts'
 import { invalidFields, unsupportedMediaType } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 
 /**
  * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.flaw` and
@@ -79,7 +80,7 @@ function readBody({ headers }: FastifyRequest, body: Buffer | string): Parsed<Pa
   if (type === undefined) return body.length === 0 ? { value: new ParsedInput('json', {}) } : 'unsupported'
   if (headers['content-encoding'] !== undefined && body.length > 0) return 'unsupported'
   const text = decode(body)
-  if (text === undefined) return refuseBody('is not valid UTF-8')
+  if (text === undefined) return refuseBody(FIELD_TEXTS.notUtf8)
   const parsed = type === 'json' ? parseJson(text) : parseForm(text)
   return 'errors' in parsed ? parsed : { value: new ParsedInput(type, parsed.value) }
 }
@@ -114,18 +115,18 @@ function parseJson(text: string): Parsed<object> {
   try {
     value = JSON.parse(text)
   } catch {
-    return refuseBody('is not valid JSON')
+    return refuseBody(FIELD_TEXTS.notJson)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseBody('must be an object')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseBody(FIELD_TEXTS.notObject)
   const problem = jsonProblem(value, 1)
   return problem === undefined ? { value } : refuseBody(problem)
 }
 
 function jsonProblem(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  if (depth > JSON_DEPTH_MAX) return `must not nest deeper than ${JSON_DEPTH_MAX} levels`
+  if (depth > JSON_DEPTH_MAX) return FIELD_TEXTS.tooDeep({ max: JSON_DEPTH_MAX })
   for (const [key, member] of Object.entries(value)) {
-    if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) return `must not have a member ${key}`
+    if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) return FIELD_TEXTS.forbiddenMember(key)
     const problem = jsonProblem(member, depth + 1)
     if (problem !== undefined) return problem
   }

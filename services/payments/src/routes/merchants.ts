@@ -4,6 +4,7 @@ import { requireAccess } from '../access/require-access.ts'
 import { descriptor, email, name, pathId, text, website } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import { notFound } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { isCountry } from '../merchants/countries.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
@@ -15,13 +16,13 @@ import { FixedMembers, readFixedMembers, updateMerchant } from '../use-cases/upd
 
 const currency = text()
   .trim()
-  .refine((code) => /^[A-Z]{3}$/.test(code), { error: 'must be three upper-case letters' })
-  .refine(isFundingCurrency, { error: 'must be a funding currency', params: { code: 'UNKNOWN' } })
+  .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
+  .refine(isFundingCurrency, { error: FIELD_TEXTS.notFunding, params: { code: 'UNKNOWN' } })
 const country = text()
   .trim()
-  .refine((code) => /^[A-Z]{2}$/.test(code), { error: 'must be two upper-case letters' })
-  .refine(isCountry, { error: 'must be a country code of ISO 3166-1', params: { code: 'UNKNOWN' } })
-const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: 'must be an IBAN' })
+  .refine((code) => /^[A-Z]{2}$/.test(code), { error: FIELD_TEXTS.notCountryCode })
+  .refine(isCountry, { error: FIELD_TEXTS.notCountry, params: { code: 'UNKNOWN' } })
+const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
 
 const MerchantBody = z
   .object({
@@ -34,7 +35,7 @@ const MerchantBody = z
     company: z.object({ country, number: text().min(1).max(64).optional() }),
     bank: z.object({ iban: iban.optional() }).optional(),
   })
-  .refine(hasRightIban, { path: ['bank', 'iban'], error: 'must have right check digits', when: () => true })
+  .refine(hasRightIban, { path: ['bank', 'iban'], error: FIELD_TEXTS.ibanDigitsWrong, when: () => true })
 
 /** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
 function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {

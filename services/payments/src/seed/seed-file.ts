@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { amount, currency, descriptor, email, id, name, text, website } from '../bodies/fields.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { isCountry } from '../merchants/countries.ts'
 import { hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
@@ -16,13 +17,13 @@ const SeedMerchant = z.strictObject({
   id: id(),
   key: z.uuid(),
   name: name().optional(),
-  currency: z.string().refine(isFundingCurrency, 'must be a funding currency'),
+  currency: z.string().refine(isFundingCurrency, FIELD_TEXTS.notFunding),
   test: z.boolean().default(false),
   email: email(),
   website: website(),
   descriptor: descriptor(),
   company: z.strictObject({
-    country: z.string().refine(isCountry, 'must be a country code'),
+    country: z.string().refine(isCountry, FIELD_TEXTS.notCountry),
     number: text().max(64).optional(),
   }),
   bank: z.strictObject({ iban: text().overwrite(normalizeIban).refine(hasIbanShape).optional() }).optional(),

@@ -3,25 +3,25 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { pathId, text } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
+import { FIELD_TEXTS } from '../../field-errors.ts'
 import { daysOf } from '../../ledger/statement.ts'
 import type { InTurn } from '../../pagination/pieces.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
 
 const DAYS_MAX = 366
 
-const date = () =>
-  text().refine((value) => z.iso.date().safeParse(value).success, { error: 'must be a date such as 2026-03-01' })
+const date = () => text().refine((value) => z.iso.date().safeParse(value).success, { error: FIELD_TEXTS.notDate })
 
 const Period = z
   .object({ from: date(), to: date() })
   .refine((period) => daysOf(period) >= 1, {
     path: ['to'],
-    error: 'must not be before from',
+    error: FIELD_TEXTS.beforeFrom,
     params: { code: 'RANGE' },
   })
   .refine((period) => daysOf(period) <= DAYS_MAX, {
     path: ['to'],
-    error: `must be less than ${DAYS_MAX} days after from`,
+    error: FIELD_TEXTS.tooLongAfterFrom({ max: DAYS_MAX }),
     params: { code: 'RANGE' },
   })
 

@@ -15,6 +15,7 @@ import {
 } from '../../bodies/fields.ts'
 import { falseIsAbsent } from '../../bodies/validate-input.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
+import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
@@ -39,18 +40,18 @@ const ChargeBody = z
   })
   .refine(({ transactionId, authorizationId, cardId }) => transactionId ?? authorizationId ?? cardId, {
     path: ['transactionId'],
-    error: 'is required',
+    error: FIELD_TEXTS.required,
     when: () => true,
   })
   .refine(({ transactionId, authorizationId }) => isSame(transactionId, authorizationId), {
     path: ['authorizationId'],
-    error: 'must be the same as transactionId',
+    error: FIELD_TEXTS.notSameTransaction,
     params: { code: 'MISMATCH' },
     when: () => true,
   })
   .refine(({ transactionId, authorizationId, cardId }) => !cardId || !(transactionId ?? authorizationId), {
     path: ['cardId'],
-    error: 'cannot be given beside a transaction',
+    error: FIELD_TEXTS.besideTransaction,
     params: { code: 'DUPLICATE' },
     when: () => true,
   })

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { ListQuery, pathId, text } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
+import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
@@ -14,13 +15,10 @@ import { viewWebhook, viewWebhookSecret, WebhookSecretView, WebhookView } from '
 const MerchantParams = z.object({ merchantId: pathId() })
 const WebhookParams = z.object({ merchantId: pathId(), webhookId: pathId() })
 
-const url = text()
-  .trim()
-  .max(2048)
-  .refine(isWebhookUrl, { error: 'must be an https URL on port 443, 8443 or above 1023, without credentials' })
+const url = text().trim().max(2048).refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl })
 const eventType = z
   .string()
-  .refine(isEventType, { error: 'is no type of event', params: { code: 'UNKNOWN' } })
+  .refine(isEventType, { error: FIELD_TEXTS.notEventType, params: { code: 'UNKNOWN' } })
   .pipe(z.enum(EVENT_TYPES))
 const WebhookBody = z.object({ url, events: z.array(eventType).max(EVENT_TYPES.length).default([]) })
 

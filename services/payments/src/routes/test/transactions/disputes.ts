@@ -4,12 +4,13 @@ import { amount, pathId } from '../../../bodies/fields.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
+import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
 
 const reasonCode = z
   .int()
-  .refine((code) => reasonTitle(code) !== undefined, { error: 'must be a known reason', params: { code: 'UNKNOWN' } })
+  .refine((code) => reasonTitle(code) !== undefined, { error: FIELD_TEXTS.notReason, params: { code: 'UNKNOWN' } })
 
 const DisputeBody = z.object({
   amount: amount().optional(),

@@ -1,0 +1,84 @@
+// The texts of field errors (reference: Field errors), a part of the catalogue in errors.ts: what follows the name of a field.
+// Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
+
+const NOUNS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  int: 'an integer',
+  number: 'an integer',
+  boolean: 'a boolean',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
+}
+
+interface Limit {
+  readonly max: number
+}
+
+interface Bound {
+  /** A limit of a schema. */
+  readonly limit: number | bigint
+  /** Of a string, the limit is a number of characters. */
+  readonly origin: string
+}
+
+const unitOf = ({ origin }: Bound): string => (origin === 'string' ? ' characters' : '')
+
+/** What may be wrong with a field. A function names values of the schema, never one of the request. */
+export const FIELD_TEXTS = {
+  required: 'is required',
+  invalid: 'is not valid',
+  wrongType: (expected: string) => `must be ${NOUNS[expected] ?? `a value of type ${expected}`}`,
+  tooSmall: (bound: Bound) => `must be at least ${bound.limit}${unitOf(bound)}`,
+  tooBig: (bound: Bound) => `must be at most ${bound.limit}${unitOf(bound)}`,
+  unknownMember: 'has a member that is unknown',
+  unknownMembers: (names: readonly string[]) => `has no member ${names.join(', ')}`,
+
+  // Bodies and queries as a whole.
+  notUtf8: 'is not valid UTF-8',
+  notJson: 'is not valid JSON',
+  notObject: 'must be an object',
+  notPercentEncoded: 'is not valid percent-encoded UTF-8',
+  forbiddenMember: (name: string) => `must not have a member ${name}`,
+  forbiddenName: 'is not an allowed name',
+  givenTwice: 'is given more than once',
+  tooManyFields: ({ max }: Limit) => `must have at most ${max} fields`,
+  tooDeep: ({ max }: Limit) => `must not nest deeper than ${max} levels`,
+
+  // Kinds of values.
+  notStorable: 'must not contain U+0000 or lone surrogates',
+  notEmail: 'must be an e-mail address',
+  notWebsite: 'must be an http or https URL or a host name',
+  notAscii: 'must be printable ASCII characters',
+  notId: 'must be 24 hexadecimal digits',
+  notWithinYears: 'must lie between the years 1970 and 9999',
+  notDate: 'must be a date such as 2026-03-01',
+  notCurrencyCode: 'must be three upper-case letters',
+  notChargeable: 'must be a currency that can be charged',
+  notFunding: 'must be a funding currency',
+  notListed: 'must be a listed currency',
+  notCountryCode: 'must be two upper-case letters',
+  notCountry: 'must be a country code of ISO 3166-1',
+  notIban: 'must be an IBAN',
+  ibanDigitsWrong: 'must have right check digits',
+  tooManyBytes: ({ max }: Limit) => `must be at most ${max} bytes`,
+  noRate: 'has no exchange rate',
+
+  // Rules of endpoints.
+  notSameTransaction: 'must be the same as transactionId',
+  besideTransaction: 'cannot be given beside a transaction',
+  notReason: 'must be a known reason',
+  notEventType: 'is no type of event',
+  notWebhookUrl: 'must be an https URL on port 443, 8443 or above 1023, without credentials',
+  beforeFrom: 'must not be before from',
+  tooLongAfterFrom: ({ max }: Limit) => `must be less than ${max} days after from`,
+  notOneOfTwo: 'must have one of scheduled and repeat',
+  neitherOfTwo: 'must be true for merchant or customer',
+  notReturnUrl: 'must be an http or https URL without credentials',
+  notOffered: 'is not offered',
+  missingWithoutPlan: 'is required without plan and unplanned',
+  missingBeforeEntry: 'is required before another entry',
+  tooManyMinorUnits: ({ max }: { readonly max: bigint }) => `must be at most ${max} minor units`,
+  notInFuture: 'must be in the future',
+  notLater: 'must be later than the entry before it',
+} as const
