@@ -1,7 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { duplicateCode, locationChanged, locationHasStock, locationNotFound } from '../errors.ts'
-import { locationTag, namesTag } from '../http/entity-tag.ts'
+import { locationTag } from '../http/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
@@ -122,12 +122,6 @@ export class Default extends InventoryController {
   async #find(id: number): Promise<RawJson | undefined> {
     const location = await findLocation(this.application.context.lanes, id)
     if (!location) throw locationNotFound()
-    const etag = locationTag(id, location.version)
-    this.response.headers.set('etag', etag)
-    this.response.headers.set('cache-control', 'no-cache')
-    const known = this.request.header('if-none-match')
-    if (known === undefined || !namesTag(known, etag)) return recordBody(200, locationJson(location))
-    this.response.status = 304
-    return undefined
+    return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
   }
 }

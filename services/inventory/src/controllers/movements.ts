@@ -66,13 +66,11 @@ export class Default extends InventoryController {
   }
 
   async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { readLagging, config } = this.application.context
+    const { config } = this.application.context
     const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
     const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readInTurn(() =>
-      readLagging((db) => listMovements(db, filters, bounds), this.request.signal),
-    )
+    const found = await this.readLagging((db) => listMovements(db, filters, bounds))
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map(movementJson))

@@ -1,6 +1,6 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { namesTag, productTag } from '../http/entity-tag.ts'
+import { productTag } from '../http/entity-tag.ts'
 import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
@@ -13,7 +13,7 @@ import { findSkuFault, SKU_LENGTH_MAX } from '../products/sku.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { createProduct } from '../use-cases/create-product.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
-import { listProducts } from '../use-cases/list-products.ts'
+import { type ListedProducts, listProducts } from '../use-cases/list-products.ts'
 import { showProduct } from '../use-cases/show-product.ts'
 
 const LIST_DESCRIPTION =
@@ -91,12 +91,9 @@ export class Default extends InventoryController {
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/products', body)
-    const { verdict, body: created } = await createProduct(this.application.context, caller, {
-      ...body,
-      client: this.client,
-    })
-    const { id, version } = created
-    this.noteRepeat(verdict, { event: 'product.created', product_id: id })
+    const created = await createProduct(this.application.context, caller, { ...body, client: this.client })
+    const { id, version } = created.body
+    this.noteRepeat(created.verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
     this.response.headers.set('etag', productTag(id, version))
     return recordBody(201, productCreatedJson(id))
@@ -136,11 +133,8 @@ export class Default extends InventoryController {
   }
 
   async #change(input: Omit<ChangeProductInput, 'versions' | 'client'>): Promise<RawJson> {
-    const product = await changeProduct(this.application.context, {
-      ...input,
-      versions: this.versionsOf('p', input.id),
-      client: this.client,
-    })
+    const versions = this.versionsOf('p', input.id)
+    const product = await changeProduct(this.application.context, { ...input, versions, client: this.client })
     if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))
     return recordBody(200, productJson(product))
@@ -152,21 +146,19 @@ export class Default extends InventoryController {
     const listed = await listProducts(this.application.context, input)
     response.headers.set('link', listed.link)
     if (listed.total !== undefined) response.headers.set('x-total-count', String(listed.total))
-    if (listed.kind === 'short') return listBody(listed.records)
-    this.keepUntilClosed(listed.slot)
+    return listed.kind === 'short' ? listBody(listed.records) : this.#stream(listed)
+  }
+
+  #stream({ slot, pieces }: Extract<ListedProducts, { kind: 'long' }>): ReadableStream {
+    this.keepUntilClosed(slot)
     this.liftDeadline()
-    response.type = JSON_TYPE
-    return listStream(listed.pieces)
+    this.response.type = JSON_TYPE
+    return listStream(pieces)
   }
 
   async #find(id: number, { include = [] }: IncludeKeywords): Promise<RawJson | undefined> {
     const { json, version } = await showProduct(this.application.context, id, include)
     const etag = include.length === 0 ? productTag(id, version) : productTag(id, version, json)
-    this.response.headers.set('etag', etag)
-    this.response.headers.set('cache-control', 'no-cache')
-    const known = this.request.header('if-none-match')
-    if (known === undefined || !namesTag(known, etag)) return recordBody(200, json)
-    this.response.status = 304
-    return undefined
+    return this.answerUnlessKnown(etag, json)
   }
 }

@@ -1,7 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
 import { locationNotFound, productNotFound } from '../errors.ts'
-import { levelTag, namesTag } from '../http/entity-tag.ts'
+import { levelTag } from '../http/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
@@ -52,12 +52,10 @@ export class Default extends InventoryController {
   }
 
   async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { readLagging, config } = this.application.context
+    const { config } = this.application.context
     const listing = { path: '/stock', selection: JSON.stringify(filters), positionForms: [ID_FORM, ID_FORM] }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const found = await this.readInTurn(() =>
-      readLagging((db) => listLevels(db, filters, { after, limit: limit + 1 }), this.request.signal),
-    )
+    const found = await this.readLagging((db) => listLevels(db, filters, { after, limit: limit + 1 }))
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map((level) => JSON.stringify(level)))
@@ -77,12 +75,6 @@ export class Default extends InventoryController {
   async #findLevel(productId: number, locationId: number): Promise<RawJson | undefined> {
     const found = await findLevel(this.application.context.lanes, { productId, locationId })
     if (found.verdict !== 'found') throw missing[found.verdict]()
-    const etag = levelTag({ productId, locationId }, found.version)
-    this.response.headers.set('etag', etag)
-    this.response.headers.set('cache-control', 'no-cache')
-    const known = this.request.header('if-none-match')
-    if (known === undefined || !namesTag(known, etag)) return recordBody(200, JSON.stringify(found.level))
-    this.response.status = 304
-    return undefined
+    return this.answerUnlessKnown(levelTag({ productId, locationId }, found.version), JSON.stringify(found.level))
   }
 }

@@ -2,9 +2,10 @@ import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import { Controller, type Guard, type GuardContext } from '@trestle/endpoints/endpoints.ts'
+import { Controller, type Guard, type GuardContext, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { actorOf } from '../access/actor.ts'
 import type { RateLimit } from '../access/rate-limit.ts'
+import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import {
@@ -15,7 +16,8 @@ import {
   tooManyRequests,
   writeScopeMissing,
 } from '../errors.ts'
-import { matchedVersions } from '../http/entity-tag.ts'
+import { matchedVersions, namesTag } from '../http/entity-tag.ts'
+import { recordBody } from '../http/envelope.ts'
 import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /** Base of the controllers that are open to everybody. */
@@ -53,18 +55,29 @@ const authorize: Guard = Object.assign(
     const { request } = context
     const { tokens } = depsOf(context)
     if (tokens === undefined) return
-    const token = /^Bearer +([\w.~+/=-]+)$/i.exec(request.header('authorization') ?? '')?.[1]
-    if (token === undefined) throw missingToken()
-    const identity = await tokens.verify(token)
-    if (identity === undefined) throw invalidToken()
+    const identity = await verifyToken(request.header('authorization'), tokens)
     noteOn(request, { actor: identity.actor })
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (isRead && !identity.scopes.has('inventory:read')) throw readScopeMissing()
-    if (!isRead && !identity.scopes.has('inventory:write')) throw writeScopeMissing()
+    requireScope(request.method, identity)
     request.identity = identity
   },
   { responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' } },
 )
+
+/** @throws missingToken, invalidToken */
+async function verifyToken(authorization: string | undefined, tokens: TokenVerifier): Promise<Identity> {
+  const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
+  if (token === undefined) throw missingToken()
+  const identity = await tokens.verify(token)
+  if (identity === undefined) throw invalidToken()
+  return identity
+}
+
+/** @throws readScopeMissing, writeScopeMissing */
+function requireScope(method: string, { scopes }: Identity): void {
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (isRead && !scopes.has('inventory:read')) throw readScopeMissing()
+  if (!isRead && !scopes.has('inventory:write')) throw writeScopeMissing()
+}
 
 /** Base of the controllers that limit requests and check tokens. */
 export abstract class InventoryController extends OpenController {
@@ -90,6 +103,22 @@ export abstract class InventoryController extends OpenController {
    */
   protected writeInTurn<T>(write: () => Promise<T>): Promise<T> {
     return this.application.context.stockWrites.run(write, { client: this.client })
+  }
+
+  /** Reads a list that may lag behind, in its turn. @throws serviceUnavailable when the turn does not come in time */
+  protected readLagging<T>(read: (db: InventoryDeps['db']) => Promise<T>): Promise<T> {
+    const { readLagging } = this.application.context
+    return this.readInTurn(() => readLagging(read, this.request.signal))
+  }
+
+  /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */
+  protected answerUnlessKnown(etag: string, json: string): RawJson | undefined {
+    this.response.headers.set('etag', etag)
+    this.response.headers.set('cache-control', 'no-cache')
+    const known = this.request.header('if-none-match')
+    if (known === undefined || !namesTag(known, etag)) return recordBody(200, json)
+    this.response.status = 304
+    return undefined
   }
 
   /** Adds members to the log line of this request. */

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../access/caller.ts'
 import { noteKeyUse } from '../apps/app-key-repository.ts'
-import { createKeyReader } from '../apps/presented-key.ts'
+import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
@@ -23,21 +23,23 @@ export const authenticate = fp(
     const readKey = createKeyReader(pepper)
     const goodKeys = new LRUCache<string, true>({ max: GOOD_KEYS_MAX })
     app.decorateRequest('caller')
-    app.addHook('onRequest', async (request) => {
-      const { authorization } = request.headers
-      const key = readKey(authorization)
-      if (key !== undefined) {
-        // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
-        const isCounted = goodKeys.has(key.name) || (await limits.failures.wait(request.ip)) === undefined
-        if (isCounted) await refuseRequest(key.name)
-        request.caller = { keyMac: key.mac, userEmail: null, identityId: undefined, repeat: undefined }
-        return
-      }
-      const userEmail = await userTokens?.verify(BEARER.exec(authorization ?? '')?.[1] ?? '')
+    const admitKey = async ({ name, mac }: PresentedKey, address: string): Promise<Caller> => {
+      // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
+      const isCounted = goodKeys.has(name) || (await limits.failures.wait(address)) === undefined
+      if (isCounted) await refuseRequest(name)
+      return { keyMac: mac, userEmail: null, identityId: undefined, repeat: undefined }
+    }
+    const admitUser = async (authorization = ''): Promise<Caller> => {
+      const userEmail = await userTokens?.verify(BEARER.exec(authorization)?.[1] ?? '')
       if (!userTokens || userEmail === undefined) throw unauthorized()
       await refuseRequest(`user ${userEmail.toLowerCase()}`)
       await userTokens.register(userEmail)
-      request.caller = { keyMac: null, userEmail, identityId: undefined, repeat: undefined }
+      return { keyMac: null, userEmail, identityId: undefined, repeat: undefined }
+    }
+    app.addHook('onRequest', async (request) => {
+      const { authorization } = request.headers
+      const key = readKey(authorization)
+      request.caller = key === undefined ? await admitUser(authorization) : await admitKey(key, request.ip)
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {
@@ -46,18 +48,16 @@ export const authenticate = fp(
       }
       throw error
     })
+    const noteGoodKey = ({ keyMac, identityId }: Partial<Caller>): void => {
+      if (!keyMac || identityId === undefined) return
+      noteKeyUse(usedKeys, keyMac)
+      goodKeys.set(keyMac.toString('base64url'), true)
+    }
     app.addHook('onSend', (request, _reply, payload, done) => {
-      const { keyMac: mac = null, identityId } = request.caller ?? {}
-      if (mac !== null && identityId !== undefined) {
-        noteKeyUse(usedKeys, mac)
-        goodKeys.set(mac.toString('base64url'), true)
-      }
+      noteGoodKey(request.caller ?? {})
       const merchantId = merchantIdOf(request.params)
-      request.logFields = {
-        identity_id: identityId,
-        ...(merchantId === undefined ? {} : { merchant_id: merchantId }),
-        ...request.logFields,
-      }
+      const merchant = merchantId === undefined ? {} : { merchant_id: merchantId }
+      request.logFields = { identity_id: request.caller?.identityId, ...merchant, ...request.logFields }
       done(null, payload)
     })
   },

@@ -51,24 +51,20 @@ interface InvitationPage {
  * not accept anything.
  */
 function invitationPage(invitation: Invitation | undefined): InvitationPage {
-  if (!invitation) {
-    return page(404, 'There is no such invitation', [
-      'It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.',
-    ])
-  }
+  if (!invitation) return page(404, 'There is no such invitation', [NO_INVITATION])
   const { merchant, email, inviter, state } = invitation
   if (state === 'accepted') return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`])
-  if (state === 'expired') {
-    return page(410, 'This invitation has expired', [`Ask ${inviter ?? 'whoever invited you'} for a new one.`])
-  }
-  const text = [
-    `${inviter ?? 'An app'} invites ${email} to look after ${merchant}.`,
-    'You will see its payments, move its money, and be able to invite and revoke others.',
-    'The names were chosen by whoever invites you. Nobody has checked them.',
-  ]
+  const advice = `Ask ${inviter ?? 'whoever invited you'} for a new one.`
+  if (state === 'expired') return page(410, 'This invitation has expired', [advice])
+  const text = [`${inviter ?? 'An app'} invites ${email} to look after ${merchant}.`, ...WHAT_MEMBERS_MAY]
   return page(200, `Look after ${merchant}?`, text, ACCEPT_FORM)
 }
 
+const NO_INVITATION = 'It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.'
+const WHAT_MEMBERS_MAY = [
+  'You will see its payments, move its money, and be able to invite and revoke others.',
+  'The names were chosen by whoever invites you. Nobody has checked them.',
+] as const
 const ACCEPT_FORM = html`<form method="post" class="actions"><button>Accept the invitation</button></form>`
 
 function page(status: InvitationPage['status'], title: string, text: readonly string[], form?: Html): InvitationPage {

@@ -34,21 +34,29 @@ export class Default extends InventoryController {
     const format = asked ?? this.#acceptedFormat()
     const selection = readSelection(chosen)
     const form = readForm(format, { paths: paths ?? [], spreadsheetSafe })
-    const day = this.application.context.now().toISOString().slice(0, 10).replaceAll('-', '')
-    this.response.type = TYPES[format]
-    this.response.headers.set('content-disposition', `attachment; filename="products-${day}.${format}"`)
+    this.#nameFile(format)
     this.liftDeadline()
     return this.#export({ selection, ...form })
   }
 
+  #nameFile(format: ImportFormat): void {
+    const day = this.application.context.now().toISOString().slice(0, 10).replaceAll('-', '')
+    this.response.type = TYPES[format]
+    this.response.headers.set('content-disposition', `attachment; filename="products-${day}.${format}"`)
+  }
+
   /** Takes a slot when the first bytes are asked for. */
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
-    const { context } = this.application
-    const { exports, exportReading, transferDatabase } = context
+    const { exports, exportReading, transferDatabase } = this.application.context
     using _ = exports.take(this.client)
+    yield* this.#noteBytes(readAhead(exportProducts(transferDatabase, input), exportReading, this.client))
+  }
+
+  /** Logs how many bytes were taken, also when the client leaves. */
+  async *#noteBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     let bytes = 0
     try {
-      for await (const piece of readAhead(exportProducts(transferDatabase, input), exportReading, this.client)) {
+      for await (const piece of pieces) {
         bytes += piece.byteLength
         yield piece
       }

@@ -20,6 +20,11 @@ const DESCRIPTION =
 (a product in each line). Without atomic and dryRun, each batch is stored when it has arrived. With Accept: application/x-ndjson
 the answer reports the progress in lines. The type of its last line is summary or fatal.`.replaceAll('\n', ' ')
 
+/** An import that is under way, and what it reports. */
+type ImportRun = AsyncGenerator<ImportEvent, ImportOutcome>
+/** Begins to read the body. */
+type OpenRecords = () => ImportInput['records']
+
 /** /products/import */
 export class Default extends InventoryController {
   static POST = accepts({
@@ -49,7 +54,7 @@ export class Default extends InventoryController {
    * Checks the headers of the body. Returns what opens its records.
    * @throws unsupportedFileType, payloadTooLarge
    */
-  #checkBody(): () => ImportInput['records'] {
+  #checkBody(): OpenRecords {
     const { config, timeouts } = this.application.context
     const format = formatOf(this.request.header('content-type'), this.request.header('content-encoding'))
     const limits = { bytesMax: config.importMaxBytes, attributesBytesMax: config.maxAttributesBytes }
@@ -62,10 +67,7 @@ export class Default extends InventoryController {
    * Imports, and logs and counts the outcome. The slot is taken when the generator begins: an import whose client has left before
    * never begins, and would keep its slot for ever.
    */
-  async *#import(
-    openRecords: () => ImportInput['records'],
-    how: Omit<ImportInput, 'records'>,
-  ): AsyncGenerator<ImportEvent, ImportOutcome> {
+  async *#import(openRecords: OpenRecords, how: Omit<ImportInput, 'records'>): ImportRun {
     const { context } = this.application
     using _ = context.imports.take(this.client)
     const outcome = yield* importProducts(context.transferDatabase, { records: openRecords(), ...how })
@@ -76,7 +78,7 @@ export class Default extends InventoryController {
   }
 
   /** A line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a line. */
-  async *#answerOnTheWay(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<RawJson, void> {
+  async *#answerOnTheWay(run: ImportRun): AsyncGenerator<RawJson, void> {
     let hasBegun = false
     try {
       // The loop ends the generator, and so the import, when the client leaves between two lines.
@@ -112,7 +114,7 @@ const CONTENT_TYPE = /^([^;\s]+)\s*(?:;(?:[^;]*;)*?\s*charset\s*=\s*"?([^";\s]*)
 const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
 
 /** @throws importRefused when a record of an atomic import failed */
-async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Promise<RawJson> {
+async function answerAtEnd(run: ImportRun): Promise<RawJson> {
   for (let step = await run.next(); ; step = await run.next()) {
     if (!step.done) continue
     const { verdict, report } = step.value
@@ -121,7 +123,7 @@ async function answerAtEnd(run: AsyncGenerator<ImportEvent, ImportOutcome>): Pro
   }
 }
 
-async function* linesOf(run: AsyncGenerator<ImportEvent, ImportOutcome>): AsyncGenerator<object, void> {
+async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
   yield lastLine(yield* run)
 }
 

@@ -45,15 +45,17 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { caller, flaw, params, query } = request
-      const { merchantId } = params
       const inTurn: InTurn = (lines, read) => request.inListTurn(lines, read)
-      const input = { caller, flaw, merchantId, period: flaw ? null : query, inTurn }
-      const rows = await writeStatement(app.deps, input)
-      const name = `statement-${merchantId}-${query.from}-${query.to}.csv`
-      reply.header('content-disposition', `attachment; filename="${name}"`).type('text/csv; charset=utf-8')
+      const rows = await writeStatement(app.deps, { caller, flaw, ...params, period: flaw ? null : query, inTurn })
+      reply.headers(fileHeaders(params.merchantId, query))
       // Each page is read in a turn of its own.
       reply.liftDeadline()
       return reply.send(Readable.from(rows))
     },
   )
+}
+
+function fileHeaders(merchantId: string, { from, to }: z.output<typeof Period>) {
+  const name = `statement-${merchantId}-${from}-${to}.csv`
+  return { 'content-disposition': `attachment; filename="${name}"`, 'content-type': 'text/csv; charset=utf-8' }
 }

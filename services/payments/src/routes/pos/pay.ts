@@ -61,14 +61,13 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/pos/pay', { schema: { hide: true } }, (request, reply) => comeBack(request, reply, ''))
 }
 
-async function answerPayment(
-  visit: PageVisit,
-  query: URLSearchParams,
-  { pageId, source }: Pick<PagePayment, 'pageId' | 'source'>,
-): Promise<FastifyReply> {
+/** The page that asks for a payment, and where the card comes from. */
+type PageRequest = Pick<PagePayment, 'pageId' | 'source'>
+
+async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: PageRequest): Promise<FastifyReply> {
   const { ip: address, protocol, method, server } = visit.request
-  const path = `/pos/pay/${pageId}`
-  const answer = await payOnPage(server.deps, { query, path, pageId, source, address, isSecure: protocol === 'https' })
+  const path = `/pos/pay/${asked.pageId}`
+  const answer = await payOnPage(server.deps, { ...asked, query, path, address, isSecure: protocol === 'https' })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
   const isKept = answer.outcome === 'at-bank' || (answer.outcome === 'paid' && method === 'GET')
   if (isKept && answer.keep) setCookies(visit, path, answer.keep)
@@ -76,18 +75,11 @@ async function answerPayment(
 }
 
 function sendAnswer(visit: PageVisit, query: URLSearchParams, answer: PageAnswer): FastifyReply {
-  switch (answer.outcome) {
-    case 'no-link':
-      return sendProblem(visit, answer.problem)
-    case 'too-late':
-      return sendTooLate(visit, query)
-    case 'refused':
-      return sendPaymentPage(visit, answer.link, answer.tried)
-    case 'at-bank':
-      return visit.reply.redirect(answer.bankUrl, 303)
-    case 'paid':
-      return sendPaid(visit, answer)
-  }
+  if (answer.outcome === 'no-link') return sendProblem(visit, answer.problem)
+  if (answer.outcome === 'too-late') return sendTooLate(visit, query)
+  if (answer.outcome === 'refused') return sendPaymentPage(visit, answer.link, answer.tried)
+  if (answer.outcome === 'at-bank') return visit.reply.redirect(answer.bankUrl, 303)
+  return sendPaid(visit, answer)
 }
 
 function sendTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
