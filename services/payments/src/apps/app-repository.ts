@@ -5,6 +5,7 @@ import { prepareForCaller } from '../access/access-query.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/require-access.ts'
+import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
 import type { Identity } from './app.ts'
@@ -120,4 +121,51 @@ export async function revokeAllKeys(db: Kysely<PaymentsTables>, id: string): Pro
     await insertOperatorAudit(trx, { action: 'app.keys-revoked', payload: { appId: id } })
     return Number(numUpdatedRows)
   })
+}
+
+/** Deletes invitations to register an app that expired 30 days ago. */
+export async function deleteOldAppInvitations(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+  return { app_invitations: await deleteStaleRows(db, 'app_invitations', sql`expires < now() - interval '30 days'`) }
+}
+
+const BATCH = 1_000
+
+/**
+ * Deletes apps that look after no merchant and whose keys were not used for so many days. An app that becomes a member
+ * meanwhile is locked, and stays. Resolves to how many were deleted.
+ */
+export async function deleteUnusedApps(db: Kysely<PaymentsTables>, days: number): Promise<number> {
+  let total = 0
+  for (;;) {
+    const { seen, deleted } = await deleteBatchOfApps(db, days)
+    total += deleted
+    if (seen < BATCH || deleted === 0) return total
+  }
+}
+
+/**
+ * Lock order: the apps, their keys. Whoever makes or revokes a key locks the app first too, so that two calls never wait for each
+ * other.
+ */
+async function deleteBatchOfApps(db: Kysely<PaymentsTables>, days: number) {
+  return db.transaction().execute(async (trx) => {
+    const { rows } = await sql<{ id: string }>`
+      SELECT a.id FROM ${sql.table('apps')} a
+      WHERE a.created < now() - make_interval(days => ${days}::int) AND ${belongsToNoMerchant()} AND NOT EXISTS (
+        SELECT FROM ${sql.table('app_keys')} k
+        WHERE k.app_id = a.id AND greatest(k.created, k.last_used) >= now() - make_interval(days => ${days}::int)
+      ) LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
+    // Looked at again under the lock: a membership that was made before it is committed now.
+    const ids = await sql<{ id: string }>`
+      SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${belongsToNoMerchant()}`
+      .execute(trx)
+      .then((free) => free.rows.map(({ id }) => id))
+    await sql`DELETE FROM ${sql.table('app_keys')} WHERE app_id = ANY (${ids}::text[])`.execute(trx)
+    await sql`DELETE FROM ${sql.table('apps')} WHERE id = ANY (${ids}::text[])`.execute(trx)
+    return { seen: rows.length, deleted: ids.length }
+  })
+}
+
+function belongsToNoMerchant() {
+  return sql`NOT EXISTS (SELECT FROM ${sql.table('merchant_apps')} m WHERE m.app_id = a.id)`
 }

@@ -1,6 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
+import type { PaymentsTables } from '../database.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
 /** Identifies a session. */
@@ -119,4 +121,14 @@ const decideQuery = prepare(
 /** Stores the bank's answer. False when there is an answer already, or when it is too late. */
 export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<boolean> {
   return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
+}
+
+/** Deletes sessions and tokens that have expired. */
+export async function deleteExpiredSessions(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+  const stale = sql`expires < now()`
+  return {
+    payment_sessions: await deleteStaleRows(db, 'payment_sessions', stale),
+    spent_tokens: await deleteStaleRows(db, 'spent_tokens', stale),
+    token_merchants: await deleteStaleRows(db, 'token_merchants', stale),
+  }
 }

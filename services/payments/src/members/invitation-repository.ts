@@ -1,8 +1,10 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/require-access.ts'
+import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
+import type { PaymentsTables } from '../database.ts'
 import type { Invitation } from './invitation.ts'
 
 const findQuery = prepare(
@@ -80,4 +82,9 @@ export async function callInviteUser(
   const input = { ...callerColumns(caller), merchantId, ...(invitation ?? NO_INVITATION) }
   const { verdict, identity_id, is_member, mailed } = await lanes.write.one(inviteQuery, input)
   return { verdict, identityId: identity_id, isMember: is_member ?? false, mailed: mailed ?? false }
+}
+
+/** Deletes invitations that expired 30 days ago. Until then the page of an invitation can say that it has expired. */
+export async function deleteOldInvitations(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+  return { invitations: await deleteStaleRows(db, 'invitations', sql`expires < now() - interval '30 days'`) }
 }

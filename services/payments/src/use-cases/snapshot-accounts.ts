@@ -1,7 +1,6 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { sql } from 'kysely'
 import type { ProcessDeps } from '../deps.ts'
-import { snapshotTask } from '../ledger/snapshot-task.ts'
+import { callSnapshotAccounts, snapshotTask } from '../ledger/account-snapshot.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 
 type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>
@@ -19,10 +18,4 @@ export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<Proc
 export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
   await forEachMerchant(deps, (merchantId) => callSnapshotAccounts(deps.db, merchantId))
   return 'done'
-}
-
-/** Up to the end of yesterday, by the clock of the database. A second call changes nothing. */
-async function callSnapshotAccounts(db: SnapshotDeps['db'], merchantId: string): Promise<void> {
-  await sql`
-    SELECT ${sql.table('snapshot_accounts')}(${merchantId}, (now() AT TIME ZONE 'UTC')::date - 1)`.execute(db)
 }

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { AccessResult } from '../access/require-access.ts'
+import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Piece } from '../pagination/pieces.ts'
@@ -37,4 +38,33 @@ export async function listEvents(
 /** Makes an event of a row, with its object as it was at that time. */
 export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
+}
+
+/** Events of a statement. */
+const BATCH = 1_000
+/** Merchants of a statement. */
+const MERCHANTS = 1_000
+
+/**
+ * Deletes events of more than 30 days. Finds them by their ids, merchant by merchant. A SQL function deletes them, because the
+ * service may not. Resolves to how many were deleted.
+ */
+export async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<number> {
+  let total = 0
+  let after = ''
+  for (;;) {
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(MERCHANTS)}`.execute(db)
+    const last = rows.at(-1)
+    if (!last) return total
+    const ids = rows.map(({ id }) => id)
+    for (let deleted = BATCH; deleted === BATCH; total += deleted) deleted = await deleteBatchOfEvents(db, ids)
+    after = last.id
+  }
+}
+
+async function deleteBatchOfEvents(db: Kysely<PaymentsTables>, merchantIds: readonly string[]): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`
+    SELECT ${sql.table('delete_old_events')}(${merchantIds}::text[], ${sql.lit(BATCH)}) AS deleted`.execute(db)
+  return rows[0]?.deleted ?? 0
 }

@@ -1,0 +1,98 @@
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { PaymentsTables } from '../database.ts'
+import type { ChainHead, LedgerHead } from './check-links.ts'
+
+const PAGE = 500
+
+/** Tables below a merchant. A row in one of them proves that the merchant existed. */
+const TRACES = ['state_entries', 'journals', 'entries', 'trail_entries', 'lines', 'transactions'] as const
+
+/** All merchants with a row or a balance, by id; then merchants of which only rows below them are left. */
+export async function* streamLedgerIds(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
+  for (let after = ''; ; ) {
+    const page = sql<{ id: string }>`
+      SELECT id FROM (
+        (SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${PAGE})
+        UNION
+        (SELECT merchant_id FROM ${sql.table('merchant_balances')}
+          WHERE merchant_id > ${after} ORDER BY merchant_id LIMIT ${PAGE})
+      ) known (id) ORDER BY id LIMIT ${PAGE}`
+    const { rows } = await readEveryRow(db, (trx) => page.execute(trx))
+    yield* rows.map(({ id }) => id)
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE) break
+    after = last.id
+  }
+  const orphans = new Set<string>()
+  for (const table of TRACES) {
+    const page = sql<{ id: string }>`
+      SELECT DISTINCT t.merchant_id AS id FROM ${sql.table(table)} t
+      WHERE NOT EXISTS (SELECT FROM ${sql.table('merchants')} m WHERE m.id = t.merchant_id)
+        AND NOT EXISTS (SELECT FROM ${sql.table('merchant_balances')} b WHERE b.merchant_id = t.merchant_id)
+      LIMIT ${PAGE}`
+    const { rows } = await readEveryRow(db, (trx) => page.execute(trx))
+    for (const { id } of rows) orphans.add(id)
+  }
+  yield* orphans
+}
+
+/**
+ * Reads as of one moment. Row-level security would hide rows silently; with row_security off PostgreSQL refuses the
+ * query instead.
+ */
+export function readEveryRow<T>(
+  db: Kysely<PaymentsTables>,
+  read: (trx: Kysely<PaymentsTables>) => Promise<T>,
+): Promise<T> {
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (trx) => {
+      await sql`SET LOCAL row_security = off`.execute(trx)
+      return read(trx)
+    })
+}
+
+/** The balance of a merchant, with the ends of its chains. */
+export interface VerifiedBalance extends LedgerHead {
+  readonly currency: string
+  readonly clockOffset: bigint
+  readonly states: ChainHead
+}
+
+/** What is read of a merchant once, before its chains. */
+export interface VerifiedRows {
+  readonly merchant: Pick<PaymentsTables['merchants'], 'currency' | 'test'> | undefined
+  readonly balance: VerifiedBalance | undefined
+  /** How many entries there are. */
+  readonly entries: bigint
+  /** The sum of the payouts that the bank has not settled. */
+  readonly unsettled: bigint
+}
+
+/** The rows of a merchant about its ledger, and sums over the rows below it. */
+export async function findVerifiedRows(trx: Kysely<PaymentsTables>, merchantId: string): Promise<VerifiedRows> {
+  const merchant = await trx
+    .selectFrom('merchants')
+    .select(['currency', 'test'])
+    .where('id', '=', merchantId)
+    .executeTakeFirst()
+  const row = await trx
+    .selectFrom('merchant_balances')
+    .selectAll()
+    .where('merchant_id', '=', merchantId)
+    .executeTakeFirst()
+  const { rows } = await sql<{ entries: bigint; unsettled: bigint }>`
+    SELECT (SELECT count(*) FROM ${sql.table('entries')} e WHERE e.merchant_id = ${merchantId}) AS entries,
+      (SELECT coalesce(sum(p.amount), 0)::bigint FROM ${sql.table('payouts')} p
+        WHERE p.merchant_id = ${merchantId} AND p.status IN ('created', 'exported')) AS unsettled`.execute(trx)
+  const [{ entries, unsettled } = { entries: 0n, unsettled: 0n }] = rows
+  return { merchant, balance: row && toBalance(row), entries, unsettled }
+}
+
+function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): VerifiedBalance {
+  const { balance, currency, line_count: lineCount, clock_offset: clockOffset } = row
+  const states = { length: row.state_length, head: row.state_head }
+  return { balance, currency, lineCount, clockOffset, length: row.chain_length, head: row.chain_head, states }
+}
