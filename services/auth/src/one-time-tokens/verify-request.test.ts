@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseLink, parseVerifyBody, requireLinkType } from './verify-request.ts'
+import { mayFollow, parseLink, parseVerifyBody, requireLinkToFollow } from './verify-request.ts'
 
 const EITHER = 'Verify requires either a token or a token hash'
 const ONLY_ONE = 'Only an email address or phone number should be provided on verify'
@@ -54,9 +54,28 @@ describe('parseLink', () => {
   })
 })
 
-describe('requireLinkType', () => {
+describe('requireLinkToFollow', () => {
   it('refuses types that have no link', () => {
-    expect(requireLinkType('invite', 'a')).toEqual({ type: 'invite', token: 'a' })
-    expect(() => requireLinkType('sms', 'a')).toThrow('Invalid email verification type')
+    expect(requireLinkToFollow({ type: 'invite', token: 'a' }, 'optional')).toEqual({ type: 'invite', token: 'a' })
+    expect(() => requireLinkToFollow({ type: 'sms', token: 'a' }, 'optional')).toThrow(
+      'Invalid email verification type',
+    )
+  })
+
+  it('refuses a link of no PKCE flow where PKCE is required', () => {
+    expect(requireLinkToFollow({ type: 'invite', token: 'pkce_a' }, 'required').token).toBe('pkce_a')
+    expect(() => requireLinkToFollow({ type: 'invite', token: 'a' }, 'required')).toThrow('PKCE')
+  })
+})
+
+describe('mayFollow', () => {
+  it.each([
+    [{ token: 'a' }, 'optional', true],
+    [{ token: 'a' }, 'required', false],
+    [{}, 'required', false],
+    [{ token: 'pkce_a' }, 'required', true],
+    [{ token_hash: 'pkce_a' }, 'required', true],
+  ] as const)('judges a link with %j, where PKCE is %s, as %s', (fields, pkce, expected) => {
+    expect(mayFollow(fields, pkce)).toBe(expected)
   })
 })

@@ -1,3 +1,4 @@
+import { linkWithoutPkce } from '../errors.ts'
 import { emailProblem, normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import {
   badEmailAtVerify,
@@ -9,6 +10,7 @@ import {
   verifyTypeMissing,
   verifyTypeUnsupported,
 } from '../request-errors.ts'
+import { isPkceToken } from './one-time-token.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
 
 /** The body of POST /verify, or the query of GET /verify. */
@@ -40,21 +42,41 @@ export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   if (tokenHash && (email || phone || body.redirect_to)) {
     throw tokenHashNotAlone()
   }
-  if (!token || !(email || phone)) return { kind: 'link', ...requireLinkType(type, token || tokenHash || '') }
+  if (!token || !(email || phone)) return { kind: 'link', ...requireMailType(type, token || tokenHash || '') }
   if (!isVerifyType(type)) throw verifyTypeUnsupported()
   return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }
 }
 
+/** The members of a link, whose type may be unknown. */
+export interface ParsedLink {
+  readonly type: string
+  readonly token: string
+}
+
 /** Parses a link. Only these checks are answered with JSON. @throws validation_failed */
-export function parseLink(fields: VerifyFields): { readonly type: string; readonly token: string } {
+export function parseLink(fields: VerifyFields): ParsedLink {
   const token = fields.token || fields.token_hash
   if (!fields.type) throw verifyTypeMissing()
   if (!token) throw verifyTokenMissing()
   return { type: fields.type, token }
 }
 
+/** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */
+export function mayFollow({ token, token_hash: tokenHash }: VerifyFields, pkce: 'optional' | 'required'): boolean {
+  return pkce === 'optional' || isPkceToken(token || tokenHash || '')
+}
+
+/** Requires a link that a browser may follow. @throws linkWithoutPkce, validation_failed */
+export function requireLinkToFollow({ type, token }: ParsedLink, pkce: 'optional' | 'required'): CheckedLink {
+  if (!mayFollow({ token }, pkce)) throw linkWithoutPkce()
+  return requireMailType(type, token)
+}
+
+/** A link whose type is known. */
+type CheckedLink = ParsedLink & { readonly type: VerifyType }
+
 /** Requires the type of a mail. @throws validation_failed */
-export function requireLinkType(type: string, token: string): { readonly type: VerifyType; readonly token: string } {
+function requireMailType(type: string, token: string): CheckedLink {
   if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }
 }

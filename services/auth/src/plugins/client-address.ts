@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey, toAddress } from '@trestle/common/server/address-key.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthConfig } from '../config.ts'
 import { overEmailRateLimit } from '../errors.ts'
@@ -60,11 +60,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
     let warned = addresses.limitsBy === 'nothing'
     app.decorateRequest('clientAddress')
     app.addHook('onRequest', (request, _reply, done) => {
-      const header = (name: string): string | undefined => {
-        const value = request.headers[name]
-        return Array.isArray(value) ? value[0] : value
-      }
-      request.clientAddress = readClientAddress(addresses, { ip: request.ip, header })
+      request.clientAddress = readClientAddress(addresses, sourcesOf(request))
       request.logFields = { remote_addr: request.clientAddress.address }
       if (!warned && request.clientAddress.limitKey === undefined) {
         warned = true
@@ -75,6 +71,14 @@ export const clientAddress = fp<{ readonly config: Config }>(
   },
   { name: 'client-address' },
 )
+
+function sourcesOf({ ip, headers }: FastifyRequest): Sources {
+  const header = (name: string): string | undefined => {
+    const value = headers[name]
+    return Array.isArray(value) ? value[0] : value
+  }
+  return { ip, header }
+}
 
 declare module 'fastify' {
   interface FastifyRequest {

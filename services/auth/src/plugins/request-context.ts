@@ -8,11 +8,9 @@ import {
   resolveRedirect,
 } from '../flows/redirect-allow-list.ts'
 import type { RequestContext } from '../request-context.ts'
-import { audienceUnknown } from '../request-errors.ts'
-import { findBearer, isAdmin } from '../sessions/caller.ts'
-import { checkAdmin } from '../use-cases/check-admin.ts'
-import { requireAudience } from '../users/audience.ts'
-import { readUserAgent } from './session-origin.ts'
+import { findBearer } from '../sessions/caller.ts'
+import { chooseAudience } from '../use-cases/choose-audience.ts'
+import { readUserAgent, readWantedAudience } from './session-origin.ts'
 
 /** What reading a context works with: an audience beyond the settings needs the checks of an admin. */
 export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
@@ -29,56 +27,36 @@ export async function readContext(
   reply: FastifyReply,
   formRedirect?: string,
 ): Promise<RequestContext> {
-  const candidates: readonly RedirectCandidate[] = [
+  const { redirectTo, refused } = resolveRedirect(readRedirects(request, formRedirect), deps.config.signup.redirects)
+  if (refused) reportRefusal(request, reply, refused)
+  return { ...(await readClient(deps, request)), redirectTo }
+}
+
+/** The redirects that a request asks for, the most specific first. */
+function readRedirects(request: FastifyRequest, formRedirect: string | undefined): readonly RedirectCandidate[] {
+  return [
     { source: 'header', redirectTo: readHeader(request, 'redirect_to') },
     { source: 'query', redirectTo: redirectQuery.parse(request.query).redirect_to },
     { source: 'form', redirectTo: formRedirect },
     { source: 'referer', redirectTo: readHeader(request, 'referer') },
   ]
-  const { redirectTo, refused } = resolveRedirect(candidates, deps.config.signup.redirects)
-  if (refused) reportRefusal(request, reply, refused)
-  return { ...(await readClient(deps, request)), redirectTo }
 }
+
+/** The context of a request, but for where its flow ends. */
+type ClientContext = Omit<RequestContext, 'redirectTo'>
 
 /** Reads the context of a request that continues a flow, whose redirect is known. @throws as `readContext` does */
-export async function readClient(
-  deps: RequestContextDeps,
-  request: FastifyRequest,
-): Promise<Omit<RequestContext, 'redirectTo'>> {
+export async function readClient(deps: RequestContextDeps, request: FastifyRequest): Promise<ClientContext> {
   const { address, limitKey, network } = request.clientAddress
-  return {
-    audience: await readAudience(deps, request),
-    ip: address,
-    address,
-    limitKey,
-    network,
-    userAgent: readUserAgent(request) ?? '',
-    linkBase: linkBase(deps.config, request),
-  }
+  const audience = await readAudience(deps, request)
+  const userAgent = readUserAgent(request) ?? ''
+  return { audience, ip: address, address, limitKey, network, userAgent, linkBase: linkBase(deps.config, request) }
 }
 
-/**
- * The audience of a request (reference: Audience): that of the users whom it makes, and among whom it looks users up. Only admins
- * may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner never
- * looks.
- * @throws validation_failed, and what `checkAdmin` throws
- */
+/** The audience of a request. @throws as `chooseAudience` does */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
-  const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
   const claims = findBearer(deps, request.headers.authorization)
-  const isByAdmin = claims !== undefined && isAdmin(claims, adminRoles)
-  const wanted = readHeader(request, 'x-jwt-aud')
-  if (wanted !== undefined) {
-    const audience = requireAudience(wanted)
-    if (allowedAudiences.has(audience)) return audience
-    if (!isByAdmin) throw audienceUnknown()
-    // The claims may be those of a former admin.
-    await checkAdmin(deps, claims)
-    return audience
-  }
-  // The audience of an admin's token says nothing about users. A hook may have written an audience that the settings do not list.
-  const own = isByAdmin ? undefined : claims?.aud
-  return typeof own === 'string' && allowedAudiences.has(own) ? own : usual
+  return chooseAudience(deps, { wanted: readWantedAudience(request), claims })
 }
 
 /** Tells a developer whose users end at SITE_URL which rule refuses the redirect. The URL itself may carry secrets. */

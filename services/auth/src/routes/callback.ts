@@ -76,36 +76,38 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Takes the flow of an answer and signs in. @returns where the browser goes next */
-async function finishFlow(
-  deps: FinishAuthorizationDeps & RequestContextDeps,
-  request: FastifyRequest,
-  answer: CallbackAnswer,
-): Promise<{ readonly address: string; readonly status: 302 | 303 }> {
+type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps & SessionViewDeps
+
+/** Where the browser goes next. */
+interface NextAddress {
+  readonly address: string
+  readonly status: 302 | 303
+}
+
+/** Takes the flow of an answer and signs in. The flow knows where the browser wanted to go: without it SITE_URL gets the error. */
+async function finishFlow(deps: CallbackDeps, request: FastifyRequest, answer: CallbackAnswer): Promise<NextAddress> {
   try {
     const flow = await takeAuthorization(deps, answer.state)
     const context = { ...(await readClient(deps, request)), redirectTo: flow.redirectTo }
     return { address: await completeSignIn(deps, request, { flow, answer, context }), status: 302 }
   } catch (thrown) {
-    // The flow knows where the browser wanted to go. Without it SITE_URL gets the error.
     const error = noteThrown(errorVocabulary, thrown, request)
     return { address: unknownFlowRedirect(deps.config.signup.redirects.siteUrl, error), status: 303 }
   }
 }
 
 /** The address where a flow ends, with the session or with the error. */
-async function completeSignIn(
-  deps: FinishAuthorizationDeps & SessionViewDeps,
-  request: FastifyRequest,
-  input: FinishAuthorization,
-): Promise<string> {
+function completeSignIn(deps: CallbackDeps, request: FastifyRequest, input: FinishAuthorization): Promise<string> {
+  return signIn(deps, input).catch((thrown: unknown) =>
+    callbackFailureRedirect(input.flow.redirectTo, noteThrown(errorVocabulary, thrown, request)),
+  )
+}
+
+/** The address where a flow ends that has succeeded. @throws as `finishAuthorization` does */
+async function signIn(deps: CallbackDeps, input: FinishAuthorization): Promise<string> {
   const { redirectTo, provider } = input.flow
-  try {
-    const finished = await finishAuthorization(deps, input)
-    if (finished.verdict === 'auth-code') return codeRedirect(redirectTo, finished.code)
-    const session = await signNewSession(deps, finished.session)
-    return externalSessionRedirect(redirectTo, { session, provider, tokens: finished.tokens })
-  } catch (thrown) {
-    return callbackFailureRedirect(redirectTo, noteThrown(errorVocabulary, thrown, request))
-  }
+  const finished = await finishAuthorization(deps, input)
+  if (finished.verdict === 'auth-code') return codeRedirect(redirectTo, finished.code)
+  const session = await signNewSession(deps, finished.session)
+  return externalSessionRedirect(redirectTo, { session, provider, tokens: finished.tokens })
 }

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailSignInsDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
+import { requireOneTimeCodes } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
@@ -32,11 +32,10 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { body } = request
-      const { emailEnabled, pkce: pkceRule } = deps.config.signup
       if (!body.email) throw magicLinkWithoutEmail()
-      if (!emailEnabled) throw emailSignInsDisabled()
+      requireOneTimeCodes(deps.config.signup, 'email')
       const [identifier, data] = [requireIdentifier(body), requireMetadata(body.data)]
-      const pkce = parsePkce(body, pkceRule)
+      const pkce = parsePkce(body, deps.config.signup.pkce)
       const context = await readContext(deps, request, reply)
       await requestMagicLink(deps, { identifier, createUser: true, data, pkce, context })
       return {}

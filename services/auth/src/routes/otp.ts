@@ -1,10 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailSignInsDisabled, phoneCodesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
-import { requireChannel } from '../messages/require-channel.ts'
+import { requireChannel, requireOneTimeCodes } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import {
@@ -58,15 +57,15 @@ type Wanted = Omit<OneTimeCodeWish, 'identifier'>
 
 /** @throws emailSignInsDisabled, validation_failed, and what `requestMagicLink` throws */
 async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: Wanted): Promise<void> {
-  const { emailEnabled, pkce } = deps.config.signup
-  if (!emailEnabled) throw emailSignInsDisabled()
-  await requestMagicLink(deps, { ...wanted, identifier: requireIdentifier(body), pkce: parsePkce(body, pkce) })
+  requireOneTimeCodes(deps.config.signup, 'email')
+  const identifier = requireIdentifier(body)
+  await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
 
 /** @throws phoneCodesDisabled, validation_failed, and what `sendPhoneCode` throws */
 async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
-  if (!deps.config.signup.phoneEnabled) throw phoneCodesDisabled()
+  requireOneTimeCodes(deps.config.signup, 'phone')
   await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })
 }
 

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { emailMessagesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
+import { requireMessages } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
 
@@ -27,13 +27,11 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { body } = request
       if (!body.email) throw addressMissingAtRecover()
-      if (!deps.config.signup.emailEnabled) throw emailMessagesDisabled()
-      await requestMessage(deps, {
-        purpose: 'recovery',
-        identifier: requireIdentifier(body),
-        pkce: parsePkce(body, deps.config.signup.pkce),
-        context: await readContext(deps, request, reply),
-      })
+      requireMessages(deps.config.signup, 'email')
+      const identifier = requireIdentifier(body)
+      const pkce = parsePkce(body, deps.config.signup.pkce)
+      const context = await readContext(deps, request, reply)
+      await requestMessage(deps, { purpose: 'recovery', identifier, pkce, context })
       return {}
     },
   )

@@ -2,11 +2,11 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
-import { emailMessagesDisabled, phoneMessagesDisabled } from '../errors.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireIdentifier } from '../identifier.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
+import { requireMessages } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import {
   addressMissingAtResend,
@@ -50,14 +50,11 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { body } = request
-      const purpose = requirePurpose(body, deps.config.signup)
-      const messageId = await requestMessage(deps, {
-        purpose,
-        identifier: requireIdentifier(body),
-        pkce: parsePkce(body, deps.config.signup.pkce),
-        context: await readContext(deps, request, reply),
-      })
+      const purpose = requirePurpose(request.body, deps.config.signup)
+      const identifier = requireIdentifier(request.body)
+      const pkce = parsePkce(request.body, deps.config.signup.pkce)
+      const context = await readContext(deps, request, reply)
+      const messageId = await requestMessage(deps, { purpose, identifier, pkce, context })
       request.logFields = { ...request.logFields, message_id: messageId }
       return { message_id: messageId }
     },
@@ -65,17 +62,13 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /** Checks the members (reference: POST /resend). The order decides which error a client sees. */
-function requirePurpose(
-  { type, email, phone }: ResendBody,
-  { emailEnabled, phoneEnabled }: AuthConfig['signup'],
-): MessagePurpose {
+function requirePurpose({ type, email, phone }: ResendBody, signup: AuthConfig['signup']): MessagePurpose {
   if (!isResendType(type)) throw resendTypeUnsupported({ types: Object.keys(PURPOSES) })
   if (type === 'signup' && !email) throw resendEmailMissing()
   if (type === 'sms' && !phone) throw resendPhoneMissing()
   if (email && phone) throw twoAddressesAtResend()
   if (!email && !phone) throw addressMissingAtResend()
-  if (email && !emailEnabled) throw emailMessagesDisabled()
-  if (phone && !phoneEnabled) throw phoneMessagesDisabled()
+  requireMessages(signup, email ? 'email' : 'phone')
   return PURPOSES[type]
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../use-cases/sign-in-anonymously.ts'
 import { checkSignUp, type SignUpDeps, signUp } from '../use-cases/sign-up.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
-import { toUserView, type UserView, userViewSchema } from '../users/user-view.ts'
+import { toUserView, userViewSchema } from '../users/user-view.ts'
 
 const signUpBody = z.looseObject({
   email: z.string().optional(),
@@ -54,11 +54,9 @@ interface SignUpRequest extends FastifyRequest {
   readonly body: z.output<typeof signUpBody>
 }
 
-async function signUpByAddress(
-  deps: SignUpDeps & RequestContextDeps & SessionViewDeps,
-  request: SignUpRequest,
-  reply: FastifyReply,
-): Promise<SignedIn | UserView> {
+type AddressDeps = SignUpDeps & RequestContextDeps & SessionViewDeps
+
+async function signUpByAddress(deps: AddressDeps, request: SignUpRequest, reply: FastifyReply) {
   const { body } = request
   const checked = await checkSignUp(deps, body)
   const data = requireMetadata(body.data)

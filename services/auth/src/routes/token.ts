@@ -126,11 +126,7 @@ async function grantByAuthCode(deps: AuthCodeGrantDeps, request: TokenRequest): 
   return grantAuthCode(deps, { ...readSessionOrigin(request), authCode, codeVerifier, limitKey })
 }
 
-async function grantByIdToken(
-  deps: IdTokenGrantDeps & RequestContextDeps,
-  request: TokenRequest,
-  reply: FastifyReply,
-): Promise<SessionView> {
+async function grantByIdToken(deps: GrantDeps, request: TokenRequest, reply: FastifyReply): Promise<SessionView> {
   const { id_token: idToken, client_id: clientId, access_token: accessToken, ...rest } = requireBody(request)
   const { provider, issuer, nonce, link_identity: isLink } = rest
   const linkTo = isLink ? readCaller(deps, request) : undefined

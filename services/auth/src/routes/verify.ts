@@ -2,14 +2,20 @@ import { noteThrown } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
-import { linkFetchedAhead, linkWithoutPkce } from '../errors.ts'
+import { linkFetchedAhead } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import { redirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
-import { parseLink, parseVerifyBody, requireLinkType, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import {
+  mayFollow,
+  type ParsedLink,
+  parseLink,
+  parseVerifyBody,
+  requireLinkToFollow,
+  type VerifyFields,
+} from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
 import type { RequestContext } from '../request-context.ts'
@@ -49,6 +55,7 @@ const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confir
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const { linkMode } = deps.config.mail
+  const { pkce } = deps.config.signup
   app.get(
     '/verify',
     // No HEAD, because a mail scanner must not use the link up.
@@ -63,9 +70,8 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      if (linkMode === 'confirm' && mayFollow(deps, request.query)) {
-        return showPage(deps, request, reply, request.query)
-      }
+      const isConfirmed = linkMode === 'confirm' && mayFollow(request.query, pkce)
+      if (isConfirmed) return showPage(deps, request, reply, request.query)
       if (isPrefetch(request.headers)) throw linkFetchedAhead()
       return followLink(deps, request, reply, request.query)
     },
@@ -106,48 +112,37 @@ function verifyBodyToken(
 }
 
 /** Shows the page whose button uses the link. Opening the page does not use the link up. */
-async function showPage(
-  deps: RequestContextDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  fields: VerifyFields,
-): Promise<FastifyReply> {
+async function showPage(deps: FollowDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields) {
   const { redirectTo } = await readContext(deps, request, reply)
   const { html, policy } = confirmationPage({ ...parseLink(fields), redirectTo })
-  return reply
-    .header('content-security-policy', policy)
-    .header('referrer-policy', 'no-referrer')
-    .type('text/html; charset=utf-8')
-    .send(html)
+  reply.headers({ 'content-security-policy': policy, 'referrer-policy': 'no-referrer' })
+  return reply.type('text/html; charset=utf-8').send(html)
 }
 
-/** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */
-function mayFollow({ config }: Pick<AuthDeps, 'config'>, { token, token_hash: tokenHash }: VerifyFields): boolean {
-  return config.signup.pkce === 'optional' || isPkceToken(token || tokenHash || '')
-}
+type FollowDeps = VerifyLinkDeps & RequestContextDeps & SessionViewDeps
 
 /** Uses a link and redirects the browser, with the session, an auth code or the error. */
-async function followLink(
-  deps: VerifyLinkDeps & RequestContextDeps & SessionViewDeps,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  fields: VerifyFields,
-): Promise<FastifyReply> {
-  const { type, token } = parseLink(fields)
+async function followLink(deps: FollowDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields) {
+  const link = parseLink(fields)
   const context = await readContext(deps, request, reply, fields.redirect_to)
-  const go = (address: string) => reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
-  const flow = isPkceToken(token) ? 'pkce' : 'implicit'
-  try {
-    if (!mayFollow(deps, fields)) throw linkWithoutPkce()
-    const link = requireLinkType(type, token)
-    const used = await verifyLink(deps, { ...link, password: undefined, via: 'redirect', context })
-    if (used.verdict === 'other-address-left') return go(messageRedirect(context.redirectTo, OTHER_ADDRESS_LEFT, flow))
-    if (used.verdict === 'auth-code') return go(codeRedirect(context.redirectTo, used.code))
-    const session = await signNewSession(deps, used.session)
-    return go(sessionRedirect(context.redirectTo, session, used.type ?? type))
-  } catch (thrown) {
-    return go(failureRedirect(context.redirectTo, noteThrown(errorVocabulary, thrown, request), flow))
-  }
+  const address = await useLink(deps, link, context).catch((thrown: unknown) =>
+    failureRedirect(context.redirectTo, noteThrown(errorVocabulary, thrown, request), flowOf(link)),
+  )
+  return reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
+}
+
+/** Uses a link. @returns where the browser goes next @throws linkWithoutPkce, and what `verifyLink` throws */
+async function useLink(deps: FollowDeps, link: ParsedLink, context: RequestContext): Promise<string> {
+  const { redirectTo } = context
+  const checked = requireLinkToFollow(link, deps.config.signup.pkce)
+  const used = await verifyLink(deps, { ...checked, password: undefined, via: 'redirect', context })
+  if (used.verdict === 'other-address-left') return messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOf(link))
+  if (used.verdict === 'auth-code') return codeRedirect(redirectTo, used.code)
+  return sessionRedirect(redirectTo, await signNewSession(deps, used.session), used.type ?? link.type)
+}
+
+function flowOf({ token }: ParsedLink): 'implicit' | 'pkce' {
+  return isPkceToken(token) ? 'pkce' : 'implicit'
 }
 
 /** Headers by which browsers and previews say that the user has not opened the page yet. */

@@ -3,6 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { toRfc3339 } from '@trestle/database/timestamps.ts'
 import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { AuthDatabase, IdentitiesTable, UsersTable } from '../database.ts'
+import { userNotFound } from '../errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { type FactorRow, toFactor } from '../factors/factor-repository.ts'
 import type { Identity } from '../identities/identity.ts'
@@ -138,10 +139,14 @@ const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
     WHERE u.id = ${p.userId} AND u.staged_at IS NULL AND (${p.audience}::text IS NULL OR u.aud = ${p.audience})`,
 )
 
-/** Finds a user with everything that their record shows: also a deleted user, but not a staged one. */
-export async function findProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile | undefined> {
+/**
+ * Gets the user whom an admin's request names, with everything that their record shows: also a deleted user, but not a staged one.
+ * @throws userNotFound
+ */
+export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile> {
   const row = await lanes.read.first(findProfileQuery, query)
-  return row && toProfile(row)
+  if (!row) throw userNotFound()
+  return toProfile(row)
 }
 
 /** Finds a user of any audience by id, also a staged one. */

@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { userNotFound } from '../../errors.ts'
 import { requireId, requireNewId } from '../../ids.ts'
 import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
 import { formatCursor } from '../../pagination/page-query.ts'
@@ -16,7 +15,7 @@ import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { parseAdminUser } from '../../users/admin-user-request.ts'
-import { findProfile, type Profile } from '../../users/profile-repository.ts'
+import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
 import { toUserView, type UserView, userViewSchema } from '../../users/user-view.ts'
@@ -132,8 +131,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       serializerCompiler: plainJson,
     },
     async (request) => {
-      const profile = await findProfile(deps.lanes, readManagedUser(request, request.params))
-      if (!profile) throw userNotFound()
+      const profile = await getManagedProfile(deps.lanes, readManagedUser(request, request.params))
       return toView(profile)
     },
   )

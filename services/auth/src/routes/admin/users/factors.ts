@@ -2,13 +2,12 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { userNotFound } from '../../../errors.ts'
 import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { requirePhone } from '../../../identifier.ts'
 import { requireId } from '../../../ids.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { changeFactor, type FactorOfUser, removeFactor } from '../../../use-cases/change-factor.ts'
-import { findProfile } from '../../../users/profile-repository.ts'
+import { getManagedProfile } from '../../../users/profile-repository.ts'
 import { factorViewSchema, toFactorView } from '../../../users/user-view.ts'
 
 const UserPath = z.object({ userId: z.string() })
@@ -30,9 +29,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const userId = requireId('user_id', request.params.userId)
-      const profile = await findProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
-      if (!profile) throw userNotFound()
-      return profile.factors.map(toFactorView)
+      const { factors } = await getManagedProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
+      return factors.map(toFactorView)
     },
   )
 
@@ -68,16 +66,9 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-function readOwner(
-  request: FastifyRequest,
-  path: { readonly userId: string; readonly factorId: string },
-): FactorOfUser {
+function readOwner(request: FastifyRequest, path: z.output<typeof FactorPath>): FactorOfUser {
+  const userId = requireId('user_id', path.userId)
+  const factorId = requireId('factor_id', path.factorId)
   const { admin, clientAddress } = request
-  return {
-    admin,
-    audience: readWantedAudience(request),
-    userId: requireId('user_id', path.userId),
-    factorId: requireId('factor_id', path.factorId),
-    ip: clientAddress.address,
-  }
+  return { admin, audience: readWantedAudience(request), userId, factorId, ip: clientAddress.address }
 }

@@ -1,14 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { userNotFound } from '../../../errors.ts'
 import { requireId } from '../../../ids.ts'
 import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
 import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
-import { findProfile } from '../../../users/profile-repository.ts'
+import { getManagedProfile } from '../../../users/profile-repository.ts'
 
 /** `/admin/users/{user_id}/passkeys`: the passkeys of a user. */
 export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -26,7 +25,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request) => {
       const userId = requireId('user_id', request.params.userId)
-      if (!(await findProfile(deps.lanes, { userId, audience: readWantedAudience(request) }))) throw userNotFound()
+      await getManagedProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
       return (await listPasskeys(deps.db, userId)).map(toPasskeyView)
     },
   )
@@ -42,13 +41,10 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { admin, clientAddress, params } = request
-      await deletePasskeyAsAdmin(deps, {
-        admin,
-        audience: readWantedAudience(request),
-        userId: requireId('user_id', params.userId),
-        passkeyId: requireId('passkey_id', params.passkeyId),
-        ip: clientAddress.address,
-      })
+      const userId = requireId('user_id', params.userId)
+      const passkeyId = requireId('passkey_id', params.passkeyId)
+      const owner = { admin, audience: readWantedAudience(request), userId, ip: clientAddress.address }
+      await deletePasskeyAsAdmin(deps, { ...owner, passkeyId })
       return reply.code(204).send()
     },
   )
