@@ -9,7 +9,7 @@ import { acquirerEventsTask, acquirerTask, confirmationTask } from './acquirers/
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { simulatedDisputeTask } from './disputes/simulated-dispute-task.ts'
-import { snapshotTask } from './ledger/account-snapshot.ts'
+import { snapshotTask } from './ledger/snapshot-task.ts'
 import { invitationMailTask } from './mail/invitation-mail.ts'
 import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutTask } from './payouts/payout-task.ts'

@@ -1,6 +1,7 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { callSnapshotAccounts, snapshotTask } from '../ledger/account-snapshot.ts'
+import { callSnapshotAccounts } from '../ledger/ledger-repository.ts'
+import { snapshotTask } from '../ledger/snapshot-task.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 
 type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>

@@ -11,17 +11,17 @@ import {
   startChain,
   startCheck,
 } from '../ledger/check-links.ts'
-import { streamLinks, streamStates } from '../ledger/link-stream.ts'
-import { listChangedRows } from '../ledger/states.ts'
-import { listStrayTerms } from '../ledger/terms.ts'
-import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 import {
   findVerifiedRows,
   readEveryRow,
   streamLedgerIds,
   type VerifiedBalance,
   type VerifiedRows,
-} from '../ledger/verification-repository.ts'
+} from '../ledger/ledger-repository.ts'
+import { streamLinks, streamStates } from '../ledger/link-stream.ts'
+import { listChangedRows } from '../ledger/states.ts'
+import { listStrayTerms } from '../ledger/terms.ts'
+import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 
 /** A broken invariant of a ledger. */
 export interface Violation {

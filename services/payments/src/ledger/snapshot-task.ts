@@ -1,0 +1,10 @@
+import { defineTask } from '@trestle/jobs/task.ts'
+
+/** Sums every account up to the end of the day before, every night. */
+export const snapshotTask = defineTask<Record<string, never>>('snapshot', {
+  retryLimit: 5,
+  firstDelaySeconds: 60,
+  longestDelaySeconds: 3_600,
+  timeoutSeconds: 10_000,
+  sealed: false,
+})
