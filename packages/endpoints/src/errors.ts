@@ -1,3 +1,7 @@
+import { NOTHING_HERE } from './error-texts.ts'
+
+// The catalogue of what the framework answers itself. error-texts.ts has the texts of single faults and of single values.
+
 /** The stable `error.type` of each status (reference: Errors). */
 const types: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
@@ -18,7 +22,7 @@ const texts: Readonly<Record<number, string>> = {
   400: 'The request is malformed',
   401: 'Authentication is required',
   403: 'Access is refused',
-  404: 'There is nothing at this URL',
+  404: NOTHING_HERE,
   405: 'This URL does not take this method',
   406: 'No version of this resource is acceptable to the client',
   409: 'The request conflicts with the present state',

@@ -1,7 +1,8 @@
 import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
+import { FIELD_TEXTS } from '../error-texts.ts'
 import { type Issue, ValidationError } from '../errors.ts'
 import type { AcceptsSpec } from './accepts.ts'
-import { type Arguments, type Binding, issuePath, REQUIRED, UNKNOWN } from './binding.ts'
+import { type Arguments, type Binding, issuePath } from './binding.ts'
 import { closed, knownNames, objectOf } from './closed-schema.ts'
 import { emptyKeywords, type Keywords } from './keywords.ts'
 
@@ -31,8 +32,8 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     const keywords = withoutAliases(given, aliased)
     const issues = unknownNames(keywords, names)
     // Only a body can give too few or too many positionals. Those of the path were counted when it was resolved.
-    if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: REQUIRED })
-    if (positionals.length > max) issues.push({ path: nameOf(max), message: 'is not expected' })
+    if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: FIELD_TEXTS.required })
+    if (positionals.length > max) issues.push({ path: nameOf(max), message: FIELD_TEXTS.unexpected })
     if (issues.length > 0) throw new ValidationError(issues)
     const checks: Check[] = []
     for (const [i, item] of path.entries()) checks.push({ schema: item, value: positionals[i], at: nameOf(i) })
@@ -106,7 +107,8 @@ function withoutAliases(given: Keywords, aliases: readonly (readonly [string, st
 function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): Issue[] {
   const issues: Issue[] = []
   if (names === undefined) return issues
-  for (const name in keywords) if (!names.has(name)) issues.push({ path: issuePath(name), message: UNKNOWN })
+  for (const name in keywords)
+    if (!names.has(name)) issues.push({ path: issuePath(name), message: FIELD_TEXTS.unknown })
   return issues
 }
 
@@ -120,8 +122,9 @@ function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult
 function toIssues({ value, at }: Check, issue: z.core.$ZodIssue): readonly Issue[] {
   const path = at === undefined ? issue.path : [at, ...issue.path]
   const pathTo = (...more: readonly string[]): string => issuePath([...path, ...more].map(String).join('.'))
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ path: pathTo(key), message: UNKNOWN }))
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: pathTo(key), message: FIELD_TEXTS.unknown }))
   const [name] = path
   const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(name) in (value ?? {}))
-  return [{ path: pathTo(), message: absent ? REQUIRED : issue.message }]
+  return [{ path: pathTo(), message: absent ? FIELD_TEXTS.required : issue.message }]
 }

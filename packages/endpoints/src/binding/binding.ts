@@ -34,11 +34,6 @@ export interface Binding {
 /** The arguments of a handler, in the order of its parameters. */
 export type Arguments = readonly unknown[]
 
-/** The messages for a missing argument, and for an unknown keyword. */
-export const REQUIRED = 'is required'
-/** The problem with a keyword that no parameter of the handler has. */
-export const UNKNOWN = 'is not known here'
-
 const NAME_LENGTH_MAX = 64
 
 /** The path of an issue about a keyword. It is cut, because a client may send a very long name. */

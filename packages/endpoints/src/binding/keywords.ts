@@ -1,3 +1,4 @@
+import { FAULT_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 import { decodePercent } from '../routing/target.ts'
 
@@ -35,7 +36,7 @@ export function parseUrlEncoded(text: string): Keywords {
 
 /** Adds a value. A second value of the same name makes a list. */
 export function addKeyword(keywords: Keywords, name: string, value: unknown): void {
-  if (name === '__proto__') throw new CallError(400, 'A keyword has a forbidden name')
+  if (name === '__proto__') throw new CallError(400, FAULT_TEXTS.forbiddenKeyword)
   const known = keywords[name]
   if (known === undefined) keywords[name] = value
   else if (Array.isArray(known)) known.push(value)
@@ -44,7 +45,7 @@ export function addKeyword(keywords: Keywords, name: string, value: unknown): vo
 
 /** The error for a request with more than KEYWORDS_MAX keywords: 400. */
 export function tooManyKeywords(): CallError {
-  return new CallError(400, `There are more than ${KEYWORDS_MAX} keywords`)
+  return new CallError(400, FAULT_TEXTS.tooManyKeywords({ max: KEYWORDS_MAX }))
 }
 
 function decodePart(text: string): string {

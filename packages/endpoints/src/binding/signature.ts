@@ -1,6 +1,7 @@
 import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt, type Token } from 'acorn'
+import { FIELD_TEXTS } from '../error-texts.ts'
 import { type Issue, ValidationError } from '../errors.ts'
-import { type Arguments, type Binding, issuePath, type KeywordPattern, REQUIRED, UNKNOWN } from './binding.ts'
+import { type Arguments, type Binding, issuePath, type KeywordPattern } from './binding.ts'
 import { type Keywords, noKeywords } from './keywords.ts'
 
 /** The parameter list of a handler, as its source has it. */
@@ -149,11 +150,11 @@ function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): vo
   const issues: Issue[] = []
   if (!pattern?.open) {
     for (const name in keywords) {
-      if (!pattern?.known.has(name)) issues.push({ path: issuePath(name), message: UNKNOWN })
+      if (!pattern?.known.has(name)) issues.push({ path: issuePath(name), message: FIELD_TEXTS.unknown })
     }
   }
   for (const name of pattern?.required ?? []) {
-    if (!(name in keywords)) issues.push({ path: name, message: REQUIRED })
+    if (!(name in keywords)) issues.push({ path: name, message: FIELD_TEXTS.required })
   }
   if (issues.length > 0) throw new ValidationError(issues)
 }

@@ -1,4 +1,5 @@
 import { fromWebStream, toWebStream } from '../answers/byte-stream.ts'
+import { FAULT_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
 /** The body of a request from an interface. It can be read once. */
@@ -12,12 +13,12 @@ export interface BodySource {
 
 /** The error for a body of more than `limit` bytes: 413. */
 export function tooLarge(limit: number): CallError {
-  return new CallError(413, `The body is larger than ${limit} bytes`)
+  return new CallError(413, FAULT_TEXTS.bodyTooLarge({ max: limit }))
 }
 
 /** The client left while it sent the body. That is no fault of the application. */
 export function endedEarly(cause?: unknown): CallError {
-  return cause instanceof CallError ? cause : new CallError(400, 'The body ended early', { cause })
+  return cause instanceof CallError ? cause : new CallError(400, FAULT_TEXTS.bodyEndedEarly, { cause })
 }
 
 /** The body of a web `Request`. */

@@ -1,3 +1,4 @@
+import { FAULT_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
 /** The parts of a request target. */
@@ -79,5 +80,5 @@ export function decodePercent(text: string): string {
 }
 
 function malformed(cause?: unknown): CallError {
-  return new CallError(400, 'The URL is malformed', { cause })
+  return new CallError(400, FAULT_TEXTS.malformedUrl, { cause })
 }

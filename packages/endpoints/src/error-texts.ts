@@ -1,0 +1,51 @@
+// The texts of what the framework refuses, a part of the catalogue in errors.ts. They never repeat a value of the request.
+
+/** The text of the status 404. */
+export const NOTHING_HERE = 'There is nothing at this URL'
+
+interface Limit {
+  readonly max: number
+}
+
+interface Bound {
+  readonly limit: number | undefined
+}
+
+/** What is wrong with one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. */
+export const FIELD_TEXTS = {
+  required: 'is required',
+  unknown: 'is not known here',
+  unexpected: 'is not expected',
+  notInteger: 'must be a whole number',
+  notNumber: 'must be a number',
+  tooSmall: ({ limit }: Bound) => `must be at least ${limit}`,
+  tooBig: ({ limit }: Bound) => `must be at most ${limit}`,
+  notBoolean: 'must be true or false',
+  tooManyItems: ({ max }: Limit) => `must have at most ${max} items`,
+  notDate: 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z',
+  notUuid: 'must be a UUID',
+  notOneOf: (words: readonly string[]) => `must be one of ${words.join(', ')}`,
+} as const
+
+/** What is wrong with the whole request, in place of the text of its status. */
+export const FAULT_TEXTS = {
+  /** In development: where the URL would lead with more parts. */
+  nothingHere: ({ verb, pattern }: { readonly verb: string; readonly pattern: string }) =>
+    `${NOTHING_HERE}; ${verb} answers ${pattern}`,
+  malformedUrl: 'The URL is malformed',
+  forbiddenKeyword: 'A keyword has a forbidden name',
+  tooManyKeywords: ({ max }: Limit) => `There are more than ${max} keywords`,
+  bodyTooLarge: ({ max }: Limit) => `The body is larger than ${max} bytes`,
+  bodyEndedEarly: 'The body ended early',
+  bodyNotUtf8: 'The body is not UTF-8',
+  bodyNotJson: 'The body is no JSON',
+  bodyNotObject: 'The body must be a JSON object',
+  bodyTooDeep: ({ max }: Limit) => `The body is nested deeper than ${max} levels`,
+  forbiddenKey: 'The body has a key with a forbidden name',
+  notMultipart: 'The body is no multipart form',
+  fileTooLarge: 'A file is too large',
+  fieldTooLarge: 'A field is too large',
+  tooManyParts: ({ max }: Limit) => `The form has more than ${max} parts`,
+  scopeMissing: ({ scopes }: { readonly scopes: readonly string[] }) => `This needs the scope ${scopes.join(' ')}`,
+  originNotAllowed: 'This origin is not allowed',
+} as const
