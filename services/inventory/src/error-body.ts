@@ -4,6 +4,7 @@ import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavaila
 import { type CallError, ValidationError } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import * as errors from './errors.ts'
+import { FIELD_TEXTS } from './field-errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
 
 /** The body of every error. */
@@ -79,7 +80,7 @@ function malformed(cause: unknown): HttpError {
 }
 
 function toIssues(issues: InvalidInput['issues']): readonly [errors.Issue, ...errors.Issue[]] {
-  const [first = { path: '', message: 'is not valid' }, ...others] = issues.map(({ path, message }) => ({
+  const [first = { path: '', message: FIELD_TEXTS.invalid }, ...others] = issues.map(({ path, message }) => ({
     path: path.join('.'),
     message,
   }))

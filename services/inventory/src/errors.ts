@@ -1,6 +1,8 @@
 import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
+import { FIELD_TEXTS } from './field-errors.ts'
 
-// Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions).
+// Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
+// field-errors.ts for what is wrong with one value.
 
 const ISSUES_MAX = 20
 
@@ -13,7 +15,7 @@ export interface Issue {
 
 /** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
-/** @param fault what the framework could not read, in its words */
+/** @param fault what the framework could not read, in its words: packages/endpoints/src/error-texts.ts has them */
 export const malformedRequest = defineError(400, 'BAD_REQUEST', ({ fault }: { readonly fault: string }) => `${fault}.`)
 export const bodyEndedEarly = defineError(400, 'BAD_REQUEST', 'The body ended early.')
 
@@ -41,7 +43,7 @@ export const filtersTooLong = (lengthMax: number) =>
   validationError([{ path: '', message: `must have at most ${lengthMax} characters of filters, URL-encoded` }])
 export const tooManyFilterValues = (valuesMax: number) =>
   validationError([{ path: '', message: `must have at most ${valuesMax} values in all lists` }])
-export const mergedToNull = () => validationError([{ path: 'attributes', message: 'must not be null' }])
+export const mergedToNull = () => validationError([{ path: 'attributes', message: FIELD_TEXTS.nothing }])
 export const mergedTooLarge = (bytesMax: number) =>
   validationError([{ path: 'attributes', message: `must stay at most ${bytesMax} bytes of JSON` }])
 export const mergedTooDeep = (levelsMax: number) =>

@@ -1,6 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { duplicateCode, locationChanged, locationHasStock, locationNotFound } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { locationTag } from '../http/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { FreeText } from '../http/free-text.ts'
@@ -19,13 +20,11 @@ import { listingById, PageKeywords, positionById, readPage } from '../pagination
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { createLocation } from '../use-cases/create-location.ts'
 
-const Code = z
-  .string({ error: 'must be a string' })
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, underscores and hyphens')
+const Code = z.string({ error: FIELD_TEXTS.notString }).regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
 const Active = p.bool().meta({ description: 'Whether it takes stock' })
 const LocationPatch = z
   .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
-  .refine((change) => Object.values(change).some((value) => value !== undefined), 'must have code, name or active')
+  .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)
   .meta({ examples: [{ active: false }] })
 /** The error of each refusal of a change or deletion. */
 const refusals = {

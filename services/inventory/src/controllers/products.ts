@@ -1,5 +1,6 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { productTag } from '../http/entity-tag.ts'
 import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../http/envelope.ts'
 import { RecordId } from '../http/record-id.ts'
@@ -25,7 +26,7 @@ request.`.replaceAll('\n', ' ')
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const Sku = z
-  .string({ error: ({ input }) => (input === undefined ? 'is required' : 'must be a string') })
+  .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX })
   .superRefine((sku, context) => {
     const fault = findSkuFault(sku)
@@ -34,7 +35,7 @@ const Sku = z
 
 const Attributes = z
   .custom<string | JsonText>((value) => typeof value === 'string' || isJsonText(value), {
-    error: ({ input }) => (input === undefined ? 'is required' : 'must be a text that is JSON, an object or an array'),
+    error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notAttributes),
   })
   .meta({
     type: ['string', 'object', 'array'],
@@ -49,7 +50,7 @@ const ProductBody = z
 /** The body of a request that changes a product. An object of attributes is a merge patch (RFC 7396). */
 const ProductPatch = z
   .object({ sku: Sku.optional(), attributes: Attributes.optional() })
-  .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, 'must have sku or attributes')
+  .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, FIELD_TEXTS.noProductMember)
   .meta({ examples: [{ attributes: { color: 'blue', discontinued: null } }] })
 
 const OnePath = { path: [RecordId], names: ['productId'] } as const

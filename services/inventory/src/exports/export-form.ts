@@ -1,3 +1,4 @@
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCell } from '../json/json-cell.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { ExportedProduct } from './export-repository.ts'
@@ -66,9 +67,9 @@ const PATHS_MAX = 97
 export function readColumnPaths(
   texts: readonly string[],
 ): { readonly paths: readonly AttributePath[] } | { readonly problem: string } {
-  if (texts.length > PATHS_MAX) return { problem: `must have at most ${PATHS_MAX} paths` }
+  if (texts.length > PATHS_MAX) return { problem: FIELD_TEXTS.tooManyPaths({ max: PATHS_MAX }) }
   const paths = texts.map(parseAttributePath).filter((path) => path !== undefined)
-  if (paths.length < texts.length) return { problem: 'must be keys joined with dots' }
+  if (paths.length < texts.length) return { problem: FIELD_TEXTS.notPaths }
   const clash = findClash(paths)
-  return clash === undefined ? { paths } : { problem: 'must not name a value twice, nor a value inside another one' }
+  return clash === undefined ? { paths } : { problem: FIELD_TEXTS.pathsClash }
 }

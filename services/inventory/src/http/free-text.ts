@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
 
 const LENGTH_MAX = 255
 
 /** A text for people that PostgreSQL can store. Its length is counted in code points, as PostgreSQL counts it. */
 export const FreeText = z
-  .string({ error: 'must be a string' })
+  .string({ error: FIELD_TEXTS.notString })
   .meta({ minLength: 1, maxLength: LENGTH_MAX })
   .superRefine((text, context) => {
     const fault = findTextFault(text)
@@ -12,9 +13,9 @@ export const FreeText = z
   })
 
 function findTextFault(text: string): string | undefined {
-  if (text.trim() === '') return 'must not be empty'
-  if (!text.isWellFormed() || text.includes('\0')) return 'must not hold U+0000 or half a surrogate pair'
+  if (text.trim() === '') return FIELD_TEXTS.empty
+  if (!text.isWellFormed() || text.includes('\0')) return FIELD_TEXTS.notStorable
   return text.length > LENGTH_MAX && [...text].length > LENGTH_MAX
-    ? `must have at most ${LENGTH_MAX} characters`
+    ? FIELD_TEXTS.tooLong({ max: LENGTH_MAX })
     : undefined
 }

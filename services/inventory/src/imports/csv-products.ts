@@ -6,6 +6,7 @@ import {
   skuColumnMissing,
   tooManyColumns,
 } from '../errors.ts'
+import { RECORD_TEXTS } from '../field-errors.ts'
 import { isJson, readCell } from '../json/json-cell.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
@@ -50,9 +51,9 @@ function readRecord(
   { line, fields, isWellFormed }: CsvRecord,
   attributesBytesMax: number,
 ): RawProduct | RecordFault {
-  if (!isWellFormed) return brokenRecord(line, 'The record has quotes that are not in order.')
+  if (!isWellFormed) return brokenRecord(line, RECORD_TEXTS.quotes)
   if (fields.length !== columns.length) {
-    return brokenRecord(line, `The record has ${fields.length} fields, the header has ${columns.length}.`)
+    return brokenRecord(line, RECORD_TEXTS.wrongFields({ fields: fields.length, columns: columns.length }))
   }
   const cell = (name: Column): string | undefined => fields[columns.indexOf(name)]
   const [sku, base] = [cell('sku'), cell('attributes')]
@@ -73,7 +74,8 @@ function readRecord(
   const members = openMembers(base === '' ? undefined : base)
   const misfit = values.find(({ path, value }) => members === undefined || !setMember(members, path, readCell(value)))
   if (members !== undefined && misfit === undefined) return { line, sku, attributes: writeMembers(members) }
-  const description = `attributes.${misfit?.path.join('.').slice(0, 64)}: leads through a value that is no object`
+  const path = `attributes.${misfit?.path.join('.').slice(0, 64)}`
+  const description = RECORD_TEXTS.member(path, RECORD_TEXTS.leadsThroughScalar)
   return { line, sku: sku?.slice(0, 255) ?? null, type: 'VALIDATION_ERROR', description }
 }
 

@@ -1,3 +1,4 @@
+import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
 import { checkAttributes } from '../products/attributes.ts'
 import { findSkuFault } from '../products/sku.ts'
 
@@ -32,10 +33,10 @@ export interface RawProduct {
 /** Checks a product by the rules for new products. */
 export function judgeProduct({ line, sku, attributes }: RawProduct, attributesBytesMax: number): ImportRecord {
   if (typeof sku !== 'string')
-    return invalidRecord(line, null, 'sku', sku === undefined ? 'is required' : 'must be a string')
+    return invalidRecord(line, null, 'sku', sku === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString)
   const fault = findSkuFault(sku)
   if (fault !== undefined) return invalidRecord(line, sku, 'sku', fault)
-  if (attributes === undefined) return invalidRecord(line, sku, 'attributes', 'is required')
+  if (attributes === undefined) return invalidRecord(line, sku, 'attributes', FIELD_TEXTS.required)
   const checked = checkAttributes(attributes, attributesBytesMax)
   if (checked.verdict === 'refused') return invalidRecord(line, sku, 'attributes', checked.reason)
   return { line, sku, attributes: checked.text }
@@ -46,7 +47,7 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
     line,
     sku: sku === null ? null : sku.slice(0, 255),
     type: 'VALIDATION_ERROR',
-    description: `${path}: ${message}`,
+    description: RECORD_TEXTS.member(path, message),
   }
 }
 

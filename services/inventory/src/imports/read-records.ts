@@ -1,4 +1,5 @@
 import { fileNotUtf8, fileTooLarge, headerMissing, recordTooLong } from '../errors.ts'
+import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
 import { CsvReader, RECORD_LENGTH_MAX } from './csv-reader.ts'
@@ -106,12 +107,12 @@ const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
 /** Reads one line of NDJSON (reference: NDJSON files). */
 function readJsonLine(line: number, text: string): RawProduct | RecordFault {
   const value = parse(text)
-  if (value === undefined) return brokenRecord(line, 'The line is no JSON.')
-  if (!isRecord(value)) return brokenRecord(line, 'The line must be a JSON object.')
+  if (value === undefined) return brokenRecord(line, RECORD_TEXTS.noJson)
+  if (!isRecord(value)) return brokenRecord(line, RECORD_TEXTS.noObject)
   const unknown = Object.keys(value).find((name) => !MEMBERS.has(name))
   const { sku, attributes } = value
   if (unknown !== undefined) {
-    const description = `${unknown.slice(0, 64)}: is not known here`
+    const description = RECORD_TEXTS.member(unknown.slice(0, 64), FIELD_TEXTS.unknown)
     return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
   }
   if (typeof attributes === 'string') return { line, sku, attributes }
@@ -119,7 +120,7 @@ function readJsonLine(line: number, text: string): RawProduct | RecordFault {
   // Take the text that was sent, because numbers keep their digits. `judgeProduct` checks it.
   const sent = typeof attributes === 'object' && attributes !== null ? memberTexts(text).get('attributes') : undefined
   if (sent !== undefined) return { line, sku, attributes: sent }
-  const description = 'attributes: must be a text that is JSON, an object or an array'
+  const description = RECORD_TEXTS.member('attributes', FIELD_TEXTS.notAttributes)
   return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
 }
 

@@ -1,5 +1,6 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { isJsonText, keepNestedText } from '../json/json-object.ts'
@@ -13,7 +14,7 @@ const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
 const Counted = p.int({ min: 0, max: QUANTITY_MAX })
 const Delta = p
   .int({ min: -QUANTITY_MAX, max: QUANTITY_MAX })
-  .refine((delta) => delta !== 0, { error: 'must not be 0' })
+  .refine((delta) => delta !== 0, { error: FIELD_TEXTS.zero })
 
 const common = { reason: FreeText.optional(), reference: FreeText.optional(), expectedOnHand: Counted.optional() }
 const place = { productId: RecordId, locationId: RecordId }
@@ -36,13 +37,13 @@ const Line = z.discriminatedUnion(
       })
       .refine(({ fromLocationId, toLocationId }) => fromLocationId !== toLocationId, {
         path: ['toLocationId'],
-        error: 'must be another location than fromLocationId',
+        error: FIELD_TEXTS.sameLocation,
       }),
   ],
-  { error: `must be one of ${LINE_TYPES.join(', ')}` },
+  { error: FIELD_TEXTS.notOneOf(LINE_TYPES) },
 )
 
-const LINES_BOUND = `must have 1 to ${LINES_MAX} lines`
+const LINES_BOUND = FIELD_TEXTS.wrongLines({ max: LINES_MAX })
 
 /** More members than any line has. */
 const MEMBERS_MAX = 20
@@ -57,20 +58,20 @@ const Lines = z.preprocess(
     context.addIssue({ code: 'custom', ...fault })
     return z.NEVER
   },
-  z.array(Line, { error: 'must be a list' }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
+  z.array(Line, { error: FIELD_TEXTS.notList }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
 
 /** Checks the size of lines before the schema checks each line: a body has room for a hundred thousand of them. */
 function findSizeFault(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
   if (lines.length > LINES_MAX) return { path: [], message: LINES_BOUND }
   const wide = lines.findIndex((line) => typeof line === 'object' && Object.keys(line ?? {}).length > MEMBERS_MAX)
-  return wide < 0 ? undefined : { path: [wide], message: `must have at most ${MEMBERS_MAX} members` }
+  return wide < 0 ? undefined : { path: [wide], message: FIELD_TEXTS.tooManyMembers({ max: MEMBERS_MAX }) }
 }
 
 /** The body of a movement: one line as an object, or several in the member `lines` (reference: Movements). */
 export const MovementBody = z
   .object({
-    type: z.enum(LINE_TYPES, { error: `must be one of ${LINE_TYPES.join(', ')}` }).optional(),
+    type: z.enum(LINE_TYPES, { error: FIELD_TEXTS.notOneOf(LINE_TYPES) }).optional(),
     productId: RecordId.optional(),
     locationId: RecordId.optional(),
     fromLocationId: RecordId.optional().meta({ description: 'For transfer' }),
@@ -90,14 +91,13 @@ export const MovementBody = z
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })
     const given = Object.fromEntries(Object.entries(single).filter(([, value]) => value !== undefined))
     if (lines !== undefined) {
-      for (const name of Object.keys(given)) refuse([name], 'must not stand beside lines')
+      for (const name of Object.keys(given)) refuse([name], FIELD_TEXTS.besideLines)
       return lines
     }
     const line = Line.safeParse(given)
     if (line.success) return [line.data]
     for (const issue of line.error.issues) {
-      if (issue.code === 'unrecognized_keys')
-        for (const key of issue.keys) refuse([key], 'is of another type of movement')
+      if (issue.code === 'unrecognized_keys') for (const key of issue.keys) refuse([key], FIELD_TEXTS.otherMovement)
       else refuse(issue.path, issue.message)
     }
     return z.NEVER

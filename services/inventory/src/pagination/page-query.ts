@@ -1,6 +1,7 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { cursorForeign, limitTooHigh } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { decodeCursor, type Position } from './cursor.ts'
 
 /** How many rows a page of a list has. */
@@ -14,7 +15,7 @@ export interface PageLimits {
 export const PageKeywords = z.object({
   limit: p.int({ min: 1 }).optional().meta({ description: 'Rows of a page' }),
   cursor: z
-    .string({ error: 'must be given once' })
+    .string({ error: FIELD_TEXTS.givenTwice })
     .optional()
     .meta({ description: 'Where the page begins, from the Link header of the page before' }),
 })

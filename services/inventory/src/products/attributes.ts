@@ -1,4 +1,5 @@
 import { validationError } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { scanJson } from '../json/scan-json.ts'
 
@@ -30,17 +31,17 @@ export function storableAttributes(attributes: string | JsonText, bytesMax: numb
  * @param bytesMax limit of the text, and of the text with all numbers written out: PostgreSQL prints `1e60000` in full
  */
 export function checkAttributes(text: string, bytesMax: number): AttributesVerdict {
-  if (Buffer.byteLength(text) > bytesMax) return refused(`must be at most ${bytesMax} bytes of JSON`)
+  if (Buffer.byteLength(text) > bytesMax) return refused(FIELD_TEXTS.tooManyBytes({ max: bytesMax }))
   const value = parseJson(text)
-  if (value === undefined) return refused('must be JSON')
-  if (value === null) return refused('must not be null')
+  if (value === undefined) return refused(FIELD_TEXTS.notJson)
+  if (value === null) return refused(FIELD_TEXTS.nothing)
   const scan = scanJson(text)
-  if (scan.depth > ATTRIBUTES_DEPTH_MAX) return refused(`must be nested at most ${ATTRIBUTES_DEPTH_MAX} levels deep`)
-  if (scan.keys > ATTRIBUTES_KEYS_MAX) return refused(`must have at most ${ATTRIBUTES_KEYS_MAX} keys in all`)
-  if (scan.hasProtoKey) return refused('must not have a key "__proto__"')
-  if (scan.unstorableText) return refused('must not hold U+0000 or half a surrogate pair')
+  if (scan.depth > ATTRIBUTES_DEPTH_MAX) return refused(FIELD_TEXTS.tooDeep({ max: ATTRIBUTES_DEPTH_MAX }))
+  if (scan.keys > ATTRIBUTES_KEYS_MAX) return refused(FIELD_TEXTS.tooManyKeys({ max: ATTRIBUTES_KEYS_MAX }))
+  if (scan.hasProtoKey) return refused(FIELD_TEXTS.protoKey)
+  if (scan.unstorableText) return refused(FIELD_TEXTS.notStorable)
   if (Buffer.byteLength(text) + scan.numberGrowth > bytesMax || scan.fractionDigits > FRACTION_DIGITS_MAX) {
-    return refused('must not hold a number that is too long when written out')
+    return refused(FIELD_TEXTS.holdsLongNumber)
   }
   return { verdict: 'accepted', text }
 }

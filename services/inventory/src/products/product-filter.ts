@@ -1,3 +1,4 @@
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { numberSize } from '../json/number-size.ts'
 import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'
 import { checkAttributes } from './attributes.ts'
@@ -39,22 +40,22 @@ const NUMBER_LENGTH_MAX = 1_000
 
 /** Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters). */
 export function readFilter(name: string, value: string): FilterVerdict {
-  if (value.includes('\0') || name.includes('\0')) return { problem: 'must not hold U+0000' }
+  if (value.includes('\0') || name.includes('\0')) return { problem: FIELD_TEXTS.nulCharacter }
   if (name === 'q') return readSearch(value)
   if (name === 'contains') return readContained(value)
   const [, subject = '', operator = 'eq'] = /^(.*?)(?:\[(\w+)\])?$/s.exec(name) ?? []
   if (subject === 'sku') return readSku(operator, value)
-  if (!subject.startsWith('attributes.')) return { problem: 'is not known here' }
+  if (!subject.startsWith('attributes.')) return { problem: FIELD_TEXTS.unknown }
   const path = parseAttributePath(subject.slice('attributes.'.length))
-  if (path === undefined) return { problem: 'must name at most eight keys, joined with dots' }
+  if (path === undefined) return { problem: FIELD_TEXTS.tooManyPathKeys }
   const read = Object.hasOwn(operators, operator) ? operators[operator] : undefined
-  return read === undefined ? { problem: 'has an operator that is not known' } : read(path, value)
+  return read === undefined ? { problem: FIELD_TEXTS.unknownOperator } : read(path, value)
 }
 
 function readSearch(text: string): FilterVerdict {
   const length = [...text].length
   if (text.trim() === '' || length > SEARCH_LENGTH_MAX) {
-    return { problem: `must have 1 to ${SEARCH_LENGTH_MAX} characters` }
+    return { problem: FIELD_TEXTS.wrongLength({ max: SEARCH_LENGTH_MAX }) }
   }
   return { filter: { kind: 'search', text: text.trim() } }
 }
@@ -67,9 +68,9 @@ function readContained(json: string): FilterVerdict {
 
 function readSku(operator: string, value: string): FilterVerdict {
   const values = operator === 'in' ? splitList(value)?.map(textOf) : [value]
-  if (values?.some(isTooLongForSku)) return { problem: `must have at most ${SKU_LENGTH_MAX} characters` }
+  if (values?.some(isTooLongForSku)) return { problem: FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX }) }
   if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
-  if (operator !== 'in' && operator !== 'eq') return { problem: 'has an operator that is not known' }
+  if (operator !== 'in' && operator !== 'eq') return { problem: FIELD_TEXTS.unknownOperator }
   return values === undefined ? wrongCount : { filter: { kind: 'sku', values }, listed: values.length }
 }
 
@@ -77,7 +78,7 @@ function isTooLongForSku(value: string): boolean {
   return value.length > SKU_LENGTH_MAX && [...value].length > SKU_LENGTH_MAX
 }
 
-const wrongCount: FilterVerdict = { problem: `must have 1 to ${VALUES_MAX} values` }
+const wrongCount: FilterVerdict = { problem: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
 
 /**
  * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps its
@@ -109,7 +110,7 @@ const operators: Readonly<Record<string, ReadOperator>> = {
   exists: (path, value) =>
     value === 'true' || value === 'false'
       ? { filter: { kind: 'exists', jsonPath: toJsonPath(path), wanted: value === 'true' } }
-      : { problem: 'must be true or false' },
+      : { problem: FIELD_TEXTS.notBoolean },
 }
 
 interface Containment {
@@ -135,7 +136,7 @@ function oneOf(path: AttributePath, values: readonly string[]): FilterVerdict {
   return { filter: { kind: 'one-of', jsonPath: toJsonPath(path), literals, nested }, listed: values.length }
 }
 
-const numberTooLong: FilterVerdict = { problem: 'must not be a number that is too long when written out' }
+const numberTooLong: FilterVerdict = { problem: FIELD_TEXTS.longNumber }
 
 /** Compares a JSON number with numbers, and any other value with texts by code point. */
 function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {

@@ -1,6 +1,7 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, validationError } from '../errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { PageKeywords } from '../pagination/page-query.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
@@ -10,7 +11,7 @@ const FILTERS_MAX = 10
 /** URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */
 const FILTERS_LENGTH_MAX = 6_000
 
-const Once = z.string({ error: 'must be given once' })
+const Once = z.string({ error: FIELD_TEXTS.givenTwice })
 
 /** The keyword that asks for more members of a product. */
 export const IncludeKeywords = z.object({

@@ -1,3 +1,5 @@
+import { FIELD_TEXTS } from '../field-errors.ts'
+
 export const SKU_LENGTH_MAX = 255
 
 /**
@@ -5,13 +7,13 @@ export const SKU_LENGTH_MAX = 255
  * PostgreSQL counts it.
  */
 export function findSkuFault(sku: string): string | undefined {
-  if (sku === '') return 'must not be empty'
-  if (!sku.isWellFormed()) return 'must be well-formed Unicode'
+  if (sku === '') return FIELD_TEXTS.empty
+  if (!sku.isWellFormed()) return FIELD_TEXTS.notWellFormed
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to refuse
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(sku)) return 'must not hold control characters'
-  if (sku !== sku.trim()) return 'must not begin or end with white space'
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(sku)) return FIELD_TEXTS.controlCharacters
+  if (sku !== sku.trim()) return FIELD_TEXTS.outerSpace
   if (sku.length > SKU_LENGTH_MAX && [...sku].length > SKU_LENGTH_MAX) {
-    return `must have at most ${SKU_LENGTH_MAX} characters`
+    return FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX })
   }
   return undefined
 }

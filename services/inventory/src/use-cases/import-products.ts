@@ -1,5 +1,7 @@
 import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { TransferDatabase } from '../deps.ts'
+import { duplicateSku } from '../errors.ts'
+import { RECORD_TEXTS } from '../field-errors.ts'
 import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
@@ -181,7 +183,7 @@ function countVerdict(
 ): RecordFault | undefined {
   const { line, sku } = product
   if (verdict === 'unstorable') {
-    return { line, sku, type: 'SERVER_ERROR', description: 'The product could not be stored.' }
+    return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
   }
   if (verdict === 'staged') return undefined
   if (verdict === 'exists' && mode === 'insert') return takenFault(product)
@@ -190,5 +192,5 @@ function countVerdict(
 }
 
 function takenFault({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordFault {
-  return { line, sku, type: 'CONFLICT', description: 'A product with this sku already exists.' }
+  return { line, sku, type: 'CONFLICT', description: duplicateSku.message }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { flattenWithoutCsv, notAcceptable, validationError } from '../../errors.ts'
 import { csvForm, jsonLines, readColumnPaths } from '../../exports/export-form.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
+import { FIELD_TEXTS } from '../../field-errors.ts'
 import { outage } from '../../http/responses.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
@@ -22,7 +23,7 @@ export class Default extends InventoryController {
         spreadsheetSafe: p.bool().default(false),
         ...FilterKeywords.shape,
       })
-      .catchall(z.string({ error: 'must be given once' })),
+      .catchall(z.string({ error: FIELD_TEXTS.givenTwice })),
     type: TYPES.ndjson,
     types: [TYPES.csv],
     status: 200,

@@ -1,0 +1,72 @@
+// What may be wrong with one value of a request, a part of the catalogue in errors.ts: the `message` of an issue, which the
+// `description` of a `VALIDATION_ERROR` repeats. The framework has further ones, for numbers, words and lists:
+// packages/endpoints/src/error-texts.ts.
+
+interface Limit {
+  readonly max: number
+}
+
+/** The texts of issues. A function names limits and words of the schema, never a value of the request. */
+export const FIELD_TEXTS = {
+  invalid: 'is not valid',
+  required: 'is required',
+  unknown: 'is not known here',
+  givenTwice: 'must be given once',
+
+  // Texts.
+  notString: 'must be a string',
+  empty: 'must not be empty',
+  notStorable: 'must not hold U+0000 or half a surrogate pair',
+  nulCharacter: 'must not hold U+0000',
+  notWellFormed: 'must be well-formed Unicode',
+  controlCharacters: 'must not hold control characters',
+  outerSpace: 'must not begin or end with white space',
+  tooLong: ({ max }: Limit) => `must have at most ${max} characters`,
+  notCode: 'must be 1 to 64 letters, digits, dots, underscores and hyphens',
+  noLocationMember: 'must have code, name or active',
+  noProductMember: 'must have sku or attributes',
+
+  // Attributes.
+  notAttributes: 'must be a text that is JSON, an object or an array',
+  notJson: 'must be JSON',
+  nothing: 'must not be null',
+  tooManyBytes: ({ max }: Limit) => `must be at most ${max} bytes of JSON`,
+  tooDeep: ({ max }: Limit) => `must be nested at most ${max} levels deep`,
+  tooManyKeys: ({ max }: Limit) => `must have at most ${max} keys in all`,
+  protoKey: 'must not have a key "__proto__"',
+  holdsLongNumber: 'must not hold a number that is too long when written out',
+
+  // Filters and columns.
+  longNumber: 'must not be a number that is too long when written out',
+  tooManyPathKeys: 'must name at most eight keys, joined with dots',
+  unknownOperator: 'has an operator that is not known',
+  wrongLength: ({ max }: Limit) => `must have 1 to ${max} characters`,
+  wrongCount: ({ max }: Limit) => `must have 1 to ${max} values`,
+  notBoolean: 'must be true or false',
+  tooManyPaths: ({ max }: Limit) => `must have at most ${max} paths`,
+  notPaths: 'must be keys joined with dots',
+  pathsClash: 'must not name a value twice, nor a value inside another one',
+
+  // Movements.
+  zero: 'must not be 0',
+  sameLocation: 'must be another location than fromLocationId',
+  notOneOf: (words: readonly string[]) => `must be one of ${words.join(', ')}`,
+  notList: 'must be a list',
+  wrongLines: ({ max }: Limit) => `must have 1 to ${max} lines`,
+  tooManyMembers: ({ max }: Limit) => `must have at most ${max} members`,
+  besideLines: 'must not stand beside lines',
+  otherMovement: 'is of another type of movement',
+} as const
+
+/** The texts of records of an import, in its report. */
+export const RECORD_TEXTS = {
+  /** A member of a record, and what is wrong with it. */
+  member: (path: string, text: string) => `${path}: ${text}`,
+  noJson: 'The line is no JSON.',
+  noObject: 'The line must be a JSON object.',
+  quotes: 'The record has quotes that are not in order.',
+  wrongFields: ({ fields, columns }: { readonly fields: number; readonly columns: number }) =>
+    `The record has ${fields} fields, the header has ${columns}.`,
+  leadsThroughScalar: 'leads through a value that is no object',
+  notStored: 'The product could not be stored.',
+} as const
