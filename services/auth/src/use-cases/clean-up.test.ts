@@ -3,7 +3,9 @@ import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
-import { batchStatement, createCleanUp, listSweeps } from './clean-up.ts'
+import { listSweeps } from '../retention/list-sweeps.ts'
+import { batchStatement } from '../retention/sweep-repository.ts'
+import { createCleanUp } from './clean-up.ts'
 
 const { deps, clock, close } = await openTestApp({
   settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h', AUTH_DB_NAMESPACE: 'app' },
@@ -144,7 +146,7 @@ describe('clean-up', () => {
   it('keeps both when the settings switch their removal off', async () => {
     const { database } = deps.config
     const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
-    const sweeps = listSweeps({ ...deps, config: { ...deps.config, database: off } })
+    const sweeps = listSweeps({ ...deps.config, database: off }, deps.now())
     expect(sweeps).toHaveLength(INDEXES.length - 2)
   })
 
@@ -200,7 +202,7 @@ describe('clean-up', () => {
       await sql`SET enable_seqscan = off`.execute(connection)
       await sql`SET enable_bitmapscan = off`.execute(connection)
       const texts: string[] = []
-      for (const sweep of listSweeps(deps)) {
+      for (const sweep of listSweeps(deps.config, deps.now())) {
         const { rows } = await sql<object>`EXPLAIN ${batchStatement(sweep)}`.execute(connection)
         texts.push(rows.flatMap(Object.values).join('\n'))
       }

@@ -1,0 +1,70 @@
+import type { AuthConfig } from '../config.ts'
+import type { IndexSweep, Sweep, WalkSweep } from './sweep.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
+
+/** The moment so many milliseconds ago. */
+type Ago = (ms: number) => Date
+
+/** The sweeps of all tables (reference: Retention). */
+export function listSweeps(config: AuthConfig, now: Date): readonly Sweep[] {
+  const ago: Ago = (ms) => new Date(now.getTime() - ms)
+  const yesterday = ago(DAY_MS)
+  const codeMs = config.mail.codeLifetimeSeconds * 1_000
+  const stagedMs = Math.max(codeMs, config.sms.codeLifetimeSeconds * 1_000) + DAY_MS
+  // The auth code of a mail's link begins to live when the link is used.
+  const flowMs = Math.max(DAY_MS, codeMs) + config.external.flowStateLifetimeMs
+  const intervals = [...Object.values(config.mail.intervalMs), config.sms.intervalMs, config.mfa.phone.intervalMs]
+  const unverifiedMs = Math.max(DAY_MS, config.mfa.unverifiedLifetimeMs)
+  return [
+    { by: 'walk', table: 'refresh_tokens', until: yesterday },
+    byIndex('sessions', 'not_after', yesterday),
+    ...listSessionWalks(config.sessions, ago),
+    byIndex('flow_state', 'created_at', ago(flowMs)),
+    byIndex('mfa_factors', 'created_at', ago(unverifiedMs), 'unverified'),
+    byIndex('mfa_challenges', 'created_at', ago(DAY_MS + config.mfa.challengeLifetimeSeconds * 1_000)),
+    byIndex('webauthn_challenges', 'expires_at', yesterday),
+    byIndex('one_time_tokens', 'expires_at', yesterday),
+    byIndex('send_throttle', 'sent_at', ago(Math.max(DAY_MS, ...intervals))),
+    byIndex('code_guesses', 'since', yesterday),
+    byIndex('users', 'staged_at', ago(stagedMs)),
+    byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), 'anonymous'),
+    ...listRetentions(config, ago),
+  ]
+}
+
+function byIndex(
+  table: IndexSweep['table'],
+  column: string,
+  before: Date,
+  only: IndexSweep['only'] = undefined,
+): IndexSweep {
+  return { by: 'index', table, column, before, only }
+}
+
+/** A sweep of sessions that the settings ended a day ago. None where sessions have no end. */
+function listSessionWalks({ timeboxMs, inactivityTimeoutMs }: AuthConfig['sessions'], ago: Ago): readonly WalkSweep[] {
+  const lives = [timeboxMs, inactivityTimeoutMs].filter((ms) => ms !== undefined)
+  if (lives.length === 0) return []
+  const startedBefore = timeboxMs === undefined ? undefined : ago(DAY_MS + timeboxMs)
+  const refreshedBefore = inactivityTimeoutMs === undefined ? undefined : ago(DAY_MS + inactivityTimeoutMs)
+  return [{ by: 'walk', table: 'sessions', until: ago(DAY_MS + Math.min(...lives)), startedBefore, refreshedBefore }]
+}
+
+/** Sweeps of rows that strangers can make, after the time that settings give. */
+function listRetentions(
+  { database, mail, sms }: Pick<AuthConfig, 'database' | 'mail' | 'sms'>,
+  ago: Ago,
+): readonly IndexSweep[] {
+  const { auditRetentionMs, unconfirmedRetentionMs } = database
+  const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
+  return [
+    auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
+    // Keep unconfirmed users while the last message may still confirm them, and where they may sign in.
+    unconfirmedRetentionMs === 'off' || mail.allowsUnverified
+      ? []
+      : [byIndex('users', 'confirmation_sent_at', ago(Math.max(unconfirmedRetentionMs, codeMs)), 'unconfirmed')],
+  ].flat()
+}

@@ -1,0 +1,48 @@
+import type { AuthDatabase } from '../database.ts'
+
+/** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
+export type Sweep = IndexSweep | WalkSweep
+
+/** By the front of an index, whose first column is `column`. */
+export interface IndexSweep {
+  readonly by: 'index'
+  readonly table: keyof AuthDatabase
+  readonly column: string
+  /** A row is expired whose column is earlier. */
+  readonly before: Date
+  /** Undefined: all rows of the table expire. */
+  readonly only: 'unverified' | 'anonymous' | 'unconfirmed' | undefined
+}
+
+/**
+ * By a walk along the primary key, which is ordered by time, up to the first row that was created at `until`. An index would slow a
+ * hot update down.
+ */
+export type WalkSweep =
+  | {
+      readonly by: 'walk'
+      readonly table: 'refresh_tokens'
+      /** A spent token is expired that was last updated earlier. */
+      readonly until: Date
+    }
+  | {
+      readonly by: 'walk'
+      readonly table: 'sessions'
+      readonly until: Date
+      /** A session is expired that began earlier; undefined: sessions may last. */
+      readonly startedBefore: Date | undefined
+      /** A session is expired that was last refreshed earlier; undefined: sessions may be idle. */
+      readonly refreshedBefore: Date | undefined
+    }
+
+/** Where a sweep continues: the last id of a walk; an index always continues at its front. */
+export type SweepPlace = string
+
+/** What a batch of a sweep has done. */
+export interface SweptBatch {
+  readonly removed: number
+  /** Whether it deleted as many rows as a batch may, so that more may be left. */
+  readonly isFull: boolean
+  /** Undefined: nothing is left. */
+  readonly next: SweepPlace | undefined
+}
