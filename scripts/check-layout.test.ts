@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { checkLayout, rules } from './check-layout.ts'
-import { writeShop } from './layout/test/shop-tree.ts'
+import { writeShop } from './layout/shop-tree.ts'
 
 it('accepts a tree that keeps every rule', async () => {
   expect(await checkLayout(writeShop())).toEqual([])

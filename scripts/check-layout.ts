@@ -1,7 +1,5 @@
-// Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout. With `--shrink`,
-// files that no longer break a rule leave its list of exceptions.
+// Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { arrows } from './layout/arrows.ts'
 import { charters } from './layout/charters.ts'
 import { citations } from './layout/citations.ts'
@@ -9,7 +7,6 @@ import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { decisions } from './layout/decisions.ts'
 import { declaredDependencies } from './layout/declared-dependencies.ts'
 import { documentLinks } from './layout/document-links.ts'
-import { shrinkLists } from './layout/exceptions.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { functionFiles } from './layout/function-files.ts'
 import { imageFiles } from './layout/image-files.ts'
@@ -79,10 +76,7 @@ export async function checkLayout(root: string): Promise<readonly Problem[]> {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { shrink: { type: 'boolean', default: false } } })
-  const root = join(import.meta.dirname, '..')
-  const found = await checkLayout(root)
-  const problems = values.shrink ? shrinkLists(root, found) : found
+  const problems = await checkLayout(join(import.meta.dirname, '..'))
   for (const { path, line, message } of problems) {
     console.error(`${path}${line === undefined ? '' : `:${line}`}: ${message}`)
   }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { writeShop } from './layout/shop-tree.ts'
 import { readSourceTree } from './layout/source-tree.ts'
-import { writeShop } from './layout/test/shop-tree.ts'
 import { cyclesOf, measure, report } from './measures.ts'
 
 const src = 'services/shop/src'

@@ -2,8 +2,8 @@ import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { makeBenchFolder } from './bench-folder.ts'
-import { askAll, type Business, fillDatabase, open, writeUntil } from './restore-drill/business.ts'
-import { type Cluster, findPrograms, type Programs, startCluster } from './restore-drill/cluster.ts'
+import { type Cluster, findPrograms, type Programs, startCluster } from './processes/cluster.ts'
+import { askAll, type Business, fillDatabase, open, writeUntil } from './services/business.ts'
 
 // Loses the database of all three services and restores it from a dump into an empty server: `scripts/restore-drill [rows]`,
 // 20,000 users, transactions and products by default. Clients go on writing while the dump is taken. Afterwards every table

@@ -93,7 +93,7 @@ const HEADERS = {
 
 const page = readFileSync(join(import.meta.dirname, 'index.html'))
 const bundle = await build({
-  entryPoints: [join(import.meta.dirname, 'browser', 'page.ts')],
+  entryPoints: [join(import.meta.dirname, 'page.ts')],
   ...{
     bundle: true,
     write: false,

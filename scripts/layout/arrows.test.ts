@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { arrows } from './arrows.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const src = 'services/shop/src'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { charters } from './charters.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const manifest = { 'packages/database/package.json': '{ "description": "The one way to PostgreSQL" }' }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { citations } from './citations.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const item = 'services/shop/src/items/item.ts'
 const documents = {
@@ -185,12 +185,4 @@ it('ignores the examples in its own files', async () => {
   expect(await judge('scripts/layout/citations.ts', '// Contract 4.')).toEqual([])
   expect(await judge('scripts/layout/citations.test.ts', '// Contract 4.')).toEqual([])
   expect(await judge('scripts/layout/arrows.ts', '// Contract 4.')).toHaveLength(1)
-})
-
-it('excepts the files of its list', async () => {
-  const files = {
-    [item]: '// Contract 4.\n',
-    'scripts/layout/exceptions/citations.json': JSON.stringify([item]),
-  }
-  expect(await problemsOf(citations, files)).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { clockAndEnvironment } from './clock-and-environment.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const item = 'services/shop/src/items/item.ts'
 

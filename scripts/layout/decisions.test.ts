@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { decisions } from './decisions.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const path = 'docs/decisions/0001-sell-apples.md'
 const text = '# 1. Sell apples\n\n## Context\n\n## Decision\n\n## Rejected\n\n## Consequences\n'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { declaredDependencies } from './declared-dependencies.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const manifest = JSON.stringify({
   dependencies: { kysely: '1', '@trestle/database': '1' },

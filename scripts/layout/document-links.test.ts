@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { documentLinks } from './document-links.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 it.each([
   ['[gone](gone.md)', 'links to gone.md, which is not there'],

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { forbiddenNames } from './forbidden-names.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 it.each(['index', 'utils', 'util', 'helpers', 'helper', 'misc', 'shared', 'types'])(
   'refuses a file, its test or a folder called %s',

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { functionFiles } from './function-files.ts'
-import { type Files, problemsOf, shop } from './test/shop-tree.ts'
+import { type Files, problemsOf, shop } from './shop-tree.ts'
 
 const folder = 'migrations/shop/functions'
 const list = {

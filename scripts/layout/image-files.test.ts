@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { imageFiles } from './image-files.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const files = {
   'packages/stack/src/stack.ts': 'export {}\n',

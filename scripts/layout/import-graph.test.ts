@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { graphOf, shortestWay } from './import-graph.ts'
+import { writeShop } from './shop-tree.ts'
 import { readSourceTree } from './source-tree.ts'
-import { writeShop } from './test/shop-tree.ts'
 
 const user = 'services/shop/src/items/user.ts'
 const files = {

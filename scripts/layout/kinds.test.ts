@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { isOfKind } from './kinds.ts'
+import { isOfKind, KINDS } from './kinds.ts'
 
 it.each([
   'services/shop/src/routes',
@@ -7,10 +9,8 @@ it.each([
   'services/shop/src/use-cases/list-items.ts',
   'services/shop/src/oauth/providers/github.ts',
   'services/shop/src/sms/gateways/twilio/send.ts',
-  'services/shop/src/pages/languages/de.ts',
   'services/shop/src/config/mail.ts',
   'services/shop/src/commands/seed.ts',
-  'packages/common/src/jobs/clean-up.ts',
 ])('is of a kind: %s', (path) => {
   expect(isOfKind(path)).toBe(true)
 })
@@ -22,6 +22,13 @@ it.each([
   'services/routes/src/items/item.ts',
   'services/shop/test/routes/items.ts',
   'scripts/commands/seed.ts',
+  'services/shop/src/pages/languages/de.ts',
 ])('is of no kind: %s', (path) => {
   expect(isOfKind(path)).toBe(false)
+})
+
+it('is named by CONTRIBUTING, folder by folder', () => {
+  const contributing = readFileSync(join(import.meta.dirname, '../../CONTRIBUTING.md'), 'utf8')
+  const sentence = /Both rules leave the folders alone [^.]*\./.exec(contributing)?.[0] ?? ''
+  expect([...sentence.matchAll(/`([a-z-]+)\/`/g)].map(([, name]) => name)).toEqual(KINDS)
 })

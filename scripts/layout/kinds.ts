@@ -2,7 +2,15 @@
  * Folders of a kind. A reader looks for their files by kind and name: the route of a URL, the use case of a command, the
  * provider of a sign-in. So even one short file may be a file, and a folder, of its own.
  */
-const KINDS = ['routes', 'controllers', 'use-cases', 'providers', 'gateways', 'config', 'commands']
+export const KINDS: readonly string[] = [
+  'routes',
+  'controllers',
+  'use-cases',
+  'providers',
+  'gateways',
+  'config',
+  'commands',
+]
 
 /** Whether a file or folder below `src` is in a folder of a kind, or is one. */
 export function isOfKind(path: string): boolean {

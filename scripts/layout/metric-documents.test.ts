@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { findInstruments, metricDocuments } from './metric-documents.ts'
+import { problemsOf, writeShop } from './shop-tree.ts'
 import { readSourceTree } from './source-tree.ts'
-import { problemsOf, writeShop } from './test/shop-tree.ts'
 
 const code = 'services/shop/src/sales.ts'
 const document = 'docs/observability.md'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { metricQueries, namesOf } from './metric-queries.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const document = 'docs/observability.md'
 const runbook = {

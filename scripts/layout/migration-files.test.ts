@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { migrationFiles } from './migration-files.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const second = 'migrations/shop/0002-create-carts.ts'
 const load = (key: string) => `inFile(() => import('./shop/${key}.ts'))`

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { moduleState } from './module-state.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const item = 'services/shop/src/items/item.ts'
 const problem = 'a module keeps no state: make it in a function, or give it the type ReadonlyMap or ReadonlySet'

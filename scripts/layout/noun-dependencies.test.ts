@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { nounDependencies } from './noun-dependencies.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const src = 'services/shop/src'
 
@@ -31,12 +31,4 @@ it.each([
   ['packages/database/src/deps/pool.ts', '../deps.ts'],
 ])('allows in %s: %s', async (path, specifier) => {
   expect(await problemsOf(nounDependencies, { [path]: `import type { Deps } from '${specifier}'\n` })).toEqual([])
-})
-
-it('excepts the files of its list', async () => {
-  const path = `${src}/items/item.ts`
-  const list = { 'scripts/layout/exceptions/noun-dependencies.json': JSON.stringify([path]) }
-  expect(await problemsOf(nounDependencies, { ...list, [path]: "import type { Deps } from '../deps.ts'\n" })).toEqual(
-    [],
-  )
 })

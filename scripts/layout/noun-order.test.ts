@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { nounOrder } from './noun-order.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const readme = 'services/shop/README.md'
 const src = 'services/shop/src'
@@ -110,14 +110,4 @@ it.each([undefined, '# Shop\n', '# Shop\n\n### Nouns\n'])('refuses a README with
   expect(await problemsOf(nounOrder, { [readme]: text })).toEqual([
     `${readme} has no section "## Nouns" that lists the folders of src`,
   ])
-})
-
-it('excepts the services and files of its list', async () => {
-  const except = (...paths: readonly string[]) => ({
-    'scripts/layout/exceptions/noun-order.json': JSON.stringify(paths),
-  })
-  expect(await problemsOf(nounOrder, { ...except(readme), [readme]: '# Shop\n' })).toEqual([])
-  const item = `${src}/items/item.ts`
-  const files = { ...list(items, carts), [`${src}/carts/cart.ts`]: '', [item]: "import '../carts/cart.ts'\n" }
-  expect(await problemsOf(nounOrder, { ...except(item), ...files })).toEqual([])
 })

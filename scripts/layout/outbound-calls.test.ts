@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { outboundCalls } from './outbound-calls.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const path = 'services/shop/src/items/item.ts'
 const refused = (what: string) => `${path}:1 ${what} calls past the guarded client: use packages/common/src/outbound`

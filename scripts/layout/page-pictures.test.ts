@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { pagePictures } from './page-pictures.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const page = { 'services/payments/src/pages/assets/page.css': 'a {}\n' }
 const listOf = (path: string, text: string) => `${createHash('sha256').update(text).digest('hex')}  ${path}\n`

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { pinnedActions } from './pinned-actions.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const commit = 'a'.repeat(40)
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { pinnedImages } from './pinned-images.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const compose = (image: string) => `services:\n  shop:\n    image: ${image}\n`
 

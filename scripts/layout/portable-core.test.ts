@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { portableCore } from './portable-core.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const core = 'packages/endpoints/src/core.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { pureFiles } from './pure-files.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const price = 'services/shop/src/items/price.ts'
 const list = 'scripts/layout/impure-files.json'

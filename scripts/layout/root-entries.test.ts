@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { rootEntries } from './root-entries.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const readme = '| `services/`, `packages/`, `migrations/` | the shop |\n'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { problemsOf } from './shop-tree.ts'
 import { singleImporters } from './single-importers.ts'
-import { problemsOf } from './test/shop-tree.ts'
 
 const used = 'services/shop/src/items/price.ts'
 const user = 'services/shop/src/items/item.ts'
@@ -86,9 +86,4 @@ it('knows the kinds only of folders below src', async () => {
   expect(await problemsOf(singleImporters, { [path]: lines(5), [importer]: imports('./seal.ts') })).toEqual([
     refused(path, 5, importer),
   ])
-})
-
-it('excepts the files of its list', async () => {
-  const list = { 'scripts/layout/exceptions/single-importers.json': JSON.stringify([used]) }
-  expect(await problemsOf(singleImporters, { ...list, [used]: lines(5), [user]: imports() })).toEqual([])
 })

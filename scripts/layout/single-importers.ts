@@ -1,4 +1,3 @@
-import { exceptListed } from './exceptions.ts'
 import { graphOf } from './import-graph.ts'
 import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
@@ -26,7 +25,7 @@ export const singleImporters: Rule = (tree) => {
   for (const { path } of files) {
     for (const target of graph.get(path) ?? []) importers.set(target, [...(importers.get(target) ?? []), path])
   }
-  const problems = files
+  return files
     .filter(({ path }) => !NAMED.test(path) && !isOfKind(path))
     .flatMap(({ path, text }): Problem[] => {
       const lines = text.split('\n').length - 1
@@ -37,5 +36,4 @@ export const singleImporters: Rule = (tree) => {
         { path, message: `has ${lines} lines, and ${importer} alone imports it: make it private functions there` },
       ]
     })
-  return exceptListed(tree, 'single-importers', problems)
 }

@@ -1,6 +1,7 @@
+import { posix } from 'node:path'
 import { expect, it } from 'vitest'
+import { problemsOf } from './shop-tree.ts'
 import { smallFolders } from './small-folders.ts'
-import { problemsOf } from './test/shop-tree.ts'
 
 const src = 'services/shop/src'
 const filesIn = (folder: string, ...names: readonly string[]) =>
@@ -44,13 +45,22 @@ it.each([
   expect(await problemsOf(smallFolders, files)).toEqual([])
 })
 
-it('ignores folders outside services and packages', async () => {
-  const files = { ...filesIn('bench/src/load', 'pace'), ...filesIn('packages/database/examples', 'one') }
-  expect(await problemsOf(smallFolders, files)).toEqual([])
+it.each(['bench/src/load', 'scripts/dashboards', 'examples/shop/browser', 'packages/common/test', `${src}/../test`])(
+  'refuses %s with one file',
+  async (folder) => {
+    const path = posix.normalize(folder)
+    expect(await problemsOf(smallFolders, filesIn(path, 'one'))).toEqual([`${path} holds 1 of at least 3 files`])
+  },
+)
+
+it('counts test files in a folder of tests', async () => {
+  const folder = 'services/shop/test'
+  expect(await problemsOf(smallFolders, filesIn(folder, 'a', 'b.test', 'c.test'))).toEqual([])
+  expect(await problemsOf(smallFolders, filesIn(folder, 'b.test', 'c.test'))).toEqual([
+    `${folder} holds 2 of at least 3 files`,
+  ])
 })
 
-it('excepts the folders of its list', async () => {
-  const folder = `${src}/carts`
-  const list = { 'scripts/layout/exceptions/small-folders.json': JSON.stringify([folder]) }
-  expect(await problemsOf(smallFolders, { ...list, ...filesIn(folder, 'cart') })).toEqual([])
+it('ignores folders that a tool prescribes, outside sources', async () => {
+  expect(await problemsOf(smallFolders, filesIn('packages/database/patches', 'one'))).toEqual([])
 })

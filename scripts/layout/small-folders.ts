@@ -1,30 +1,42 @@
 import { posix } from 'node:path'
-import { exceptListed } from './exceptions.ts'
 import { isOfKind } from './kinds.ts'
-import { type Problem, productionFiles, type Rule } from './source-tree.ts'
+import type { Problem, Rule } from './source-tree.ts'
 
 const FILES_MIN = 3
-const BELOW_SOURCES = /^(services|packages)\/[^/]+\/src\/./
-/** `driver` holds the code that depends on the internals of `pg`. */
-const EXEMPT = /\/driver(\/|$)/
+/** The roots of sources. Each folder below them is judged. */
+const ROOT = /^(?:(?:services|packages)\/[^/]+\/(?:src|test)|bench\/src|scripts|examples\/[^/]+)(?=\/)/
+/** Names of folders that may be small. `driver/` holds the code that depends on the internals of `pg`. */
+const SMALL_FOLDERS: readonly string[] = ['driver']
 
 /**
  * A folder is a noun with several files. The files of a smaller folder live in the folder of the noun that owns their rows,
- * which saves a reader one step. Files of folders below count, tests do not.
+ * which saves a reader one step. Files of folders below count, and tests only in folders of tests.
  */
 export const smallFolders: Rule = (tree) => {
   const counts = new Map<string, number>()
-  for (const { path } of productionFiles(tree, 'services', 'packages')) {
+  for (const { path } of tree.files) {
+    if (!path.endsWith('.ts') || isTestInSources(path)) continue
     for (const folder of foldersAbove(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
-  const problems = [...counts]
-    .filter(([path, count]) => count < FILES_MIN && !EXEMPT.test(path) && !isOfKind(path))
+  return [...counts]
+    .filter(([path, count]) => count < FILES_MIN && !isExempt(path))
     .map(([path, count]): Problem => ({ path, message: `holds ${count} of at least ${FILES_MIN} files` }))
-  return exceptListed(tree, 'small-folders', problems)
 }
 
-/** The folders below `src` that a file is in, the innermost first. */
+/** Whether a file lies among sources but is a test. In a folder `test`, all files count. */
+function isTestInSources(path: string): boolean {
+  return !/^[^/]+\/[^/]+\/test\//.test(path) && (path.endsWith('.test.ts') || path.includes('/test/'))
+}
+
+function isExempt(path: string): boolean {
+  return isOfKind(path) || path.split('/').some((part) => SMALL_FOLDERS.includes(part))
+}
+
+/** The folders that a file is in, the innermost first: those below `src`, and `test`. */
 function foldersAbove(path: string): readonly string[] {
-  const folder = posix.dirname(path)
-  return BELOW_SOURCES.test(folder) ? [folder, ...foldersAbove(folder)] : []
+  const [root] = ROOT.exec(path) ?? []
+  if (root === undefined) return []
+  const folders: string[] = []
+  for (let folder = posix.dirname(path); folder !== root; folder = posix.dirname(folder)) folders.push(folder)
+  return root.endsWith('/test') ? [...folders, root] : folders
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { writeShop } from './shop-tree.ts'
 import { productionFiles, readSourceTree, serviceNames } from './source-tree.ts'
-import { writeShop } from './test/shop-tree.ts'
 
 const pathsOf = (files: readonly { readonly path: string }[]) => files.map(({ path }) => path)
 

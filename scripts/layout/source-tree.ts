@@ -22,8 +22,6 @@ export interface Problem {
   /** Counted from 1; absent if the problem is about the whole file. */
   readonly line?: number
   readonly message: string
-  /** The surplus entry of a list of exceptions; `path` is the list. */
-  readonly surplus?: string
 }
 
 /** One rule of the house style. It reads the tree and returns the broken places. */

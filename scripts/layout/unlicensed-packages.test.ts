@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 import { unlicensedPackages } from './unlicensed-packages.ts'
 
 const message = 'depends on @paylike/request, which declares no licence: only tests and examples may use it'

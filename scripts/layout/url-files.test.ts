@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it } from 'vitest'
-import { problemsOf, shop } from './test/shop-tree.ts'
+import { problemsOf, shop } from './shop-tree.ts'
 import { urlFiles } from './url-files.ts'
 
 const route = (text: string) => ({

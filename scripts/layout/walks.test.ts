@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { problemsOf, writeShop } from './shop-tree.ts'
 import { readSourceTree } from './source-tree.ts'
-import { problemsOf, writeShop } from './test/shop-tree.ts'
 import { readWalks, walks } from './walks.ts'
 
 const [route, repository, sql] = [

@@ -1,4 +1,4 @@
-import { describeCuts } from '@trestle/service/test/migration-cuts.ts'
+import { describeCuts } from '@trestle/testing/migration-cuts.ts'
 import { migrateOptions } from '../src/migrations.ts'
 
 describeCuts({

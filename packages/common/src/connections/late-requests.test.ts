@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { plainVocabulary } from '@trestle/testing/plain-errors.ts'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { plainVocabulary } from '../../test/plain-errors.ts'
 import { createServer, type Server } from '../server/create-server.ts'
 
 const HEAD_MS = 300

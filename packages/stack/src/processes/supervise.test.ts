@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { newFolder, removeFoldersAtEnd } from '../../test/temporary-folder.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { type Child, startChild } from './child.ts'
 import { isAlive } from './process-identity.ts'

@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { newFolder, removeFoldersAtEnd } from '../../test/temporary-folder.ts'
 import { loadSecrets } from './secrets-file.ts'
 
 removeFoldersAtEnd()

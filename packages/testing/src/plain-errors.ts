@@ -1,5 +1,5 @@
-import { defineError } from '../src/errors/define-error.ts'
-import type { ErrorVocabulary } from '../src/errors/error-vocabulary.ts'
+import { defineError } from '@trestle/common/errors/define-error.ts'
+import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
 
 /** Errors of a service that exists only in tests. */
 export const plainErrors = {

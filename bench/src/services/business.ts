@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { execute } from '../database.ts'
 import { type Deployment, deploy } from '../deployment.ts'
 import type { Server } from '../processes/server.ts'
-import { PASSWORD, type Session, signUp } from '../services/auth.ts'
-import { post, request } from '../services/http-client.ts'
-import { insertTransactions, newMerchant } from '../services/payments.ts'
+import { PASSWORD, type Session, signUp } from './auth.ts'
+import { post, request } from './http-client.ts'
+import { insertTransactions, newMerchant } from './payments.ts'
 
 /** The three services over one database. */
 export interface Business {

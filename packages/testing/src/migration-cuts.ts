@@ -2,10 +2,10 @@ import { type MigrateOptions, migrateAtStart, migrateUp } from '@trestle/databas
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { compareCatalogues, findDrift } from '@trestle/database/rehearsal/drift.ts'
-import { openWire } from '@trestle/testing/cut-wire.ts'
-import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { openWire } from './cut-wire.ts'
+import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from './temporary-database.ts'
 
 /** Which migrations are cut off, and how often. */
 export interface CutsOptions {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Rule, readSourceTree } from '../source-tree.ts'
+import { type Rule, readSourceTree } from './source-tree.ts'
 
 /** A small tree that keeps every rule: a service, what it needs, and its migrations. */
 export const shop = {
