@@ -24,3 +24,13 @@ it('refuses a package without a description', async () => {
     'packages/database/package.json has no description: say what the package is for',
   ])
 })
+
+it.each(['README.md', 'docs/architecture.md'])('refuses another charter in the table of %s', async (path) => {
+  const readme = '# Database\n\nThe one way to PostgreSQL.\n'
+  const files = { ...manifest, 'packages/database/README.md': readme }
+  const row = (charter: string) => ({ [path]: `| \`packages/database\` | ${charter} |\n` })
+  expect(await problemsOf(charters, { ...files, ...row('The one way to PostgreSQL') })).toEqual([])
+  expect(await problemsOf(charters, { ...files, ...row('the two lanes') })).toEqual([
+    `${path} has no row with the charter of packages/database: The one way to PostgreSQL`,
+  ])
+})

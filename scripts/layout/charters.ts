@@ -1,22 +1,42 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { Rule } from './source-tree.ts'
+import type { Problem, Rule, SourceTree } from './source-tree.ts'
 
 const Manifest = z.object({ description: z.string().min(1) })
 
-/** Each package has a charter, which its files obey. Its README begins with the description in its `package.json`. */
-export const charters: Rule = ({ root, files }) => {
-  const folders = new Set(files.flatMap(({ path }) => /^packages\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))
+/** Tables with a row for each package, whose last cell is its charter. */
+const TABLES = ['README.md', 'docs/architecture.md']
+
+/**
+ * Each package has a charter, which its files obey: the description in its `package.json`. Its README begins with the charter,
+ * and the tables of packages repeat it, so that a reader learns one sentence and not four.
+ */
+export const charters: Rule = (tree) => {
+  const folders = new Set(tree.files.flatMap(({ path }) => /^packages\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))
   return [...folders].flatMap((folder) => {
-    const manifest = join(root, folder, 'package.json')
+    const manifest = join(tree.root, folder, 'package.json')
     if (!existsSync(manifest)) return []
     const { success, data } = Manifest.safeParse(JSON.parse(readFileSync(manifest, 'utf8')))
     if (!success)
       return [{ path: `${folder}/package.json`, message: 'has no description: say what the package is for' }]
-    const readme = files.find(({ path }) => path === `${folder}/README.md`)
-    const [, charter] = readme?.text.split('\n\n') ?? []
-    if (charter?.trim() === `${data.description}.`) return []
-    return [{ path: `${folder}/README.md`, message: `does not begin with the charter: ${data.description}.` }]
+    return [...readmeProblems(tree, folder, data.description), ...tableProblems(tree, folder, data.description)]
   })
+}
+
+function readmeProblems({ files }: SourceTree, folder: string, charter: string): readonly Problem[] {
+  const readme = files.find(({ path }) => path === `${folder}/README.md`)
+  const [, first] = readme?.text.split('\n\n') ?? []
+  if (first?.trim() === `${charter}.`) return []
+  return [{ path: `${folder}/README.md`, message: `does not begin with the charter: ${charter}.` }]
+}
+
+function tableProblems({ files }: SourceTree, folder: string, charter: string): readonly Problem[] {
+  return files
+    .filter(({ path }) => TABLES.includes(path))
+    .filter(({ text }) => {
+      const rows = text.split('\n').filter((line) => line.startsWith('|') && line.includes(folder))
+      return !rows.some((row) => row.endsWith(`| ${charter} |`))
+    })
+    .map(({ path }) => ({ path, message: `has no row with the charter of ${folder}: ${charter}` }))
 }
