@@ -71,14 +71,14 @@ export const mutations: readonly Mutation[] = [
     file: 'migrations/inventory/functions/commit_reservation.sql',
     text: 'ELSIF p_quantity > r.remaining THEN',
     replacement: 'ELSIF false THEN',
-    test: 'services/inventory/src/controllers/reservations.test.ts',
+    test: 'services/inventory/src/controllers/reservations/commit.test.ts',
   },
   {
     breaks: 'a reservation that is over cannot be committed',
     file: 'migrations/inventory/functions/commit_reservation.sql',
     text: 'ELSIF r.expires_at <= clock_timestamp() THEN',
     replacement: 'ELSIF false THEN',
-    test: 'services/inventory/src/controllers/reservations.test.ts',
+    test: 'services/inventory/src/controllers/reservations/commit.test.ts',
   },
 ]
 

@@ -4,7 +4,7 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { observeOutbox } from './observe-outbox.ts'
@@ -94,11 +94,18 @@ beforeAll(async () => {
     greeted.push(to)
     return 'done'
   })
+})
+
+beforeEach(async () => {
+  greeted.length = 0
+  troubles.length = 0
+  await sql`TRUNCATE ${sql.table('outbox')}`.execute(database.db)
   outbox = openOutbox()
 })
 
+afterEach(() => outbox.stop())
+
 afterAll(async () => {
-  await outbox.stop()
   await jobs.close()
   await database.close()
   await temporary.drop()
@@ -122,26 +129,27 @@ describe('outbox', () => {
     for (const one of [outbox, ...others]) one.wake()
     await expect.poll(countRows).toBe(0)
     await Promise.all(others.map((other) => other.stop()))
-    await expect.poll(() => greeted.length, { timeout: 20_000 }).toBe(251)
-    expect(new Set(greeted).size).toBe(251)
+    await expect.poll(() => greeted.length, { timeout: 20_000 }).toBe(250)
+    expect(new Set(greeted).size).toBe(250)
   })
 
   it('finds a row without a wake-up at its next poll', async () => {
+    outbox.start()
     await write(['Grace'])
     await expect.poll(() => greeted.at(-1)).toBe('Grace')
   })
 
   it('keeps rows that the queue refuses, and reports them', async () => {
     await writeUnknown(1)
-    outbox.wake()
+    outbox.start()
     await expect.poll(() => troubles.join()).toContain('unheard-of')
     expect(await countRows()).toBe(1)
   })
 
   it('moves other rows past more refused rows than a batch holds', async () => {
-    await writeUnknown(150)
+    await writeUnknown(151)
     await write(['Edsger'])
-    outbox.wake()
+    outbox.start()
     await expect.poll(() => greeted.at(-1)).toBe('Edsger')
     expect(await countRows()).toBe(151)
   })
@@ -163,8 +171,6 @@ describe('observeOutbox', () => {
       await look?.({ observe: (value) => values.push(value) })
       return values
     }
-    await outbox.stop()
-    await sql`TRUNCATE ${sql.table('outbox')}`.execute(database.db)
     expect(await observed()).toEqual([0])
     await writeUnknown(3)
     await sql`UPDATE ${sql.table('outbox')} SET written = now() - interval '90 s'

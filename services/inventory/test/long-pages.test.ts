@@ -2,7 +2,7 @@ import { get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 const PRODUCTS = 300
@@ -12,7 +12,7 @@ const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
 const OTHER = '192.0.2.1'
 let inventory: TestInventory
-beforeAll(async () => {
+beforeEach(async () => {
   inventory = await startInventory()
   await inventory.app.listen({ host: '127.0.0.1', port: 0 })
   await inventory.query(
@@ -22,7 +22,7 @@ beforeAll(async () => {
     [FILLER],
   )
 })
-afterAll(() => inventory.close())
+afterEach(() => inventory.close())
 
 const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, filler: n > 50 ? FILLER : '' } })
 

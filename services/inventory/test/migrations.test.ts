@@ -1,8 +1,12 @@
 import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
-import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import {
+  createEmptyDatabase,
+  createTemporaryDatabase,
+  type TemporaryDatabase,
+} from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrateOptions } from '../src/migrations.ts'
 
 const LONGEST_NAME = 30
@@ -10,17 +14,17 @@ const count = Object.keys(inventoryMigrations).length
 
 let database: TemporaryDatabase
 let client: pg.Client
-beforeAll(async () => {
-  database = await createEmptyDatabase()
+beforeEach(async () => {
+  database = await createTemporaryDatabase({ template: 'inventory', migrate: (url) => migrateUp(optionsOf(url)) })
   client = new pg.Client({ connectionString: database.url })
   await client.connect()
 })
-afterAll(async () => {
+afterEach(async () => {
   await client.end()
   await database.drop()
 })
-const options = (databaseNamespace = '') =>
-  migrateOptions({ migrationDatabaseUrl: database.url, databaseNamespace, databaseRole: 'inventory_service' })
+const optionsOf = (migrationDatabaseUrl: string, databaseNamespace = '') =>
+  migrateOptions({ migrationDatabaseUrl, databaseNamespace, databaseRole: 'inventory_service' })
 
 /** Tables, types, indexes, sequences, constraints, functions and triggers of the schema, with what defines them. */
 async function describeSchema(): Promise<string[]> {
@@ -39,15 +43,26 @@ async function describeSchema(): Promise<string[]> {
   return rows.map(({ item, definition }) => `${item} ${definition}`.trim())
 }
 
+/** Adds products, and makes the planner prefer indexes. */
+async function addProducts(): Promise<void> {
+  await client.query(`INSERT INTO inventory.products (sku, attributes)
+    SELECT 'P' || n, jsonb_build_object('a', n) FROM generate_series(1, 2000) AS n`)
+  await client.query('VACUUM ANALYZE inventory.products')
+  await client.query('SET enable_seqscan = off')
+}
+
 const ownNames = (items: readonly string[]) =>
   items.map((item) => item.split(' ')[1] ?? '').filter((name) => !name.includes('trestle_migrations'))
 
 describe('migrations of the inventory', () => {
   it('run once, also when several processes start together', async () => {
-    const results = await Promise.all([1, 2, 3].map(() => migrateUp(options())))
+    const empty = await createEmptyDatabase()
+    const options = optionsOf(empty.url)
+    const results = await Promise.all([1, 2, 3].map(() => migrateUp(options)))
     expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, count])
-    const status = await migrationStatus(options())
+    const status = await migrationStatus(options)
     expect(status.every(({ executedAt }) => executedAt !== undefined)).toBe(true)
+    await empty.drop()
   })
 
   it('index live products only, under short names', async () => {
@@ -60,9 +75,9 @@ describe('migrations of the inventory', () => {
 
   it('go down to an empty schema, and up to the same objects', async () => {
     const before = await describeSchema()
-    for (let left = count; left > 0; left--) await migrateDown(options())
+    for (let left = count; left > 0; left--) await migrateDown(optionsOf(database.url))
     expect(ownNames(await describeSchema())).toEqual([])
-    await migrateUp(options())
+    await migrateUp(optionsOf(database.url))
     expect(await describeSchema()).toEqual(before)
   })
 
@@ -87,14 +102,12 @@ describe('migrations of the inventory', () => {
       'users_username_key',
     ],
   ])('refuse %s by the constraint %s', async (statement, constraint) => {
+    await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
     await expect(client.query(statement)).rejects.toHaveProperty('constraint', constraint)
   })
 
   it('have an index for every look-up', async () => {
-    await client.query(`INSERT INTO inventory.products (sku, attributes)
-      SELECT 'P' || n, jsonb_build_object('a', n) FROM generate_series(1, 2000) AS n`)
-    await client.query('VACUUM ANALYZE inventory.products')
-    await client.query('SET enable_seqscan = off')
+    await addProducts()
     const plan = async (condition: string) => {
       const { rows } = await client.query(
         `EXPLAIN SELECT id FROM inventory.products WHERE deleted_at IS NULL AND ${condition}`,
@@ -112,6 +125,7 @@ describe('migrations of the inventory', () => {
   })
 
   it('have an index in the order of every list of stock', async () => {
+    await addProducts()
     await client.query(
       `INSERT INTO inventory.locations (code, name) SELECT 'L' || n, 'x' FROM generate_series(1, 20) n`,
     )
@@ -150,7 +164,7 @@ describe('migrations of the inventory', () => {
 
   it('put the namespace before every name of their own', async () => {
     const plain = ownNames(await describeSchema())
-    await migrateUp(options('shop'))
+    await migrateUp(optionsOf(database.url, 'shop'))
     const all = ownNames(await describeSchema())
     expect(all.filter((name) => name.startsWith('shop_')).map((name) => name.slice(5))).toEqual(plain)
   })

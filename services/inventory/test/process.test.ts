@@ -4,19 +4,19 @@ import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inv
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { requestLine } from './bodies.ts'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
 
 let database: TemporaryDatabase
 const running: InventoryProcess[] = []
-beforeAll(async () => {
+beforeEach(async () => {
   database = await createEmptyDatabase()
 })
 afterEach(async () => {
   await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
+  await database.drop()
 })
-afterAll(() => database.drop())
 
 const names = Object.keys(inventoryMigrations)
 const functions = (await inventoryFunctions()).map(({ name }) => name)
@@ -58,6 +58,7 @@ describe('inventory migrate, seed, doctor, version', () => {
   }, 60_000)
 
   it('add sample products once', async () => {
+    await output('migrate')
     expect(await output('seed', '--products', '25')).toBe('added 25 of 25 sample products\n')
     expect(await output('seed', '--products', '30', '--stock', '7')).toBe(
       'added 5 of 30 sample products\nreceived 7 of each of 30\n',
@@ -68,6 +69,7 @@ describe('inventory migrate, seed, doctor, version', () => {
   }, 60_000)
 
   it('find nothing wrong in a healthy service', async () => {
+    await output('migrate')
     expect(await output('doctor')).toBe(
       'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +
         `ok    migrations: ${names.length} applied\nok    stock: every level is the sum of its movements\n`,
@@ -75,13 +77,14 @@ describe('inventory migrate, seed, doctor, version', () => {
   })
 
   it('find stock that was changed by hand', async () => {
+    await output('migrate')
+    await output('seed', '--products', '3', '--stock', '7')
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
-    await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand + 1 WHERE product_id <= 3')
+    await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand + 1')
     const doctor = run(['doctor'])
     expect(await doctor.exited).toBe(1)
     expect(doctor.stdout()).toContain('wrong stock: 3 levels that are not the sum of their movements; somebody has')
-    await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand - 1 WHERE product_id <= 3')
     await client.end()
   }, 60_000)
 
@@ -94,6 +97,7 @@ describe('inventory migrate, seed, doctor, version', () => {
   })
 
   it('name unknown settings, and go on', async () => {
+    await output('migrate')
     const doctor = run(['doctor'], { INVENTORY_DB_ROL: 'hidden' })
     expect(await doctor.exited).toBe(0)
     expect(doctor.stdout()).toContain(
@@ -114,13 +118,7 @@ describe('inventory migrate, seed, doctor, version', () => {
 
 describe('inventory serve', () => {
   it('starts on an empty database, logs to logs/app.log, and shuts down in order', async () => {
-    const empty = await createEmptyDatabase()
-    const misspelt = { INVENTORY_LOG_LEVL: 'hidden' }
-    const inventory = run([], {
-      INVENTORY_DATABASE_URL: empty.url,
-      INVENTORY_DB_ROLE: 'inventory_service',
-      ...misspelt,
-    })
+    const inventory = run([], { INVENTORY_DB_ROLE: 'inventory_service', INVENTORY_LOG_LEVL: 'hidden' })
     const address = await addressOf(inventory)
     const users = await fetch(`${address}/users`)
     const { statusCode, data }: { statusCode: number; data: unknown[] } = JSON.parse(await users.text())
@@ -132,19 +130,13 @@ describe('inventory serve', () => {
     expect(file).toMatch(/^.*"level":"warn".*"msg":"INVENTORY_LOG_LEVL is not a setting of this service; /)
     expect(file).not.toContain('hidden')
     expect(file).toMatch(/"msg":"migrated"[\s\S]*"route":"\/users"[\s\S]*"msg":"stopped"/)
-    await empty.drop()
   })
 
   it('migrates once when two start together', async () => {
-    const empty = await createEmptyDatabase()
-    const pair = [1, 2].map(() =>
-      run([], { INVENTORY_DATABASE_URL: empty.url, INVENTORY_DB_ROLE: 'inventory_service' }),
-    )
+    const pair = [1, 2].map(() => run([], { INVENTORY_DB_ROLE: 'inventory_service' }))
     const addresses = await Promise.all(pair.map(addressOf))
     for (const address of addresses) expect((await fetch(`${address}/users/5`)).status).toBe(200)
     expect(pair.filter((one) => one.stdout().includes('"msg":"migrated"')).length).toBe(1)
-    await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
-    await empty.drop()
   })
 
   it('opens its log file again on SIGHUP, and can keep standard output empty', async () => {
@@ -180,6 +172,7 @@ describe('inventory serve', () => {
     })
     const address = await addressOf(inventory)
     const [, port] = await inventory.waitFor(/"port":(\d+),"msg":"metrics listening"/)
+    await post(`${address}/products`, { sku: 'P', attributes: '{}' })
     const unit = { productId: 1, locationId: 1, quantity: 1 }
     await post(`${address}/movements`, { type: 'receive', ...unit })
     await post(`${address}/reservations`, unit)

@@ -12,6 +12,8 @@ beforeAll(async () => {
     INVENTORY_RESERVATION_SWEEP_MS: '3600000',
   })
   await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('P', '{}')`)
+  const receipt = { type: 'receive', ...place, quantity: 100 }
+  await inventory.app.inject({ method: 'POST', url: '/movements', payload: receipt })
 })
 afterAll(() => inventory.close())
 

@@ -211,7 +211,7 @@ function settingsOf(config: PaymentsConfig): Settings {
   }
 }
 
-const SOURCES: Sources = {
+export const SOURCES: Sources = {
   now: () => new Date(),
   randomBytes,
   createKey: randomUUID,

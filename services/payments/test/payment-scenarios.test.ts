@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises'
 import request from '@paylike/request'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { SOURCES } from '../src/deps.ts'
 import { shownTransaction } from './bodies.ts'
 import { type Answer, type AnswerBody, type Browser, makeOrder, type Walk, walk } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
@@ -17,7 +17,7 @@ let browser: Browser
 beforeAll(async () => {
   // Tests need not wait for the slow card.
   payments = await startPayments({
-    wait: (ms, signal) => setTimeout(ms === SLOW_MS ? 0 : ms, undefined, signal && { signal }),
+    wait: (ms, signal) => SOURCES.wait(ms === SLOW_MS ? 0 : ms, signal),
   })
   app = await createTestApp(payments)
   merchant = await createTestMerchant(payments, app, { currency: 'EUR', test: true })

@@ -1,5 +1,4 @@
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
-import { setTimeout } from 'node:timers/promises'
 import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/lifecycle/readiness.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
@@ -18,7 +17,7 @@ import { createAcquirers } from '../src/acquirers/acquirers.ts'
 import { createSimulator } from '../src/acquirers/simulator.ts'
 import { buildApp } from '../src/app.ts'
 import type { PaymentsTables } from '../src/database.ts'
-import type { OperatorDeps, PaymentsDeps } from '../src/deps.ts'
+import { type OperatorDeps, type PaymentsDeps, SOURCES } from '../src/deps.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
 import { migrateToLatest } from '../src/migrations.ts'
@@ -72,7 +71,7 @@ export interface TestOptions {
   readonly now?: () => Date
   /** Acquirers that live merchants may have. */
   readonly acquirers?: ReadonlyMap<string, Acquirer>
-  /** Replaces waiting. Default: it really waits. */
+  /** Replaces waiting. Default: that of the service. */
   readonly wait?: PaymentsDeps['wait']
   /** Called with each log line. */
   readonly onLog?: (line: Record<string, unknown>) => void
@@ -146,7 +145,7 @@ const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 
 /** The service with a database of its own, and without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
-  const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = waitFor } = options
+  const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = SOURCES.wait } = options
   const { service, owner, database, url, close } = await openTestDatabase(options)
   const readiness = createReadiness({ database: () => service.ping() })
   readiness.markReady()
@@ -262,8 +261,6 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
 export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner'>): OperatorDeps {
   return { ...deps, database: owner, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
 }
-
-const waitFor: PaymentsDeps['wait'] = (ms, signal) => setTimeout(ms, undefined, signal && { signal })
 
 export interface TestApp {
   readonly id: string

@@ -342,6 +342,7 @@ describe('telemetry', () => {
   it('logs one line for each request, with its id, its route pattern and no secret', async () => {
     await app.inject({ url: '/things/42?token=t', headers: { 'x-request-id': 'mine' } })
     await app.inject({ url: '/broken', headers: { 'x-request-id': 'theirs' } })
+    await app.inject({ url: '/things/%zz', headers: { 'x-request-id': 'malformed' } })
     await log.flush()
     const lines = readFileSync(file, 'utf8')
       .trim()
@@ -362,8 +363,17 @@ describe('telemetry', () => {
         msg: 'request',
       },
     ])
-    expect(lines.filter(({ status, route }) => status === 400 && route === 'noroute')).toEqual([
-      expect.objectContaining({ level: 'warn', method: 'GET', error_code: 'malformed', msg: 'request' }),
+    expect(lines.filter(({ request_id: id }) => id === 'malformed')).toEqual([
+      {
+        level: 'warn',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+        request_id: 'malformed',
+        method: 'GET',
+        route: 'noroute',
+        status: 400,
+        error_code: 'malformed',
+        msg: 'request',
+      },
     ])
     const broken = lines.filter(({ request_id: id }) => id === 'theirs')
     expect(broken.map(({ level, msg }) => [level, msg])).toEqual([

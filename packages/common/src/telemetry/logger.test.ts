@@ -98,7 +98,7 @@ describe('createLogDestination', () => {
   }
 
   it('lets a process end when its standard output is a full disk', async () => {
-    const logging = startLogging(openSync('/dev/full', 'a'), 1, 'setTimeout(() => process.exit(7), 400)')
+    const logging = startLogging(openSync('/dev/full', 'a'), 1, 'await log.flush(); process.exit(7)')
     expect(await logging.closed).toEqual([7, null])
     expect(logging.stderr()).toMatch(/^logged\nstandard output: ENOSPC.*; lines are lost\n$/)
   })

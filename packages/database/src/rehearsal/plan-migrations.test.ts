@@ -1,8 +1,8 @@
 import type { MigrationSources } from '@trestle/migrations/migration.ts'
-import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type MigrateOptions, migrateUp } from '../migrations/migrate.ts'
 import { createNames } from '../names.ts'
 import { blockedBy, planMigrations } from './plan-migrations.ts'
@@ -35,8 +35,11 @@ const then: MigrationSources = {
   }),
 }
 
-const database = await createEmptyDatabase()
-afterAll(database.drop)
+let database: TemporaryDatabase
+beforeEach(async () => {
+  database = await createEmptyDatabase()
+})
+afterEach(() => database.drop())
 const names = createNames('example', 'app')
 const options = (sources: MigrationSources): MigrateOptions => ({ url: database.url, names, sources })
 
@@ -104,12 +107,14 @@ describe('planMigrations', () => {
   })
 
   it('removes the schema that a killed plan left behind', async () => {
+    await migrateUp(options(first))
     await query('CREATE SCHEMA app_example_rehearsal CREATE TABLE app_notes (id int)')
     expect(await planMigrations(options({ ...first, ...then }))).toHaveLength(2)
     expect(await query("SELECT FROM pg_namespace WHERE nspname = 'app_example_rehearsal'")).toEqual([])
   })
 
   it('lists no migration that has run', async () => {
+    await migrateUp(options(first))
     expect(await planMigrations(options(first))).toEqual([])
   })
 })

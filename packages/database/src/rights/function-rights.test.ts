@@ -2,7 +2,7 @@ import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ServiceFunctions } from '../migrations/functions.ts'
 import { type MigrateOptions, migrateUp } from '../migrations/migrate.ts'
 import { createNames } from '../names.ts'
@@ -50,7 +50,7 @@ describe('functions that run with the rights of their owner', () => {
   let database: Awaited<ReturnType<typeof createEmptyDatabase>>
   let options: MigrateOptions
   let client: pg.Client
-  beforeAll(async () => {
+  beforeEach(async () => {
     database = await createEmptyDatabase()
     const grants = { role, appendOnly: [], readOnly: ['accounts'], columns: { accounts: ['note'] } }
     options = { url: database.url, names, sources, functions: functionsOf(texts), grants }
@@ -58,7 +58,7 @@ describe('functions that run with the rights of their owner', () => {
     await client.connect()
     await migrateUp(options)
   })
-  afterAll(async () => {
+  afterEach(async () => {
     await client.end()
     await database.drop()
   })
@@ -97,14 +97,14 @@ describe('functions that run with the rights of their owner', () => {
     await client.query('SET search_path = pg_temp, pg_catalog')
     expect((await client.query('SELECT bank.app_deposit() AS answer')).rows).toEqual([{ answer: 'done' }])
     await client.query('RESET search_path; RESET ROLE')
-    expect(await asRole('SELECT bank.app_total()')).toBe('11')
+    expect(await asRole('SELECT bank.app_total()')).toBe('6')
   })
 
   it('keep their rights when their text is replaced, without drift', async () => {
     const replaced = { ...options, functions: functionsOf({ ...texts, deposit: deposit(7) }) }
     expect(await migrateUp(replaced)).toEqual({ migrations: [], functions: ['deposit'] })
     expect(await asRole('SELECT bank.app_deposit()')).toBe('done')
-    expect(await asRole('SELECT bank.app_total()')).toBe('18')
+    expect(await asRole('SELECT bank.app_total()')).toBe('8')
     expect(await asRole('SELECT bank.app_move(100)')).toBe('42501')
     expect((await findDrift(replaced)).differences).toEqual([])
     await client.query('ALTER FUNCTION bank.app_deposit SECURITY INVOKER')

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { invalidBody, refusedBody, shownMovement } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
@@ -345,7 +345,7 @@ describe('POST /movements', () => {
 
 describe('GET /movements', () => {
   let ids: number[]
-  beforeAll(async () => {
+  beforeEach(async () => {
     await begin(0)
     ids = []
     for (let count = 1; count <= 7; count++) {
@@ -386,7 +386,7 @@ describe('GET /movements', () => {
     expect((await list('&reference=order+1')).ids).toEqual(every(1, 4, 7))
     expect((await list(`&reference=order+1&locationId=${otherId}`)).ids).toEqual(every(4))
     expect((await list("&reference=' OR true --")).ids).toEqual([])
-    expect((await get('/movements?reference=shipment')).json().data).toHaveLength(1)
+    expect((await list('&reference=shipment')).ids).toEqual(every(0))
   })
 
   it('200: filters by time: from is included, to is not', async () => {
