@@ -29,6 +29,7 @@ import { singleImporters } from './layout/single-importers.ts'
 import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
+import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
 import { walks } from './layout/walks.ts'
@@ -40,6 +41,7 @@ export const rules: readonly Rule[] = [
   arrows,
   clockAndEnvironment,
   moduleState,
+  uncheckedInput,
   migrationFiles,
   portableCore,
   outboundCalls,

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { z } from 'zod'
 import { SERVICES, type Service } from './asvs/requirement.ts'
 import { chapters, listDocuments, listProblems, writePage } from './asvs/security-page.ts'
 import { listTaggedTests, type Users } from './asvs/test-tags.ts'
@@ -10,6 +11,7 @@ import { readSourceTree } from './layout/source-tree.ts'
 
 const root = join(import.meta.dirname, '..')
 const path = join(root, 'docs', 'security.md')
+const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) })
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
 const tests = listTaggedTests(readSourceTree(root), usersOfCode())
@@ -33,7 +35,7 @@ function usersOfCode(): Users {
   for (const service of SERVICES) {
     users.set(`services/${service}`, [service])
     const manifest = readFileSync(join(root, 'services', service, 'package.json'), 'utf8')
-    const { dependencies }: { dependencies: Readonly<Record<string, string>> } = JSON.parse(manifest)
+    const { dependencies } = Manifest.parse(JSON.parse(manifest))
     for (const name of Object.keys(dependencies).filter((each) => each.startsWith('@trestle/'))) {
       const folder = `packages/${name.slice('@trestle/'.length)}`
       users.set(folder, [...(users.get(folder) ?? []), service])

@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { z } from 'zod'
 import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
@@ -36,6 +37,14 @@ interface Session {
   /** Epoch milliseconds. */
   readonly expiresAt: number
 }
+
+const SessionAnswer = z.object({
+  access_token: z.string(),
+  refresh_token: z.string(),
+  expires_at: z.number(),
+  user: z.object({ id: z.string() }),
+})
+const Header = z.object({ kid: z.string() })
 
 /** What the load has counted. */
 interface Load {
@@ -178,8 +187,9 @@ async function signUp(load: Load, count: number): Promise<Session> {
 }
 
 function keep(load: Load, body: string): Session {
-  const { access_token: accessToken, refresh_token: refreshToken, expires_at, user } = JSON.parse(body)
-  const { kid } = JSON.parse(Buffer.from(String(accessToken).split('.')[0] ?? '', 'base64url').toString())
+  const answer = SessionAnswer.parse(JSON.parse(body))
+  const { access_token: accessToken, refresh_token: refreshToken, expires_at, user } = answer
+  const { kid } = Header.parse(JSON.parse(Buffer.from(accessToken.split('.')[0] ?? '', 'base64url').toString()))
   load.kids.add(kid)
   return { accessToken, refreshToken, userId: user.id, kid, expiresAt: expires_at * 1_000 }
 }

@@ -55,7 +55,8 @@ export async function advanceOrder(
   { key, card, test }: Order,
   until?: string,
 ): Promise<OrderState> {
-  const post = async (path: string, body: object) => JSON.parse(String(await visitor.ask('POST', path, body, VERSION)))
+  const post = async (path: string, body: object): Promise<unknown> =>
+    JSON.parse(String(await visitor.ask('POST', path, body, VERSION)))
   const tokenize = async (type: string, value: string) => Token.parse(await post('/vault', { type, value }))
   const [number, code] = [await tokenize('pcn', card.number), await tokenize('pcsc', card.code)]
   const order = { integration: { key }, test, amount: ORDER_AMOUNT, card: { number, code, expiry: CARD_EXPIRY } }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { z } from 'zod'
 import { type Comparison, compare } from '../compare.ts'
 import { createAutocannon } from '../load/autocannon.ts'
 import type { Load, LoadGenerator } from '../load/load.ts'
@@ -13,9 +14,18 @@ import { freePort } from '../processes/free-port.ts'
 import { runProgram } from '../processes/run-program.ts'
 import { type Server, startServer } from '../processes/server.ts'
 import { boundRow, comparisonLines } from '../report.ts'
-import type { TableFigures } from './table.ts'
 
 const load: Load = { method: 'GET', path: '/', connections: 64 }
+
+/** What table.ts prints. */
+const TableFigures = z.object({
+  /** Paths that are resolved and bound with two positionals per second, by the number of routes. */
+  perSecond: z.object({ few: z.number(), many: z.number() }),
+  startMs: z.number(),
+  /** Growth of the heap over a million requests, in MiB. */
+  growthMib: z.number(),
+})
+export type TableFigures = Readonly<z.infer<typeof TableFigures>>
 
 /** The pairs of servers that are compared, and the least ratio of each pair (endpoints reference: Performance targets). */
 const pairs = [
@@ -50,7 +60,7 @@ async function comparePair(
 
 async function measureTable(cores: Cores | undefined): Promise<TableFigures> {
   const args = ['--expose-gc', join(import.meta.dirname, 'table.ts')]
-  return JSON.parse(await runProgram({ program: process.execPath, args, cores: cores?.server }))
+  return TableFigures.parse(JSON.parse(await runProgram({ program: process.execPath, args, cores: cores?.server })))
 }
 
 function tableLines({ perSecond: { few, many }, startMs, growthMib }: TableFigures): readonly string[] {

@@ -9,15 +9,7 @@ import { buildTable } from '@trestle/endpoints/discovery/build-table.ts'
 import { Application, Controller } from '@trestle/endpoints/endpoints.ts'
 import { resolve } from '@trestle/endpoints/routing/resolve.ts'
 import { parseTarget } from '@trestle/endpoints/routing/target.ts'
-
-/** What is printed. */
-export interface TableFigures {
-  /** Paths that are resolved and bound with two positionals per second, by the number of routes. */
-  readonly perSecond: { readonly few: number; readonly many: number }
-  readonly startMs: number
-  /** Growth of the heap over a million requests, in MiB. */
-  readonly growthMib: number
-}
+import type { TableFigures } from './main.ts'
 
 const FEW = 10
 const MANY = 10_000

@@ -2,13 +2,14 @@
 // pinned to a core.
 import { readFileSync } from 'node:fs'
 import autocannon from 'autocannon'
+import { z } from 'zod'
 import { percentileOf } from '../statistics.ts'
-import type { Load } from './load.ts'
+import { Load } from './load.ts'
 
 const file = process.argv[2]
 if (file === undefined) throw new Error('no file')
-// autocannon.ts has just written this file.
-const { url, load, seconds }: { url: string; load: Load; seconds: number } = JSON.parse(readFileSync(file, 'utf8'))
+const Run = z.object({ url: z.url(), load: Load, seconds: z.int() })
+const { url, load, seconds } = Run.parse(JSON.parse(readFileSync(file, 'utf8')))
 
 const isFixed = !/\{(token|id|sequence)\}/.test(JSON.stringify(load))
 const tokens = [...(load.tokens ?? [])]

@@ -1,21 +1,24 @@
+import { z } from 'zod'
+
 /** Requests that some connections send over and over. Each connection waits for its answer. */
-export interface Load {
-  readonly method: 'GET' | 'POST'
+export const Load = z.object({
+  method: z.literal(['GET', 'POST']),
   /**
    * Here, in a header and in the body, `{token}` stands for one of `tokens` in turn, `{id}` for a random number from 1 to
    * `idMax`, `{sequence}` for a number that no other request has.
    */
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly tokens?: readonly string[]
-  readonly idMax?: number
+  path: z.string(),
+  headers: z.record(z.string(), z.string()).exactOptional(),
+  body: z.string().exactOptional(),
+  tokens: z.array(z.string()).readonly().exactOptional(),
+  idMax: z.number().exactOptional(),
   /** The member of the answer that holds the next token. Each token is then used once. */
-  readonly chain?: string
-  readonly connections: number
+  chain: z.string().exactOptional(),
+  connections: z.int(),
   /** Each connection waits a random time up to twice this before each request, in milliseconds. */
-  readonly pauseMs?: number
-}
+  pauseMs: z.number().exactOptional(),
+})
+export type Load = Readonly<z.infer<typeof Load>>
 
 /** The result of a load. */
 export interface LoadResult {

@@ -116,10 +116,8 @@ function sessionView(session: SessionRow, refreshToken: string) {
 await listen(app)
 
 /** The claims of a token that this server reads. */
-interface Claims {
-  readonly sub: string
-  readonly exp: number
-}
+const Claims = z.object({ sub: z.string(), exp: z.number() })
+type Claims = Readonly<z.infer<typeof Claims>>
 
 /** Signs and verifies access tokens by HS256 (RFC 7515, RFC 7519). */
 function createSigner(secret: string) {
@@ -137,7 +135,7 @@ function createSigner(secret: string) {
       const mac = Buffer.from(token.slice(end + 1), 'base64url')
       const wanted = macOf(token.slice(0, end))
       if (mac.length !== wanted.length || !timingSafeEqual(mac, wanted)) return undefined
-      const claims: Claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+      const claims = Claims.parse(JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()))
       return claims.exp > Date.now() / 1_000 ? claims : undefined
     },
   }

@@ -67,6 +67,7 @@ class StandIn {
 }
 
 function standIns<Input extends object>(): Input {
+  // The proxy answers for every member, so its target needs none.
   return new Proxy({} as Input, { get: (_target, key) => new StandIn(key) })
 }
 

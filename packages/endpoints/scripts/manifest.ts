@@ -1,16 +1,20 @@
 // Before `npm pack` the manifest loses what is of the workspace alone, and after it gets that back: `pack` and `restore`.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { z } from 'zod'
 
 const manifest = join(import.meta.dirname, '../package.json')
 const kept = join(import.meta.dirname, '../.package.json.kept')
+
+const Members = z.record(z.string(), z.unknown())
+const Manifest = z.looseObject({ exports: Members, devDependencies: Members, scripts: Members })
 
 /**
  * The manifest as strangers get it. Node.js runs no TypeScript of packages, so the exports of sources would only throw;
  * versions of development dependencies stand in a catalog that strangers do not have.
  */
 function published(text: string): string {
-  const { exports, devDependencies: _, scripts: __, ...rest } = JSON.parse(text)
+  const { exports, devDependencies: _, scripts: __, ...rest } = Manifest.parse(JSON.parse(text))
   const { './*.ts': ___, ...built } = exports
   return `${JSON.stringify({ ...rest, exports: built }, null, 2)}\n`
 }

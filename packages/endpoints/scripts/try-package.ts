@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { z } from 'zod'
 import { expectEqual, folder, install, run, work } from './empty-folders.ts'
 import { askQuickStart, listening, quickStart, quickStartInJavaScript } from './quick-start.ts'
 import { runtimes, tryRuntime } from './try-runtime.ts'
@@ -83,12 +84,15 @@ function tryTypesAlone(tarball: string): void {
   run(cwd, join(root, '../../node_modules/.bin/tsc'), [...options, 'typed.ts', 'controllers.ts'])
 }
 
+const Manifest = z.looseObject({ exports: z.record(z.string(), z.unknown()) })
+
 /** What npm users get: the zod that is not patched, and nothing that cannot be imported or followed. */
 function tryContents(tarball: string): string {
   const cwd = folder('contents', { 'package.json': '{"type":"module"}' })
   install(cwd, tarball, 'zod')
   const at = join(cwd, 'node_modules/@trestle/endpoints')
-  const { exports, ...manifest } = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'))
+  const text: unknown = JSON.parse(readFileSync(join(at, 'package.json'), 'utf8'))
+  const { exports, ...manifest } = Manifest.parse(text)
   expectEqual([Object.keys(exports), JSON.stringify(manifest).includes('catalog:')], [['.', './package.json'], false])
   const links = [...readFileSync(join(at, 'README.md'), 'utf8').matchAll(/\]\((?![a-z]+:)([^)#]+)/g)].map(
     ([, link = '']) => link,

@@ -46,6 +46,7 @@ export class Application<Context = unknown> implements ControllerApplication<Con
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
     const options: ApplicationOptions<Context> = isPrefixes(given) ? { controllerPrefix: given } : given
     this.#options = options
+    // Without the option, the author of the controllers states no other type than undefined.
     this.context = options.context as Context
     this.log = options.log ?? consoleLog
     this.#log = neverThrowing(this.log)

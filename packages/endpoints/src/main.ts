@@ -101,8 +101,8 @@ function withForwardSlashes(path: string): string {
 }
 
 function packageVersion(): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  return version
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  return String(Object(manifest).version)
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net'
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
 
@@ -53,9 +52,11 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
     },
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const address = server.server.address()
+  if (typeof address !== 'object' || address === null) throw new Error('the mail server has no port')
   const sink: MailSink = {
     host: '127.0.0.1',
-    port: (server.server.address() as AddressInfo).port,
+    port: address.port,
     mails,
     refuse: false,
     take: (matches = () => true, timeoutMs = 10_000) =>

@@ -39,23 +39,24 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
     if (result.success) values[name] = result.data
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error, options))
   }
-  problems.push(...brokenRules(options.rules ?? [], values as Partial<SettingValues<S>>))
+  // Rules read through a proxy that has the members of S, or throws. Without problems, the loop above has parsed all of S.
+  const stated = values as SettingValues<S>
+  problems.push(...brokenRules(options.rules ?? [], stated))
   if (options.refusesUnknown) problems.push(...findUnknownSettings(settings, options))
   if (problems.length > 0) throw new ConfigError(problems)
-  // The loop above has parsed every member of S.
-  return Object.freeze(values as SettingValues<S>)
+  return Object.freeze(stated)
 }
 
 /** Thrown when a rule reads an invalid setting. */
 class WrongSetting extends Error {}
 
-function brokenRules<Values extends object>(rules: readonly Rule<Values>[], values: Partial<Values>): string[] {
+function brokenRules<Values extends object>(rules: readonly Rule<Values>[], values: Values): string[] {
   const known = new Proxy(values, {
     get: (target, name) => {
       if (name in target) return Reflect.get(target, name)
       throw new WrongSetting()
     },
-  }) as Values
+  })
   return rules.flatMap((rule) => {
     try {
       return rule(known) ?? []

@@ -24,6 +24,7 @@ export function createDeferredMeter() {
   const { instrument, adding, recording } = deferInstruments(whenAttached)
   /** The real observable of each one that was given out. */
   const realObservables = new WeakMap<Observable, { made?: Observable }>()
+  // `observing` keeps an observable of the same kind for each that it gives out.
   const realOf = <Given extends Observable>(given: Given): Given => (realObservables.get(given)?.made ?? given) as Given
   const observing = (make: (meter: Meter) => Observable): Observable => {
     const held = instrument(make)

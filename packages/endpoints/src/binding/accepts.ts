@@ -87,8 +87,10 @@ function isKeywords(value: unknown): boolean {
   return isSchema(value) && !notOfKeywords.has(value.def.type)
 }
 
+type Shape = readonly [expected: string, is: (value: unknown) => boolean]
+
 /** For each option what it must be, as an error says it, and the check. */
-const shapes: { readonly [K in keyof AcceptsSpec]-?: readonly [expected: string, is: (value: unknown) => boolean] } = {
+const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
   path: ['a list of schemas', (value) => Array.isArray(value) && value.every(isSchema)],
   names: ['a list of names', isTextList],
   rest: ['a schema', isSchema],
@@ -119,8 +121,9 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: readonly [expected: string,
 export function checkSpec(spec: AcceptsSpec): void {
   if (!isRecord(spec)) throw new Error('is declared by a value that is not an object')
   for (const [name, value] of Object.entries(spec)) {
-    if (!Object.hasOwn(shapes, name)) throw new Error(`has an option that accepts does not know: ${name}`)
-    const [expected, is] = shapes[name as keyof AcceptsSpec]
+    const shape = new Map<string, Shape>(Object.entries(shapes)).get(name)
+    if (shape === undefined) throw new Error(`has an option that accepts does not know: ${name}`)
+    const [expected, is] = shape
     if (value !== undefined && !is(value)) throw new Error(`has the option ${name}, which must be ${expected}`)
   }
 }

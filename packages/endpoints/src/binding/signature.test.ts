@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parameterNames, reflectSignature } from './signature.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: any function has a signature
-type AnyFunction = (...args: any[]) => unknown
+type AnyFunction = (...args: never[]) => unknown
 
 /** A method with this parameter list, as a program would have it. */
 function method(parameters: string, { prefix = '', body = '' } = {}): AnyFunction {

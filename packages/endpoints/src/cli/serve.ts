@@ -1,5 +1,4 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Application } from '../application.ts'
@@ -20,7 +19,8 @@ export async function listen(listener: RequestListener, { host, port }: Address)
   })
   // When a process has too many open files, each refused connection is an error, which would end the process.
   server.on('error', (error) => console.error('a connection cannot be accepted', error))
-  const { port: real } = server.address() as AddressInfo
+  const address = server.address()
+  const real = typeof address === 'object' && address !== null ? address.port : port
   return [server, `http://${formatAddress({ host, port: real })}`]
 }
 

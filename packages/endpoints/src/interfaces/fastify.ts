@@ -81,6 +81,7 @@ function payloadOf({ body }: FastifyRequest): FastifyRequest['raw'] | undefined 
 export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => void): FastifyPlugin {
   return async (host) => {
     await app.ready()
+    // The published types name nothing of Fastify. Only its instances register plugins.
     const instance = host as FastifyInstance
     mountedAt(instance.prefix)
     const depth = instance.prefix.split('/').filter((part) => part !== '').length
@@ -131,6 +132,7 @@ export function fastifyOptions(app: Answering): FastifyOptions {
   return {
     frameworkErrors(_error, request, reply) {
       const refusal = new CallError(400, FAULT_TEXTS.malformedUrl)
+      // The published types name nothing of Fastify. Only Fastify calls this.
       const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, 0, refusal)
       void answerWithFastify(app, incoming)
     },

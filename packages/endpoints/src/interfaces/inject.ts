@@ -40,9 +40,13 @@ export async function injectedRequest(injected: InjectedRequest): Promise<Incomi
 }
 
 function encodeBody(body: unknown): Response {
-  const isBody =
+  return isWebBody(body) ? new Response(body) : Response.json(body)
+}
+
+function isWebBody(body: unknown): body is NonNullable<ConstructorParameters<typeof Response>[0]> {
+  return (
     typeof body === 'string' ||
     [Blob, ArrayBuffer, FormData, URLSearchParams, ReadableStream].some((type) => body instanceof type) ||
     ArrayBuffer.isView(body)
-  return isBody ? new Response(body as ConstructorParameters<typeof Response>[0]) : Response.json(body)
+  )
 }

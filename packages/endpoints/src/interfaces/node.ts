@@ -6,7 +6,7 @@ import type { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import type { NodeRequest, NodeResponse } from './node-listener.ts'
 
-/** The arguments of a listener of `node:http`, with their real types. */
+/** The arguments of a listener of `node:http`, with their real types. The published types name nothing of Node.js. */
 export function asNode(request: NodeRequest, response: NodeResponse): [IncomingMessage, ServerResponse] {
   return [request as IncomingMessage, response as ServerResponse]
 }

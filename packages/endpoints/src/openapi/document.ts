@@ -104,7 +104,8 @@ export function packageInfo(dir: string | undefined): DocumentInfo {
   for (let folder = resolve(dir ?? '.'), above = ''; folder !== above; above = folder, folder = dirname(folder)) {
     const file = join(folder, 'package.json')
     if (!existsSync(file)) continue
-    const { name, version, description }: Record<string, unknown> = JSON.parse(readFileSync(file, 'utf8'))
+    const manifest: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    const { name, version, description } = Object(manifest)
     return {
       title: typeof name === 'string' ? name : unknown.title,
       version: typeof version === 'string' ? version : unknown.version,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { anyId, anyTime, proof } from '../../test/bodies.ts'
 import { type Holder, judgeSignUp } from './sign-up.model.ts'
@@ -125,7 +126,7 @@ async function signUpAndRead(person: Person) {
     if (typeof value !== 'string') return value
     return names.get(value) ?? value.replace(input.userId, 'user').replace(/^\d{4}-\d\d-\d\dT.*/, 'moment')
   })
-  return JSON.parse(text) as { rows: [string, unknown[]][] }
+  return z.looseObject({ rows: z.array(z.tuple([z.string(), z.array(z.unknown())])) }).parse(JSON.parse(text))
 }
 
 /** A user who has just signed up and signed in. */

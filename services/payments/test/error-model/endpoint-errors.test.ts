@@ -3,6 +3,7 @@ import { memoryStore } from '@trestle/service/limiter-store.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import * as errors from '../../src/errors.ts'
 import { buildOpenApi } from '../../src/openapi.ts'
 import { createRateLimits } from '../../src/rate-limits/limits.ts'
@@ -29,12 +30,12 @@ afterAll(async () => {
 const TOO_MANY = 5
 const LOCK_TIMEOUT = Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '55P03' })
 const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint]
+const Operations = z.record(z.string(), z.object({ responses: z.record(z.string(), z.unknown()) }))
+const Documented = z.object({ paths: z.record(z.string(), Operations) })
 const documented = await statuses()
 
 async function statuses(): Promise<ReadonlyMap<string, readonly number[]>> {
-  const { paths } = JSON.parse(JSON.stringify(await buildOpenApi())) as {
-    paths: Record<string, Record<string, { responses: Record<string, unknown> }>>
-  }
+  const { paths } = Documented.parse(JSON.parse(JSON.stringify(await buildOpenApi())))
   return new Map(
     Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => [

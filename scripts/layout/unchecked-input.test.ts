@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { problemsOf } from './test/shop-tree.ts'
+import { uncheckedInput } from './unchecked-input.ts'
+
+const path = 'services/shop/src/items/price.ts'
+const test = 'services/shop/src/items/price.test.ts'
+const schema = 'parse it with a schema, or call it unknown'
+const stated = `states the type of JSON: ${schema}`
+const read = `reads JSON without a check: ${schema}`
+
+it.each([
+  ['const price = JSON.parse(text) as Price', stated],
+  ['const price = (JSON.parse(text)) as Price', stated],
+  ['const price = (await response.json()) as Price', stated],
+  ['sell(response.json() as any[])', 'any switches the compiler off: use unknown', stated],
+  ['const price: Price = JSON.parse(text)', read],
+  ['const { price }: Item = await response.json()', read],
+  ['const { price } = JSON.parse(text)', read],
+  ['const price = JSON.parse(text)', read],
+  ['const { price } = JSON.parse(text).item', read],
+  ['sell((await response.json()).price)', read],
+  ['sell(response.json<Price>())', stated],
+  ['export const sell = (price: any) => price', 'any switches the compiler off: use unknown'],
+])('refuses %s', async (text, ...messages) => {
+  const problems = await problemsOf(uncheckedInput, { [path]: `${text}\n` })
+  expect(problems.toSorted()).toEqual(messages.map((message) => `${path}:1 ${message}`))
+})
+
+it.each([
+  'const price: unknown = JSON.parse(text)',
+  'const price = JSON.parse(text) as unknown',
+  'const price = Price.parse(JSON.parse(text))',
+  'const price = Price.parse(await response.json())',
+  'const page = c.json({ price: 1 }) as Page',
+  'const url = URL.parse(text) as URL',
+  'const prices = [1, 2] as const',
+  'const parse = (text: string): unknown => JSON.parse(text)',
+])('allows %s', async (text) => {
+  expect(await problemsOf(uncheckedInput, { [path]: `${text}\n` })).toEqual([])
+})
+
+it('lets tests read what they compare, but not state its type or use any', async () => {
+  expect(await problemsOf(uncheckedInput, { [test]: 'const { price } = response.json()\n' })).toEqual([])
+  expect(await problemsOf(uncheckedInput, { [test]: 'const price = response.json() as Price\n' })).toEqual([
+    `${test}:1 ${stated}`,
+  ])
+  expect(await problemsOf(uncheckedInput, { [test]: 'const price: any = 1\n' })).toEqual([
+    `${test}:1 any switches the compiler off: use unknown`,
+  ])
+})

@@ -1,0 +1,55 @@
+import type { Expression, TSType } from 'oxc-parser'
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import { lineAt, visitSyntax } from './syntax.ts'
+
+const FOLDERS = ['services', 'packages', 'migrations', 'bench', 'scripts', 'examples']
+const SCHEMA = 'parse it with a schema, or call it unknown'
+
+/**
+ * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or `response.json()`,
+ * and nothing is `any`. Outside of tests the result is not read either: it goes to a schema, or into a variable of type unknown.
+ */
+export const uncheckedInput: Rule = (tree) => {
+  const production = new Set(productionFiles(tree, ...FOLDERS))
+  return tree.files.filter(({ path }) => path.endsWith('.ts')).flatMap((file) => problemsOf(file, production.has(file)))
+}
+
+function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[] {
+  const problems: Problem[] = []
+  const refuse = ({ start }: { readonly start: number }, message: string): void => {
+    problems.push({ path: file.path, line: lineAt(file.text, start), message })
+  }
+  visitSyntax(file, {
+    TSAnyKeyword: (node) => refuse(node, 'any switches the compiler off: use unknown'),
+    TSAsExpression(node) {
+      if (isJson(node.expression) && !isUnknown(node.typeAnnotation)) refuse(node, `states the type of JSON: ${SCHEMA}`)
+    },
+    VariableDeclarator(node) {
+      if (!isProduction || !isJson(node.init)) return
+      const stated = node.id.typeAnnotation?.typeAnnotation
+      if (!isUnknown(stated)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
+    },
+    MemberExpression(node) {
+      if (isProduction && isJson(node.object)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
+    },
+    CallExpression(node) {
+      if (isProduction && isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
+    },
+  })
+  return problems
+}
+
+function isUnknown(type: TSType | undefined): boolean {
+  return type?.type === 'TSUnknownKeyword'
+}
+
+/** Whether an expression is a call of `JSON.parse`, or of `json` without an argument, awaited or not. */
+function isJson(expression: Expression | null): boolean {
+  if (expression?.type === 'AwaitExpression') return isJson(expression.argument)
+  if (expression?.type === 'ParenthesizedExpression') return isJson(expression.expression)
+  if (expression?.type !== 'CallExpression' || expression.callee.type !== 'MemberExpression') return false
+  const { object, property } = expression.callee
+  if (property.type !== 'Identifier') return false
+  if (property.name === 'parse') return object.type === 'Identifier' && object.name === 'JSON'
+  return property.name === 'json' && expression.arguments.length === 0
+}
