@@ -6,6 +6,7 @@ import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
 import { decisions } from './layout/decisions.ts'
 import { declaredDependencies } from './layout/declared-dependencies.ts'
+import { docstrings } from './layout/docstrings.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { functionFiles } from './layout/function-files.ts'
@@ -15,6 +16,7 @@ import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { moduleState } from './layout/module-state.ts'
+import { namedErrors } from './layout/named-errors.ts'
 import { nounDependencies } from './layout/noun-dependencies.ts'
 import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
@@ -68,6 +70,8 @@ export const rules: readonly Rule[] = [
   refusedWords,
   functionFiles,
   walks,
+  docstrings,
+  namedErrors,
 ]
 
 /** Every broken rule in the tree under `root`. @throws Error when a source cannot be parsed */

@@ -102,7 +102,7 @@ export function sectionOf(changelog: string, version: string): string | undefine
 
 /**
  * Turns what is unreleased into the section of `version`, dated by the UTC day of `now`, and opens an empty one above.
- * Throws when nothing is unreleased or the version has a section already.
+ * @throws Error when nothing is unreleased or the version has a section already
  */
 export function releaseChangelog(changelog: string, version: string, now: Date): string {
   if (sectionOf(changelog, version) !== undefined) throw new Error(`CHANGELOG.md has a section ${version} already`)
@@ -110,7 +110,7 @@ export function releaseChangelog(changelog: string, version: string, now: Date):
   return changelog.replace(unreleased, `${unreleased}\n\n## [${version}] - ${now.toISOString().slice(0, 10)}`)
 }
 
-/** Whether `next` comes after `current`; both are `major.minor.patch`. Throws when one of them is not. */
+/** Whether `next` comes after `current`; both are `major.minor.patch`. @throws Error when one of them is not */
 export function isLaterVersion(next: string, current: string): boolean {
   const [a, b] = [numbersOf(next), numbersOf(current)]
   const place = a.findIndex((number, i) => number !== b[i])

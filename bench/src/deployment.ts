@@ -49,7 +49,10 @@ export function hasService(checkout: string, name: string): boolean {
   return existsSync(entryOf(checkout, name))
 }
 
-/** Migrates the database and fills the compile cache, as an image and its first start do. */
+/**
+ * Migrates the database and fills the compile cache, as an image and its first start do.
+ * @throws Error for an unknown service
+ */
 export async function deploy(name: string, options: DeploymentOptions): Promise<Deployment> {
   const definition = services.find((service) => service.name === name)
   if (definition === undefined) throw new Error(`there is no service "${name}"`)

@@ -9,23 +9,24 @@ export const shop = {
   'services/shop/README.md':
     '| `GET /items`, `POST /items` | `routes/items.ts` |\n| `GET /items/:itemId` | `routes/items.ts` |\n\n' +
     '## Nouns\n\n- `items/`: what the shop sells.\n',
-  'services/shop/src/config.ts': 'export const port = process.env.SHOP_PORT\n',
-  'services/shop/src/app.ts': "import { itemsRoutes } from './routes/items.ts'\nexport const app = itemsRoutes\n",
+  'services/shop/src/config.ts': '/** The port. */ export const port = process.env.SHOP_PORT\n',
+  'services/shop/src/app.ts':
+    "import { itemsRoutes } from './routes/items.ts'\n/** The app. */ export const app = itemsRoutes\n",
   'services/shop/src/routes/items.ts':
     "import { listItems } from '../use-cases/list-items.ts'\n" +
-    "export const itemsRoutes = (app) => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
+    "/** The routes. */ export const itemsRoutes = (app) => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
     "  app.get('/items/:itemId', listItems)\n}\n",
   'services/shop/src/use-cases/list-items.ts':
-    "import { findItems } from '../items/item-repository.ts'\nexport const listItems = findItems\n",
+    "import { findItems } from '../items/item-repository.ts'\n/** The list. */ export const listItems = findItems\n",
   'services/shop/src/items/item-repository.ts':
-    "import { sql } from 'kysely'\nimport { connect } from '@trestle/database/connect.ts'\nexport const findItems = [sql, connect]\n",
+    "import { sql } from 'kysely'\nimport { connect } from '@trestle/database/connect.ts'\n/** The query. */ export const findItems = [sql, connect]\n",
   'services/shop/src/items/item-stock.ts':
-    "import { connect } from '@trestle/database/connect.ts'\nimport { findItems } from './item-repository.ts'\nexport const stock = [connect, findItems]\n",
-  'services/shop/src/items/item-view.ts': 'export const itemView = (item) => item\n',
+    "import { connect } from '@trestle/database/connect.ts'\nimport { findItems } from './item-repository.ts'\n/** The stock. */ export const stock = [connect, findItems]\n",
+  'services/shop/src/items/item-view.ts': '/** The view. */ export const itemView = (item) => item\n',
   'scripts/layout/impure-files.json': '{ "services/shop/src/items": ["item-stock"] }',
-  'packages/database/src/connect.ts': 'export const connect = (now) => now\n',
+  'packages/database/src/connect.ts': '/** The pool. */ export const connect = (now) => now\n',
   'migrations/shop.ts':
-    "export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",
+    "/** The migrations. */ export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",
   'migrations/shop/0001-create-items.ts':
     "import { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
 }

@@ -27,17 +27,17 @@ interface ParsedFile {
 /** Parsing takes most of the time of the check, and many rules parse the same files. */
 const parsed = new WeakMap<SourceFile, ParsedFile>()
 
-/** Walks the syntax tree of a file. Throws when the file cannot be parsed. */
+/** Walks the syntax tree of a file. @throws Error when the file cannot be parsed */
 export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
   new Visitor(visitor).visit(programOf(file))
 }
 
-/** Where the comments of a file begin and end. Throws when the file cannot be parsed. */
+/** Where the comments of a file begin and end. @throws Error when the file cannot be parsed */
 export function commentsOf(file: SourceFile): readonly Comment[] {
   return parse(file).comments
 }
 
-/** The statements of a file. Throws when the file cannot be parsed. */
+/** The statements of a file. @throws Error when the file cannot be parsed */
 export function programOf(file: SourceFile): Program {
   return parse(file).program
 }
@@ -52,7 +52,7 @@ function parse(file: SourceFile): ParsedFile {
   return result
 }
 
-/** Every module that a file imports, type-only imports included. */
+/** Every module that a file imports, type-only imports included. @throws Error when the file cannot be parsed */
 export function importsOf(file: SourceFile): readonly ImportedModule[] {
   const found: ImportedModule[] = []
   const add = (

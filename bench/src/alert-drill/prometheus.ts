@@ -52,6 +52,7 @@ export async function checkRules(configFolder: string): Promise<string> {
 /**
  * Starts Prometheus on the committed configuration, with other addresses, shorter intervals, and shorter times until alerts
  * fire.
+ * @throws Error when Prometheus does not answer in time
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
   const { folder } = options

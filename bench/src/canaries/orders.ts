@@ -49,7 +49,10 @@ export async function payOrder(visitor: Pick<Visitor, 'ask'>, order: Order): Pro
   return (await advanceOrder(visitor, order)).isPaid
 }
 
-/** Does the same until the step `until` is offered, and does not take that step. */
+/**
+ * Does the same until the step `until` is offered, and does not take that step.
+ * @throws Error when challenges do not end
+ */
 export async function advanceOrder(
   visitor: Pick<Visitor, 'ask'>,
   { key, card, test }: Order,
@@ -86,7 +89,10 @@ async function showPage(
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
-/** Pays on the page of a payment link as a browser without script does, with one mistake in the form on the way. */
+/**
+ * Pays on the page of a payment link as a browser without script does, with one mistake in the form on the way.
+ * @throws Error when the page does not lead to the bank, or the bank not to a receipt
+ */
 export async function payByLink(visitor: Visitor, key: string, card: CustomerCard): Promise<void> {
   const link = new URLSearchParams({ key, test: '1', value: '10' }).toString()
   const page = /name="page" value="([^"]+)"/.exec(String(await visitor.ask('GET', `/pos?${link}`)))?.[1] ?? ''

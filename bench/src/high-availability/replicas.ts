@@ -20,7 +20,7 @@ const COUNT = 2
 const SHUTDOWN_DELAY = '2s'
 const NOTICE_MS = 600
 
-/** Starts both processes with settings of their own. */
+/** Starts both processes with settings of their own. @throws Error for an unknown service */
 export async function startReplicas(
   deployment: Deployment,
   service: string,

@@ -45,12 +45,15 @@ export async function bankFrame(page: Page): Promise<FrameLocator> {
   return frame
 }
 
-/** Answers the bank in the dialog by keyboard: Tab leads into the frame, and from one button to the next. */
+/**
+ * Answers the bank in the dialog by keyboard: Tab leads into the frame, and from one button to the next.
+ * @throws Error when Tab does not lead to the button
+ */
 export async function answerByKeyboard(page: Page, answer: 'Approve' | 'Decline'): Promise<void> {
   await pressByKeyboard(page, (await bankFrame(page)).getByRole('button', { name: answer }))
 }
 
-/** Cancels in the dialog by keyboard. */
+/** Cancels in the dialog by keyboard. @throws Error when Tab does not lead to the button */
 export async function cancelByKeyboard(page: Page, name: string): Promise<void> {
   await bankFrame(page)
   await pressByKeyboard(page, page.getByRole('button', { name }))
@@ -64,7 +67,10 @@ async function pressByKeyboard(page: Page, button: Locator): Promise<void> {
   throw new Error(`Tab does not lead to ${button}`)
 }
 
-/** Waits for the receipt, and checks that it is true: the newest transaction is paid. */
+/**
+ * Waits for the receipt, and checks that it is true: the newest transaction is paid.
+ * @throws Error when there is no transaction
+ */
 export async function expectReceipt(
   { page, stage }: Visitor,
   expected: Partial<Transaction> = {},

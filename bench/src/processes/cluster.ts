@@ -28,6 +28,7 @@ const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 /**
  * Finds the newest installed PostgreSQL that has its client programs; the one of npm has none.
  * @param given a folder with `initdb` and `pg_dump`, from PG_BIN
+ * @throws Error when no folder has `initdb` and `pg_dump`
  */
 export function findPrograms(given: string | undefined): Programs {
   const places = given === undefined ? globSync('/usr/{lib/postgresql,pgsql-}*/{*/,}bin').sort().reverse() : [given]

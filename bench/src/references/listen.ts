@@ -7,7 +7,10 @@ export function setting(name: string): string {
   return value
 }
 
-/** Adds the path that says that the server is ready, and listens on PORT until SIGTERM. */
+/**
+ * Adds the path that says that the server is ready, and listens on PORT until SIGTERM.
+ * @throws Error when the setting of the port is missing
+ */
 export async function listen(app: FastifyInstance): Promise<void> {
   app.get('/ready', async () => 'ready')
   process.on('SIGTERM', () => process.exit(0))

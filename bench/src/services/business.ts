@@ -49,7 +49,10 @@ const CAPTURES_AT_ONCE = 16
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
 
-/** Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder. */
+/**
+ * Migrates a database unless it is migrated, and starts a process of each service. Keys are read from the folder.
+ * @throws Error when one of the services is missing in the checkout
+ */
 export async function open(checkout: string, folder: string, databaseUrl: string): Promise<Business> {
   const opened = await Promise.all(
     NAMES.map(async (name) => {

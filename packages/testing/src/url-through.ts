@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 
-/** Opens a listener on loopback in front of a server. @returns the URL of the server through this listener */
+/**
+ * Opens a listener on loopback in front of a server. @returns the URL of the server through this listener
+ * @throws Error when the server does not listen on a port
+ */
 export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')

@@ -186,7 +186,7 @@ function readinessChecks(database: Database<AuthDatabase>, jobs: Jobs): Paramete
 /** The dependencies of a command, which needs no jobs, limits or mail. */
 export type CommandDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
 
-/** Runs a command with a database of its own. */
+/** Runs a command with a database of its own. @throws Error when migrations are pending */
 export async function withCommandDeps<Result>(
   config: AuthConfig,
   run: (deps: CommandDeps) => Promise<Result>,

@@ -7,7 +7,10 @@ export interface UserIdentifier {
   readonly value: string
 }
 
-/** The normalised email of a body, or its phone number where it has no email. @throws validation_failed */
+/**
+ * The normalised email of a body, or its phone number where it has no email.
+ * @throws phoneMalformed, emailMissing, emailTooLong, emailMalformed
+ */
 export function requireIdentifier(body: {
   readonly email?: string | undefined
   readonly phone?: string | undefined
@@ -16,14 +19,14 @@ export function requireIdentifier(body: {
   return { kind: 'phone', value: requirePhone(body.phone ?? '') }
 }
 
-/** A normalised email. @throws validation_failed */
+/** A normalised email. @throws emailMissing, emailTooLong, emailMalformed */
 export function requireEmail(email: string): string {
   const problem = emailProblem(email)
   if (problem !== undefined) throw problem()
   return normaliseEmail(email)
 }
 
-/** A normalised phone number: its digits. @throws validation_failed */
+/** A normalised phone number: its digits. @throws phoneMalformed */
 export function requirePhone(phone: string): string {
   const digits = normalisePhone(phone)
   if (digits === undefined) throw phoneMalformed()

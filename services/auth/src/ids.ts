@@ -10,7 +10,10 @@ export function requireId(name: string, text: string): string {
   return id
 }
 
-/** Requires the id of a new user. A bad id is a bad request here, not a missing page. @throws validation_failed */
+/**
+ * Requires the id of a new user. A bad id is a bad request here, not a missing page.
+ * @throws newUserIdMalformed, newUserIdNil
+ */
 export function requireNewId(text: string): string {
   const id = parseId(text)
   if (id === undefined) throw newUserIdMalformed()

@@ -22,7 +22,7 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 /**
  * The object of a body or a line, without members that are null; undefined for an empty one.
  * @param membersMax how many members all objects and lists of it may have together
- * @throws bad_json, validation_failed for text that cannot be stored
+ * @throws bodyNotJson, bodyNotJsonFrom, bodyNotObject, unstorableText for text that cannot be stored
  */
 export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string, unknown> | undefined {
   if (text.trim() === '') return undefined
@@ -45,7 +45,7 @@ export function parseJson(text: string, membersMax = MEMBERS_MAX): Record<string
  */
 const MAY_BE_REFUSED = /\\u|__proto__|constructor|prototype/
 
-/** The text of bytes. @throws bad_json when they are not UTF-8 */
+/** The text of bytes. @throws bodyNotUtf8 when they are not UTF-8 */
 export function decodeUtf8(body: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body)
@@ -98,7 +98,7 @@ const CLOSE_BRACE = 0x7d
 
 /**
  * Refuses NUL and lone surrogates, which PostgreSQL cannot store, and drops keys that could reach a prototype.
- * @throws validation_failed
+ * @throws unstorableText
  */
 export function checkStrings<T>(value: T): T {
   if (typeof value === 'string') checkString(value)

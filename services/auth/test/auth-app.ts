@@ -18,6 +18,7 @@ export interface TestApp {
   close(): Promise<void>
 }
 
+/** What a test changes of the service. */
 export interface TestAppOptions {
   /** Settings by their full name, over those of the tests. */
   readonly settings?: Readonly<Record<string, string>>

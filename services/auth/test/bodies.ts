@@ -11,6 +11,7 @@ export const anyId: string = expect.stringMatching(
 export const anyTime: string = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
 /** Any signed JWT. */
 export const anyJwt: string = expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/)
+/** Any refresh token: 32 characters of base64url. */
 export const anyRefreshToken: string = expect.stringMatching(/^[\w-]{32}$/)
 
 /** The body of an error (reference: Error bodies). */

@@ -7,6 +7,7 @@ export interface CountedLanes {
   readonly batches: (number | 'alone')[]
 }
 
+/** Records how many calls each batched write carries. */
 export function countLanes(lanes: Lanes): CountedLanes {
   const batches: (number | 'alone')[] = []
   const { write } = lanes

@@ -4,6 +4,7 @@ import type { TestApp } from './auth-app.ts'
 /** Status, code and text of an error. */
 export type Failure = readonly [status: number, code: string, text: string, details?: object]
 
+/** A request that the service refuses. */
 export interface FailingRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   readonly url: string

@@ -4,6 +4,7 @@ import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 type Json = Readonly<Record<string, unknown>>
 type Signer = (data: string) => Buffer | string
 
+/** Base64url of a text, or of the JSON of another value. */
 export function encode(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return Buffer.from(text).toString('base64url')
@@ -21,6 +22,7 @@ export function hmac(key: string | Buffer, digest = 'sha256'): Signer {
   return (data) => createHmac(digest, key).update(data).digest()
 }
 
+/** Signs with an asymmetric key. @param digest null where the algorithm has its own, as Ed25519 */
 export function signWith(key: KeyObject, digest: string | null, options: Json = {}): Signer {
   return (data) => sign(digest, Buffer.from(data), { key, ...options })
 }

@@ -25,6 +25,7 @@ export interface HookStub {
 /** The answer of a hook that has nothing to say. */
 export const NOTHING: StubAnswer = { body: {} }
 
+/** A server of hooks on loopback. It verifies the signature of each call. */
 export async function startHookStub(): Promise<HookStub> {
   const keys = [randomBytes(32), randomBytes(24)].map((key) => key.toString('base64'))
   const webhooks = keys.map((key) => new Webhook(key))

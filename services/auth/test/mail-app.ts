@@ -31,6 +31,7 @@ export interface MailApp extends TestApp {
   post(url: string, payload: object | string, headers?: Record<string, string>): Promise<InjectResponse>
 }
 
+/** Opens the service with a mail server and an SMS gateway on loopback. */
 export async function openMailApp(
   settings: Readonly<Record<string, string>> = {},
   options: Omit<TestAppOptions, 'settings'> = {},

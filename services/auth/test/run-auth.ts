@@ -18,6 +18,7 @@ export interface AuthProcess {
   readonly exited: Promise<number | string | null>
 }
 
+/** Starts the command line of auth as a process. */
 export function runAuth(args: readonly string[], databaseUrl: string): AuthProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     // This folder has no .env.

@@ -26,6 +26,7 @@ export interface SmsStub {
 /** The answer of a gateway that accepts everything. */
 export const SMS_TAKEN: StubAnswer = { status: 201, body: { sid: 'SM1', status: 'queued' } }
 
+/** An SMS gateway on loopback. */
 export async function startSmsStub(): Promise<SmsStub> {
   const messages: ReadSms[] = []
   const unread: ReadSms[] = []

@@ -49,7 +49,7 @@ export function createUpkeep(options: UpkeepOptions) {
     start: (): void => {
       if (timer === undefined) schedule()
     },
-    /** Throws when the upkeep was not started, or is stuck. A failed run does not count, because the next run may succeed. */
+    /** A failed run does not count, because the next run may succeed. @throws Error when the upkeep was not started, or is stuck */
     check: async (): Promise<void> => {
       if (timer === undefined || performance.now() - aliveAt > everyMs + stuckMs)
         throw new Error('nothing ends reservations that are due')

@@ -13,6 +13,7 @@ export interface AuthService {
   readonly stop: () => Promise<void>
 }
 
+/** Starts the auth service as a process on a free port. @param settings by their full names */
 export async function runAuthService(
   databaseUrl: string,
   settings: Readonly<Record<string, string>>,

@@ -23,6 +23,7 @@ export interface InventoryProcess {
   readonly cleanUp: () => Promise<void>
 }
 
+/** Starts the command line of inventory as a process on a free port. */
 export function runInventory(
   args: readonly string[],
   env: Readonly<Record<string, string>>,

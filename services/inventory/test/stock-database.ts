@@ -19,6 +19,7 @@ export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'l
   readonly close: () => Promise<void>
 }
 
+/** A migrated database of its own, opened with the role of the service. */
 export async function openStockDatabase({ poolSize = 16 } = {}): Promise<StockDatabase> {
   const names = inventoryNames({ databaseNamespace: '' })
   const temporary = await createTemporaryDatabase({

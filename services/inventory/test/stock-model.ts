@@ -6,6 +6,7 @@ import type { MoveRefusal, ReserveRefusal } from '../src/stock/stock-refusals.ts
 
 // The rules of stock in TypeScript: what the functions of the database must do.
 
+/** A reservation of the model. `remaining` is counted in units of stock. */
 export interface ModelReservation {
   readonly productId: number
   readonly locationId: number
@@ -15,6 +16,7 @@ export interface ModelReservation {
   readonly isDue: boolean
 }
 
+/** Everything that the functions read and change. */
 export interface Stock {
   readonly products: ReadonlySet<number>
   /** Locations, and whether they take stock. */
@@ -34,6 +36,7 @@ interface Place {
   readonly locationId: number
 }
 
+/** The key of `Stock.levels`. */
 export const levelKey = ({ productId, locationId }: Place): string => `${productId} at ${locationId}`
 
 function quantitiesAt({ levels }: Stock, place: Place): Quantities {
@@ -68,6 +71,7 @@ function moveLine(stock: Stock, line: MovementLine): Outcome<MoveRefusal> {
   return changeLevel(left.stock, { ...from, locationId: toLocationId }, { onHand: -delta, reserved: 0 })
 }
 
+/** Model of `reserve`. The reservation gets the id that the database gave it. */
 export function reserve(
   stock: Stock,
   id: number,
@@ -79,6 +83,7 @@ export function reserve(
   return done(outcome.stock, id, { productId, locationId, remaining: quantity, status: 'active', isDue: false })
 }
 
+/** Model of `commit`. Without a quantity, all that remains is committed. */
 export function commit(stock: Stock, id: number, quantity: number | undefined): Outcome<CommitRefusal> {
   const reservation = stock.reservations.get(id)
   if (!reservation) return { verdict: 'not-found' }

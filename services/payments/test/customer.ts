@@ -17,6 +17,7 @@ export interface AnswerBody {
   readonly fields: Readonly<Record<string, string>>
 }
 
+/** An answer of the service, as the browser of a customer reads it. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>

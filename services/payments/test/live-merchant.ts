@@ -86,4 +86,5 @@ export async function createLiveMerchant(
   }
 }
 
+/** A merchant whose acquirer is a stub, and what a test does with it. */
 export type LiveMerchant = Awaited<ReturnType<typeof createLiveMerchant>>

@@ -46,6 +46,7 @@ export const UNLIMITED: RateLimitConfig = {
 /** The secret of the MACs of keys. */
 export const testPepper = createSecretKey(Buffer.alloc(32, 7))
 
+/** What a test changes of the service. */
 export interface TestOptions {
   /** The lock timeout. Default: short. */
   readonly lockTimeoutMs?: number
@@ -77,6 +78,7 @@ export interface TestOptions {
   readonly onLog?: (line: Record<string, unknown>) => void
 }
 
+/** The service on a database of its own. */
 export interface TestPayments {
   readonly app: Awaited<ReturnType<typeof buildApp>>
   readonly deps: PaymentsDeps
@@ -262,6 +264,7 @@ export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner
   return { ...deps, database: owner, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
 }
 
+/** An app with the plain text of its first API key. */
 export interface TestApp {
   readonly id: string
   readonly key: string

@@ -18,6 +18,7 @@ export interface TamperRow {
   readonly ctid: string
 }
 
+/** A column that `disarm` left without its checks. `type` as PostgreSQL writes it. */
 export interface TamperColumn {
   readonly name: string
   readonly type: string

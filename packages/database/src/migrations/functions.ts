@@ -99,7 +99,7 @@ export async function installFunctions(
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** Creates or replaces functions, without validating their bodies. */
+/** Creates or replaces functions, without validating their bodies. @throws Error for a file of another name or signature */
 export async function createAll(
   trx: Kysely<unknown>,
   names: Names,

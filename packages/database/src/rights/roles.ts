@@ -32,7 +32,10 @@ export interface GrantOptions extends Grants {
   readonly names: Names
 }
 
-/** Makes the role of a service, lets the user of the service take it, and grants it the rights. */
+/**
+ * Makes the role of a service, lets the user of the service take it, and grants it the rights.
+ * @throws Error when the role is not a lower-case name
+ */
 export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
   const { role, serviceUrl } = options
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is not a role name`)

@@ -34,7 +34,10 @@ export function parseUrlEncoded(text: string): Keywords {
   return keywords
 }
 
-/** Adds a value. A second value of the same name makes a list. */
+/**
+ * Adds a value. A second value of the same name makes a list.
+ * @throws CallError 400 for the name `__proto__`, which would change the prototype
+ */
 export function addKeyword(keywords: Keywords, name: string, value: unknown): void {
   if (name === '__proto__') throw new CallError(400, FAULT_TEXTS.forbiddenKeyword)
   const known = keywords[name]

@@ -20,7 +20,10 @@ export async function loadModules(sources: Sources, version = 0): Promise<readon
   return [...fromMap, ...fromFiles]
 }
 
-/** The folders and files of the controllers. */
+/**
+ * The folders and files of the controllers.
+ * @throws Error when no prefix is given and no folder of controllers is found
+ */
 export function prefixesOf({ controllerPrefix = [], dir, modules }: Sources): readonly string[] {
   const given = [controllerPrefix].flat()
   if (given.length === 0 && modules !== undefined) return []

@@ -15,6 +15,7 @@ const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '-
  * name and renamed at the end, so that an interrupted start leaves nothing that looks complete.
  *
  * @returns whether it was made
+ * @throws StackFailure with the last lines of `initdb`
  */
 export async function createClusterOnce({ binaries, data, account }: PostgresHome, password: string): Promise<boolean> {
   if (existsSync(join(data, 'PG_VERSION'))) return false

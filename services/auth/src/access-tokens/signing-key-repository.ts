@@ -53,7 +53,10 @@ export async function listSigningKeyStatus(db: Kysely<AuthDatabase>): Promise<Si
   return rows.map(toStatus)
 }
 
-/** Finds a key in any state, also one that verifies no more. Undefined when no key ever had the kid. */
+/**
+ * Finds a key in any state, also one that verifies no more. Undefined when no key ever had the kid.
+ * @throws Error when its row has a state that this release does not know
+ */
 export async function findSigningKeyStatus(
   db: Kysely<AuthDatabase>,
   kid: string,

@@ -9,7 +9,7 @@ export interface AuditFilter {
   readonly text: string
 }
 
-/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. @throws validation_failed */
+/** Parses `author:x`, `action:x` or `type:x`. Undefined lists all entries. @throws auditQueryMalformed */
 export function parseAuditQuery(query: string | undefined): AuditFilter | undefined {
   if (query === undefined) return undefined
   const [, name, text] = /^([^:]*):(.*)$/s.exec(query) ?? []

@@ -66,7 +66,7 @@ export type AskedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'request
 
 /**
  * Asks a provider who has signed in. Holds no connection to the database meanwhile.
- * @throws providerRefused, exchangeFailed, profileFailed
+ * @throws providerRefused, exchangeFailed, profileFailed, requestTokenWrong, authorizationCodeMissing
  */
 export async function askProvider(
   deps: AskProviderDeps,

@@ -47,7 +47,7 @@ export interface FindOwnerDeps extends AuditDeps {
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its identity, else the one user
  * with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userBanned, severalOwners, signupDisabled, StaleView
+ * @throws userBanned, severalOwners, signupDisabled, StaleView, metadataTooLarge
  */
 export async function findExternalOwner(
   trx: Transaction<AuthDatabase>,
@@ -138,7 +138,10 @@ async function create(
   return { decision: 'create', user, identityId: id, isFirstAddress: false, credentialSince: null }
 }
 
-/** The email of the external account, unless a user has it. Deletes a staged user who has it (reference: Staged users). */
+/**
+ * The email of the external account, unless a user has it. Deletes a staged user who has it (reference: Staged users).
+ * @throws StaleView when the user who has it has changed since it was read
+ */
 export async function freeEmail(
   trx: Transaction<AuthDatabase>,
   { email }: Pick<ExternalAccount, 'email'>,
@@ -151,7 +154,10 @@ export async function freeEmail(
   throw new StaleView()
 }
 
-/** Copies the profile of the provider into the user's metadata, and updates the user's list of providers. */
+/**
+ * Copies the profile of the provider into the user's metadata, and updates the user's list of providers.
+ * @throws metadataTooLarge
+ */
 export async function adoptProfile(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<FindOwnerDeps, 'now'>,

@@ -67,7 +67,8 @@ async function mailEmailChange(
 
 /**
  * Mails a confirmation, unless there is nothing to confirm, and refuses until the email is verified.
- * @throws externalEmailUnverified, externalEmailMailed or linkedEmailUnverified, always
+ * @throws externalEmailUnverified, externalEmailMailed or linkedEmailUnverified, always, tokenUserNotFound, userBanned,
+ * sessionNotFound, identitiesNeedSecondFactor
  */
 export async function refuseUnverified(deps: UnverifiedDeps, unverified: UnverifiedEmail): Promise<never> {
   const { provider, linking, mailTo } = unverified

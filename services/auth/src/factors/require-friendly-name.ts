@@ -3,7 +3,7 @@ import type { Factor } from './factor.ts'
 
 const NAME_LENGTH_MAX = 120
 
-/** Checks the name that a user gives a factor or a passkey. @throws validation_failed */
+/** Checks the name that a user gives a factor or a passkey. @throws friendlyNameTooLong */
 export function requireFriendlyName(name: string): string {
   if ([...name].length <= NAME_LENGTH_MAX) return name
   throw friendlyNameTooLong({ max: NAME_LENGTH_MAX })

@@ -20,7 +20,10 @@ interface AuthorizeRequest {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Reads the query, all but its redirect, which `readContext` resolves. @throws validation_failed, pkceRequired */
+/**
+ * Reads the query, all but its redirect, which `readContext` resolves.
+ * @throws pkceRequired, and what `parsePkce` throws
+ */
 export function readAuthorizeQuery(query: z.output<typeof authorizeQuery>, rule: PkceRule): AuthorizeRequest {
   const { provider = '', scopes = '' } = query
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))

@@ -31,7 +31,7 @@ const LENGTH_MAX = 128
 /**
  * Reads the challenge of a request (reference: PKCE). Empty members count as absent.
  * @returns undefined when the request begins no PKCE flow
- * @throws validation_failed
+ * @throws pkceIncomplete, codeChallengeLength, codeChallengeCharacters, codeChallengeMethodUnsupported
  */
 export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
   const { code_challenge: challenge, code_challenge_method: method } = body

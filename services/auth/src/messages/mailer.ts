@@ -21,7 +21,7 @@ export interface Mail {
 export interface Mailer {
   /** @returns false where no server is set, and the mail is dropped @throws when the server does not take it */
   send(mail: Mail, now: Date): Promise<boolean>
-  /** Throws unless the server answers. Does nothing where no server is set. */
+  /** Does nothing where no server is set. @throws Error unless the server answers */
   check(): Promise<void>
   close(): void
 }

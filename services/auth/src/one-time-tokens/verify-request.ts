@@ -30,7 +30,8 @@ export type VerifyRequest =
 
 /**
  * Parses the body of a verification (reference: POST /verify). The order of the checks decides which error a client sees.
- * @throws validation_failed, badEmailAtVerify
+ * @throws verifyTypeMissing, verifyTokenUnclear, twoAddressesAtVerify, tokenHashNotAlone, mailTypeUnsupported,
+ * verifyTypeUnsupported, phoneMalformed, badEmailAtVerify
  */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { type, token, token_hash: tokenHash, email, phone } = body
@@ -53,7 +54,7 @@ export interface ParsedLink {
   readonly token: string
 }
 
-/** Parses a link. Only these checks are answered with JSON. @throws validation_failed */
+/** Parses a link. Only these checks are answered with JSON. @throws verifyTypeMissing, verifyTokenMissing */
 export function parseLink(fields: VerifyFields): ParsedLink {
   const token = fields.token || fields.token_hash
   if (!fields.type) throw verifyTypeMissing()
@@ -66,7 +67,7 @@ export function mayFollow({ token, token_hash: tokenHash }: VerifyFields, pkce: 
   return pkce === 'optional' || isPkceToken(token || tokenHash || '')
 }
 
-/** Requires a link that a browser may follow. @throws linkWithoutPkce, validation_failed */
+/** Requires a link that a browser may follow. @throws linkWithoutPkce, mailTypeUnsupported */
 export function requireLinkToFollow({ type, token }: ParsedLink, pkce: 'optional' | 'required'): CheckedLink {
   if (!mayFollow({ token }, pkce)) throw linkWithoutPkce()
   return requireMailType(type, token)
@@ -75,7 +76,7 @@ export function requireLinkToFollow({ type, token }: ParsedLink, pkce: 'optional
 /** A link whose type is known. */
 type CheckedLink = ParsedLink & { readonly type: VerifyType }
 
-/** Requires the type of a mail. @throws validation_failed */
+/** Requires the type of a mail. @throws mailTypeUnsupported */
 function requireMailType(type: string, token: string): CheckedLink {
   if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }

@@ -37,7 +37,10 @@ export interface CredentialRequest {
   readonly challenge: string
 }
 
-/** Asks for a new credential. Needs no attestation: nothing depends on the make of an authenticator. */
+/**
+ * Asks for a new credential. Needs no attestation: nothing depends on the make of an authenticator.
+ * @throws Error when the settings name no relying party
+ */
 export async function askForCreation(
   { config }: CeremonyDeps,
   { userId, account, known, residentKey, timeoutMs }: CreationRequest,
@@ -58,7 +61,11 @@ export async function askForCreation(
   return { options: { ...options }, challenge: options.challenge }
 }
 
-/** Asks for the use of a credential. @param known the credentials that are allowed; empty: any that the authenticator finds */
+/**
+ * Asks for the use of a credential. @param known the credentials that are allowed; empty: any that the authenticator
+ * finds
+ * @throws Error when the settings name no relying party
+ */
 export async function askForAssertion(
   { config }: CeremonyDeps,
   { known, timeoutMs }: Pick<CreationRequest, 'known' | 'timeoutMs'>,

@@ -72,7 +72,7 @@ export const runHashTasks = createHashThreads(new URL(import.meta.url))
 export interface Argon2 {
   /** An argon2id hash in PHC form, with a random salt of 16 bytes. */
   hash(password: string): Promise<string>
-  /** Whether a password matches an argon2id or argon2i hash in PHC form. Throws on any other text. */
+  /** Whether a password matches an argon2id or argon2i hash in PHC form. @throws Error on any other text */
   verify(hash: string, password: string): Promise<boolean>
 }
 

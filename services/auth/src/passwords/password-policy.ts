@@ -36,7 +36,7 @@ const PASSWORD_BYTES_MAX = 72
 
 /**
  * Requires that a password meets the policy (reference: Password policy).
- * @throws validation_failed above 72 bytes, weakPassword with the reasons
+ * @throws passwordTooLong above 72 bytes, weakPassword with the reasons
  */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
   const judged = checkPasswordPolicy(policy, password)
@@ -44,14 +44,17 @@ export function requirePassword(policy: PasswordPolicy, password: string): void 
   if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
 }
 
-/** The password of a sign-up. @throws validation_failed when it is missing, and what `requirePassword` throws */
+/** The password of a sign-up. @throws passwordMissingAtSignUp when it is missing, and what `requirePassword` throws */
 export function requireSignUpPassword(policy: PasswordPolicy, password: string | undefined): string {
   if (!password) throw passwordMissingAtSignUp()
   requirePassword(policy, password)
   return password
 }
 
-/** An admin may set a password that the policy refuses, but each hash must be able to take all of it. @throws validation_failed */
+/**
+ * An admin may set a password that the policy refuses, but each hash must be able to take all of it.
+ * @throws passwordTooLong
+ */
 export function requireShortPassword(password: string): void {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw passwordTooLong()
 }

@@ -81,7 +81,7 @@ const ACCEPTED: ReadonlySet<StoredHash['alg'] | undefined> = new Set(['argon2id'
 
 /**
  * The hash of a password that was set elsewhere: argon2id, argon2i or bcrypt, at a cost that a sign-in may have.
- * @throws validation_failed
+ * @throws passwordHashTooLong, passwordHashUnsupported
  */
 export function requireAcceptedHash(hash: string): string {
   if (hash.length > HASH_LENGTH_MAX) {

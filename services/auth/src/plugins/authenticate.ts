@@ -17,7 +17,10 @@ export const authenticate = fp(
   { name: 'authenticate' },
 )
 
-/** The user whose access token a request carries. @throws noAuthorization, badJwt, badJwtSubject */
+/**
+ * The user whose access token a request carries.
+ * @throws noAuthorization, badJwt, badJwtSubject, and what `toCaller` throws
+ */
 export function readCaller(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   { headers }: FastifyRequest,

@@ -25,7 +25,7 @@ export const captcha = fp<{ readonly deps: CaptchaDeps }>(
 
 /**
  * Requires a captcha token in the body, unless captcha is off or the request has the bearer of an admin.
- * @throws captchaFailed, captchaRefused, captchaUnreachable
+ * @throws captchaFailed, captchaRefused, captchaUnreachable, and what `checkAdmin` throws unless its status is 403
  */
 export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha

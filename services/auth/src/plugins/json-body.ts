@@ -41,7 +41,7 @@ export function isForm(request: FastifyRequest): boolean {
 
 /**
  * Parses a form body. The last value of a repeated field counts.
- * @throws bad_json, validation_failed
+ * @throws formNotUtf8, tooManyFormFields, unstorableText
  */
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.

@@ -19,7 +19,7 @@ export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'si
  * Reads the context of a request to an endpoint that needs no bearer. The redirect that the request asks for is resolved here
  * (reference: Redirect parameter). Answer and log name the rule where it is refused.
  * @param formRedirect the field `redirect_to` of a body
- * @throws validation_failed, and what `checkAdmin` throws
+ * @throws what `readAudience` throws
  */
 export async function readContext(
   deps: RequestContextDeps,
@@ -45,7 +45,7 @@ function readRedirects(request: FastifyRequest, formRedirect: string | undefined
 /** The context of a request, but for where its flow ends. */
 type ClientContext = Omit<RequestContext, 'redirectTo'>
 
-/** Reads the context of a request that continues a flow, whose redirect is known. @throws as `readContext` does */
+/** Reads the context of a request that continues a flow, whose redirect is known. @throws what `readAudience` throws */
 export async function readClient(deps: RequestContextDeps, request: FastifyRequest): Promise<ClientContext> {
   const { address, limitKey, network } = request.clientAddress
   const audience = await readAudience(deps, request)
@@ -53,7 +53,7 @@ export async function readClient(deps: RequestContextDeps, request: FastifyReque
   return { audience, ip: address, address, limitKey, network, userAgent, linkBase: linkBase(deps.config, request) }
 }
 
-/** The audience of a request. @throws as `chooseAudience` does */
+/** The audience of a request. @throws what `chooseAudience` throws */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
   const claims = findBearer(deps, request.headers.authorization)
   return chooseAudience(deps, { wanted: readWantedAudience(request), claims })

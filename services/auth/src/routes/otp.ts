@@ -55,14 +55,14 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 
 type Wanted = Omit<OneTimeCodeWish, 'identifier'>
 
-/** @throws emailSignInsDisabled, validation_failed, and what `requestMagicLink` throws */
+/** @throws emailSignInsDisabled, phoneMalformed, and what `requestMagicLink` and `parsePkce` throw */
 async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   requireOneTimeCodes(deps.config.signup, 'email')
   const identifier = requireIdentifier(body)
   await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
 
-/** @throws phoneCodesDisabled, validation_failed, and what `sendPhoneCode` throws */
+/** @throws phoneCodesDisabled, channelUnsupported, phoneMalformed, and what `sendPhoneCode` throws */
 async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: Wanted): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   requireOneTimeCodes(deps.config.signup, 'phone')

@@ -50,7 +50,7 @@ export function sealSecret(keys: EncryptionKeys, rowId: string, secret: string, 
   return { key_id: id, alg: 'aes-gcm-hkdf', nonce: nonce.toString('base64url'), data: data.toString('base64url') }
 }
 
-/** Opens a sealed secret. Throws when no key of ours sealed it, when it was changed, or when it is another row's. */
+/** Opens a sealed secret. @throws Error when no key of ours sealed it, when it was changed, or when it is another row's */
 export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSecret): string {
   const known = keys.byId.get(sealed.key_id)
   if (!known) throw new Error(`no encryption key ${sealed.key_id}`)

@@ -32,7 +32,10 @@ export function findCaller(
   return toActiveCaller(deps.db, deps, caller, findUserById(deps.db, caller.userId))
 }
 
-/** Like `findCaller`, under the user's lock. Whatever ends a session waits for this lock. */
+/**
+ * Like `findCaller`, under the user's lock. Whatever ends a session waits for this lock.
+ * @throws tokenUserNotFound, userBanned, sessionNotFound
+ */
 export function lockCaller(
   trx: Transaction<AuthDatabase>,
   deps: ActiveCallerDeps,

@@ -15,7 +15,7 @@ export interface Admin {
 
 /**
  * The admin that verified claims speak for. Only the role is needed.
- * @throws notAdmin, badJwt
+ * @throws notAdmin, badJwt, badJwtSession
  */
 export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
   if (!isAdmin(claims, adminRoles)) throw notAdmin()

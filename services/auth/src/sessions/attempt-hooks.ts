@@ -25,7 +25,7 @@ export interface AttemptHookDeps {
 
 /**
  * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
- * @throws passwordAttemptRejected with the hook's message, or invalidCredentials
+ * @throws passwordAttemptRejected with the hook's message, or invalidCredentials; hookFailed
  */
 export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string, isRight: boolean): Promise<void> {
   const { hooks } = deps
@@ -39,7 +39,7 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string
 
 /**
  * Reports the answer of a factor to the hook MFA_VERIFICATION_ATTEMPT. A rejection ends all sessions of the user.
- * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected
+ * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected; hookFailed
  */
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,

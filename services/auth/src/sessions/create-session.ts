@@ -23,6 +23,7 @@ export interface SignIn extends SessionOrigin {
 /**
  * Signs a user in, inside the caller's transaction: writes the session, its first refresh token, its `amr` and the user's last
  * sign-in. Returns the user as they are after that. The caller writes the audit log, since it knows the kind of sign-in.
+ * @throws Error when the user is deleted
  */
 export async function createSession(
   trx: Kysely<AuthDatabase>,

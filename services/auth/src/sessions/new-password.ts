@@ -40,8 +40,9 @@ export interface PreparedPassword {
 
 /**
  * Checks a new password of a user, and hashes it (reference: Change of password). The caller holds no lock meanwhile.
- * @throws validation_failed, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword,
- *   currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words
+ * @throws passwordTooLong, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword,
+ * currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words, hookFailed,
+ * passwordAttemptRejected, serviceUnavailable
  */
 export async function preparePassword(
   deps: NewPasswordDeps,

@@ -7,7 +7,8 @@ import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-
  * Makes the claims of a session that is about to be raised to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
  * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
  * token of the session.
- * @param shown `method`: the method that is added to the `amr` @throws sessionNotFound, or the error with which the hook refuses
+ * @param shown `method`: the method that is added to the `amr`
+ * @throws sessionNotFound, hookFailed, or the error with which the hook refuses
  */
 export async function prepareRaisedClaims(
   deps: SessionViewDeps & { readonly lanes: Lanes },

@@ -42,6 +42,7 @@ export interface SessionClaims {
 /**
  * Makes the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
  * @param method how the token was obtained: by default, how the session was last proven
+ * @throws hookFailed
  */
 export async function makeClaims(
   deps: SessionViewDeps,
@@ -64,7 +65,7 @@ export async function makeClaims(
 /**
  * The body of a session that has just begun. A session whose claims the hook CUSTOM_ACCESS_TOKEN refuses, or whose hook cannot be
  * reached, ends at once: nobody has its tokens, and it would count as the newest session of its user.
- * @throws the error of the hook
+ * @throws hookFailed, or the error of the hook
  */
 export async function signNewSession(
   deps: SessionViewDeps & { readonly db: Kysely<AuthDatabase> },
@@ -78,7 +79,7 @@ export async function signNewSession(
   }
 }
 
-/** The body of a session, with a new access token. */
+/** The body of a session, with a new access token. @throws hookFailed */
 export async function signSessionView(
   deps: SessionViewDeps,
   session: IssuedSession,

@@ -40,7 +40,7 @@ export async function mailInvitation(
   })
 }
 
-/** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists */
+/** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists, metadataTooLarge */
 export async function findOrMakeInvited(
   trx: Transaction<AuthDatabase>,
   deps: OwnUserDeps,

@@ -28,7 +28,7 @@ interface Verification {
  * leaves the message unused.
  * @param verification `password` is `not-asked` where no password is ever taken (GET /verify)
  * @returns undefined where the password is ignored
- * @throws validation_failed, weakPassword
+ * @throws passwordMissingAtVerify, passwordTooLong, weakPassword, serviceUnavailable
  */
 export async function hashVerificationPassword(
   deps: VerificationPasswordDeps,

@@ -55,7 +55,8 @@ interface Question {
 
 /**
  * Challenges a second factor (reference: Challenges). Sends a phone a code.
- * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing
+ * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing, sessionNotFound,
+ * anonymousNotAllowed, tokenUserNotFound, userBanned
  */
 export async function challengeFactor(deps: ChallengeFactorDeps, input: ChallengeFactor): Promise<IssuedChallenge> {
   const { user } = requireFactorOwner(await findCaller(deps, input.caller))

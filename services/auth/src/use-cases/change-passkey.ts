@@ -19,7 +19,7 @@ export interface OwnPasskey {
   readonly ip: string
 }
 
-/** Lists the caller's passkeys. */
+/** Lists the caller's passkeys. @throws sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned */
 export async function listOwnPasskeys(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   caller: Caller,
@@ -28,7 +28,10 @@ export async function listOwnPasskeys(
   return listPasskeys(deps.db, user.id)
 }
 
-/** Renames a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
+/**
+ * Renames a passkey of the caller.
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what requirePasskeyOwner throws
+ */
 export async function renameOwnPasskey(
   deps: ChangePasskeyDeps,
   { caller, passkeyId, ip }: OwnPasskey,
@@ -45,7 +48,10 @@ export async function renameOwnPasskey(
   })
 }
 
-/** Deletes a passkey of the caller. @throws passkeyNotFound, and what requirePasskeyOwner throws */
+/**
+ * Deletes a passkey of the caller.
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what requirePasskeyOwner throws
+ */
 export async function deleteOwnPasskey(deps: ChangePasskeyDeps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))

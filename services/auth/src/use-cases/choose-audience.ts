@@ -17,7 +17,7 @@ export interface ChooseAudienceInput {
  * Chooses the audience of a request (reference: Audience): that of the users whom it makes, and among whom it looks users up. Only
  * admins may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner
  * never looks.
- * @throws validation_failed, and what `checkAdmin` throws
+ * @throws audienceUnknown, audienceTooLong, and what `checkAdmin` throws
  */
 export async function chooseAudience(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes'>,

@@ -37,6 +37,8 @@ export interface CreateUser {
 /**
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
+ * @throws addressMissingForUser, passwordWithHash, passwordHashTooLong, passwordHashUnsupported, passwordTooLong,
+ * weakPassword, userIdTaken, serviceUnavailable
  */
 export async function createUser(deps: CreateUserDeps, input: CreateUser): Promise<Profile> {
   const { wanted } = input

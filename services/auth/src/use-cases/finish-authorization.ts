@@ -103,7 +103,11 @@ export interface FinishAuthorization {
   readonly context: RequestContext
 }
 
-/** Finishes a sign-in when its browser returns from the provider. Asks the provider before any lock is taken. */
+/**
+ * Finishes a sign-in when its browser returns from the provider. Asks the provider before any lock is taken.
+ * @throws providerNotSupported, profileWithoutEmail, stateUnknown, inviteNotFound, invitedEmailElsewhere, and what
+ * `askProvider`, `linkExternalIdentity`, `signInExternally` and `refuseUnverified` throw
+ */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,
   { flow, answer, context }: FinishAuthorization,
@@ -133,9 +137,8 @@ export async function finishAuthorization(
 }
 
 /**
- * Whether the exchange of the code links the identity, rather than the callback. An attacker may begin a flow and lead somebody
- * else to the provider. The callback would then link the victim's identity to the attacker's account. The exchange needs the
- * verifier, which only the browser that began the flow has.
+ * Whether the exchange of the code links the identity, rather than the callback. An attacker may lead somebody else to the
+ * provider, but the exchange needs the verifier, which only the browser that began the flow has.
  */
 function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
   return config.signup.pkce === 'required'
@@ -145,13 +148,8 @@ function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
 async function signInOrLink(
   trx: Transaction<AuthDatabase>,
   deps: AcceptDeps,
-  input: {
-    readonly flow: AuthorizationFlow
-    readonly account: ExternalAccount
-    readonly context: RequestContext
-  },
+  { flow, account, context }: Pick<FinishAuthorization, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
 ): Promise<ExternalSignIn> {
-  const { flow, account, context } = input
   const { linking: target, inviteTokenHash } = flow
   if (target && linksAtExchange(deps)) {
     const caller = await lockLinkingUser(trx, deps, target)
@@ -206,7 +204,7 @@ interface AcceptedInvitation {
 /**
  * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
  * email (reference: Invitations at a provider). Runs in a transaction of `settleRaces`.
- * @throws inviteNotFound, validation_failed, userBanned, identityTaken
+ * @throws inviteNotFound, invitedEmailElsewhere, metadataTooLarge, userBanned, identityTaken
  */
 async function acceptInvitation(
   trx: Transaction<AuthDatabase>,

@@ -82,7 +82,12 @@ const LINKS = {
 /** The types of links that make a user for an unknown address. */
 const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 
-/** Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated links). */
+/**
+ * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
+ * links).
+ * @throws serviceUnavailable, emailExists, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong, weakPassword,
+ * emailUnknown, secureChangeOff
+ */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLink): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
@@ -159,7 +164,8 @@ interface Search extends WantedLink {
 
 /**
  * Finds or makes the user of a link (reference: Generated links).
- * @throws emailExists, emailUnknown, secureChangeOff, validation_failed, weakPassword
+ * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
+ * weakPassword
  */
 async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps, search: Search): Promise<LinkOwner> {
   const { type, email: address } = search

@@ -42,7 +42,7 @@ export interface RecoveryCodes {
 /**
  * Makes the first set of recovery codes of a user (reference: Recovery codes).
  * @throws recoveryEnrollDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrollNeedsSecondFactor,
- *   recoveryCodesExist, factorNameTaken, signInTooOld
+ * recoveryCodesExist, factorNameTaken, signInTooOld, tokenUserNotFound, userBanned
  */
 export async function generateRecoveryCodes(
   deps: GenerateRecoveryCodesDeps,
@@ -70,7 +70,9 @@ export async function generateRecoveryCodes(
 }
 
 /**
- * Replaces the recovery codes of a user. @throws what `generateRecoveryCodes` throws, and factorNotFound where there are none
+ * Replaces the recovery codes of a user.
+ * @throws factorNotFound where there are none, recoveryEnrollDisabled, enrollNeedsSecondFactor, tokenUserNotFound,
+ * userBanned, sessionNotFound, anonymousNotAllowed, signInTooOld, and what `generateRecoveryCodes` throws
  */
 export async function regenerateRecoveryCodes(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,

@@ -15,6 +15,7 @@ export interface GetOwnUserInput {
 /**
  * Gets the caller's own record. A token of an ended session is accepted until it expires, unless SESSIONS_ENFORCE_ON_ACCESS_TOKEN
  * is set (reference: Live sessions). A ban takes effect at once.
+ * @throws tokenUserNotFound, userBanned, sessionNotFound, audienceMismatch
  */
 export async function getOwnUser(
   { lanes, config }: Pick<AuthDeps, 'lanes' | 'config'>,

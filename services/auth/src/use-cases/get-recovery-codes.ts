@@ -8,7 +8,10 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 
 type GetRecoveryCodesDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
 
-/** Counts the recovery codes of the caller. @throws factorNotFound where there are none */
+/**
+ * Counts the recovery codes of the caller.
+ * @throws factorNotFound where there are none, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
+ */
 export async function getRecoveryCodes(
   deps: GetRecoveryCodesDeps,
   caller: Caller,

@@ -54,6 +54,9 @@ type AuthCodeSession = SessionView & ProviderTokens
  * Exchanges the auth code of a PKCE flow for a session (reference: PKCE grant). A code works once, because only one of several
  * concurrent requests deletes the flow. A wrong verifier leaves the flow as it is. In the strict profile the exchange links the
  * identity of a linking flow.
+ * @throws authCodeMissing, flowStateNotFound, flowStateExpired, badCodeVerifier, linkedEmailUnverified,
+ * externalEmailUnverified, externalEmailMailed, signInUserBanned, tokenUserNotFound, userBanned, sessionNotFound,
+ * identitiesNeedSecondFactor, identityLinked, identityTaken, emailExists, metadataTooLarge, hookFailed
  */
 export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant

@@ -74,7 +74,14 @@ export interface IdTokenGrant {
   readonly context: RequestContext
 }
 
-/** Signs in by an id_token that an app got from a provider (reference: Id token grant). */
+/**
+ * Signs in by an id_token that an app got from a provider (reference: Id token grant).
+ * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
+ * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, tokenUserNotFound, userBanned,
+ * sessionNotFound, identitiesNeedSecondFactor, signInTooOld, idTokenWithoutEmail, linkedEmailUnverified,
+ * externalEmailUnverified, externalEmailMailed, severalOwners, signupDisabled, hookFailed, and what `linkExternalIdentity`
+ * throws
+ */
 export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
@@ -163,7 +170,7 @@ interface IdTokenProvider {
  * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be listed by
  * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request must be one of ours. Otherwise a
  * token that was made for any application would be accepted.
- * @throws validation_failed, providerDisabled
+ * @throws idTokensUnsupported, idTokenSourceMissing, providerDisabled
  */
 async function findIdTokenProvider(
   deps: Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys'>,

@@ -66,6 +66,8 @@ const REFUSALS = {
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
  * user, a user without a password, a wrong password and too many attempts cost the same and look the same
  * (reference: Password grant).
+ * @throws twoAddressesAtSignIn, emailSignInsDisabled, addressMissingAtSignIn, phoneSignInsDisabled, phoneMalformed,
+ * invalidCredentials, signInUserBanned, emailNotConfirmed, phoneNotConfirmed, hookFailed, passwordAttemptRejected
  */
 export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGrant): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, grant)

@@ -39,7 +39,11 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
   busy: tooManyRefreshes,
 }
 
-/** Exchanges a refresh token for its child and a new access token (reference: Refresh tokens). */
+/**
+ * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
+ * @throws refreshTokenMalformed, hookFailed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive,
+ * sessionLowAal, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes
+ */
 export async function grantRefreshToken(deps: RefreshTokenGrantDeps, grant: RefreshTokenGrant): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()

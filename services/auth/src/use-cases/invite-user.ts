@@ -19,7 +19,7 @@ export interface Invitation extends InvitedUser {
 
 /**
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
- * @throws emailExists for a confirmed user, overEmailRateLimit
+ * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge
  */
 export async function inviteUser(deps: InviteUserDeps, invitation: Invitation): Promise<Profile> {
   await askBeforeOwnUser(deps, invitation)

@@ -45,7 +45,8 @@ type Wanted = z.output<typeof customProviderChanges>
 
 /**
  * Adds a provider (reference: Custom providers).
- * @throws validation_failed, customProviderExists, tooManyCustomProviders
+ * @throws customProviderMemberForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * memberInvalid, customProviderExists, tooManyCustomProviders
  */
 export async function createCustomProvider(
   deps: ManageCustomProviderDeps,
@@ -67,7 +68,8 @@ export async function createCustomProvider(
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
  * identifier, and their ids are those of that type of provider.
- * @throws validation_failed, customProviderNotFound, customProviderChanged
+ * @throws customProviderMemberForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * memberInvalid, customProviderNotFound, customProviderChanged
  */
 export async function changeCustomProvider(
   deps: Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>,
@@ -98,7 +100,11 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
   if (!(await deleteCustomProvider(db, identifier))) throw customProviderNotFound()
 }
 
-/** Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider. @throws validation_failed */
+/**
+ * Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider.
+ * @throws customProviderMemberForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * memberInvalid
+ */
 async function completeSettings(
   deps: Pick<AuthDeps, 'outbound'>,
   wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },

@@ -35,7 +35,11 @@ export interface Reauthentication {
   readonly limitKey: string | undefined
 }
 
-/** Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate). */
+/**
+ * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
+ * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, tokenUserNotFound,
+ * userBanned, sessionNotFound, smsProviderMissing
+ */
 export async function reauthenticate(
   deps: ReauthenticateDeps,
   { caller, ip, limitKey }: Reauthentication,
@@ -66,7 +70,7 @@ export async function reauthenticate(
   }
 }
 
-/** @throws validation_failed, addressTooNew, emailNotVerified, phoneNotVerified */
+/** @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified */
 async function requireAddress(
   db: Kysely<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'now'>,

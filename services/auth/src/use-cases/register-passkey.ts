@@ -18,7 +18,8 @@ type RegisterPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
- * concurrent request deletes. @throws tooManyPasskeys, and what `requirePasskeyOwner` throws
+ * concurrent request deletes.
+ * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
 export async function askForPasskey(deps: RegisterPasskeyDeps, caller: Caller): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
@@ -51,7 +52,8 @@ const USUAL_NAME = 'Passkey'
 
 /**
  * Registers the passkey that an authenticator has made. Checks the number of the user's passkeys under the user's lock.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists,
+ * tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
 export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskey): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input

@@ -52,7 +52,7 @@ export async function requestMagicLink(
 
 /**
  * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
- * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit
+ * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit, smsProviderMissing
  */
 export async function sendPhoneCode(
   deps: PhoneCodeDeps,

@@ -25,6 +25,7 @@ const REFUSALS = {
 /**
  * Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be
  * repeated.
+ * @throws logoutScopeUnsupported, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function signOut(
   deps: Pick<AuthDeps, 'lanes' | 'config' | 'logger'>,

@@ -72,7 +72,9 @@ export interface CheckedSignUp {
 
 /**
  * Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees.
- * @throws signupDisabled, validation_failed, weakPassword, emailSignupsDisabled, phoneSignupsDisabled
+ * @throws signupDisabled, twoAddressesAtSignUp, pkceAtPhoneSignUp, passwordMissingAtSignUp, passwordTooLong,
+ * channelUnsupported, phoneMalformed, weakPassword, emailSignupsDisabled, phoneSignupsDisabled, serviceUnavailable, and
+ * what `parsePkce` and `requireIdentifier` throw
  */
 export async function checkSignUp(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'outbound'>,
@@ -117,6 +119,7 @@ const ACTIONS = {
 /**
  * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
+ * @throws smsProviderMissing, userAlreadyExists
  */
 export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input

@@ -33,7 +33,8 @@ export interface StartAuthorization {
 
 /**
  * Begins a sign-in at a provider and stores its flow (reference: GET /authorize).
- * @returns the URL that the browser goes to @throws validation_failed, userNotFound, exchangeFailed
+ * @returns the URL that the browser goes to
+ * @throws providerUnnamed, providerUnknown, userNotFound, exchangeFailed, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function startAuthorization(deps: StartAuthorizationDeps, request: StartAuthorization): Promise<string> {
   const { provider, scopes, query, pkce, linking } = request
@@ -65,7 +66,8 @@ export interface StartLinking {
 
 /**
  * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
- * @throws manualLinkingDisabled, identitiesNeedSecondFactor, and what `startAuthorization` throws
+ * @throws manualLinkingDisabled, identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
+ * and what `startAuthorization` throws
  */
 export async function startLinking(deps: StartAuthorizationDeps, { caller, request }: StartLinking): Promise<string> {
   if (!deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()

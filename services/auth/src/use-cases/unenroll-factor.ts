@@ -23,7 +23,9 @@ export interface UnenrollFactor {
 
 /**
  * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor (reference: Unenrolment).
- * @returns its id @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld
+ * @returns its id
+ * @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
+ * anonymousNotAllowed
  */
 export async function unenrollFactor(deps: UnenrollFactorDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {

@@ -31,7 +31,8 @@ const CONFLICT = { email: emailConflict, phone: emailConflict }
 
 /**
  * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
- * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound, emailConflict
+ * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound,
+ * emailConflict, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld
  */
 export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,

@@ -71,6 +71,9 @@ export interface UpdateOwnUser {
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
+ * @throws appMetadataForAdmins, secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists,
+ * phoneExists, tokenUserNotFound, userBanned, sessionNotFound, reauthenticationNotValid, currentPasswordInvalid,
+ * metadataTooLarge, smsProviderMissing, and what `preparePassword` throws
  */
 export async function updateOwnUser(
   deps: UpdateOwnUserDeps,

@@ -34,7 +34,7 @@ export interface UpdateUser extends ManagedUser {
 
 /**
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @throws userNotFound
+ * @throws userNotFound, passwordHashAtUpdate, passwordTooLong, weakPassword, serviceUnavailable, metadataTooLarge
  */
 export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUser): Promise<Profile> {
   const { wanted } = input

@@ -96,6 +96,9 @@ interface Asked {
 /**
  * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without a
  * lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
+ * @throws factorNotFound, challengeNotFound, challengeMismatch, challengeExpired, totpCodeWrong, phoneFactorCodeWrong,
+ * webauthnFactorWrong, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned, hookFailed,
+ * factorAttemptRejectedWith, factorAttemptRejected, tooManyFactors, enrollNeedsSecondFactor
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
@@ -105,11 +108,8 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor):
   if (left === undefined) throw challengeNotFound()
   const attempt = { identifier: user.id, address: input.address }
   const failures = createFactorFailures(deps, attempt, asked.factor.factorType)
-  const mayGuess = await countFactorGuess(
-    deps.db,
-    { ...asked.factor, userId: user.id },
-    { now: deps.now(), network: input.network },
-  )
+  const guess = { now: deps.now(), network: input.network }
+  const mayGuess = await countFactorGuess(deps.db, { ...asked.factor, userId: user.id }, guess)
   const proof = await proveFactor(deps, asked, input.answer)
   // Look at the failures after the comparison, so that concurrent guesses see each other's. Record a failure before the hook is
   // called, so that it counts whatever the hook answers, and however long that takes.

@@ -40,7 +40,8 @@ export interface VerifyRecoveryCode extends SessionOrigin {
 
 /**
  * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
- * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong
+ * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong, sessionNotFound,
+ * anonymousNotAllowed, tokenUserNotFound, userBanned, hookFailed, factorAttemptRejectedWith, factorAttemptRejected
  */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,

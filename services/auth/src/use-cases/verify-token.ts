@@ -66,7 +66,10 @@ export interface VerifyCode {
   readonly context: RequestContext
 }
 
-/** Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. */
+/**
+ * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code.
+ * @throws otpExpired, userBanned, and what `hashVerificationPassword` throws
+ */
 export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCode): Promise<Redeemed> {
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
@@ -108,14 +111,11 @@ function matchCode(
 ): Guessed | undefined {
   let found: Guessed | undefined
   for (const token of candidates.length === 0 ? [undefined] : candidates) {
-    const hashes = serverKeys.hmacs.map((key) =>
-      hashCode(key, token?.codeSalt ?? Buffer.alloc(16), identifier.value, code),
-    )
+    const salt = token?.codeSalt ?? Buffer.alloc(16)
+    const hashes = serverKeys.hmacs.map((key) => hashCode(key, salt, identifier.value, code))
     const matches = hashes.some((hash) => codeMatches(token?.codeHash ?? Buffer.alloc(hash.length), hash))
-    const isAlive = token !== undefined && Date.parse(token.expiresAt) > now().getTime()
-    if (matches && isAlive && token.codeHash && isAccepted(type, token, owner)) {
-      found = { ...token, codeHash: token.codeHash }
-    }
+    if (!matches || !token?.codeHash || Date.parse(token.expiresAt) <= now().getTime()) continue
+    if (isAccepted(type, token, owner)) found = { ...token, codeHash: token.codeHash }
   }
   return found
 }
@@ -130,7 +130,10 @@ export interface VerifyLink {
   readonly context: RequestContext
 }
 
-/** Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD. */
+/**
+ * Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD.
+ * @throws linkExpired, userBanned, and what `hashVerificationPassword` throws
+ */
 export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLink): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
@@ -165,10 +168,7 @@ interface Redemption {
   readonly context: RequestContext
 }
 
-/**
- * Uses a message up: confirms the address that it went to, and signs the user in. Only one of two concurrent requests can delete
- * the row, so a message is used once.
- */
+/** Confirms the address of a message and signs its user in. Only one of two requests can delete the message's row. */
 async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promise<Redeemed> {
   const { type, user: found, context } = redemption
   const hashed = await hashVerificationPassword(deps, redemption)
@@ -227,8 +227,7 @@ async function findProof(
 ): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
   const isEmailChange = kind === 'email_change_new' || kind === 'email_change_current'
   if (isEmailChange || kind === 'phone_change') {
-    const method = isEmailChange ? 'email_change' : 'phone_change'
-    return { method, credentialSince: user.isAnonymous ? null : now() }
+    return { method: isEmailChange ? 'email_change' : 'phone_change', credentialSince: user.isAnonymous ? null : now() }
   }
   const changedAt = await findAddressChange(trx, user.id, kind === 'sms' ? 'phone' : 'email')
   return { method: 'otp', credentialSince: changedAt ?? null }

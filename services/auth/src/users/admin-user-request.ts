@@ -41,7 +41,11 @@ export interface AdminUser {
   readonly banMs: number | undefined
 }
 
-/** Checks and normalises each field. @throws validation_failed */
+/**
+ * Checks and normalises each field.
+ * @throws banDurationMalformed, roleTooLong, audienceTooLong, phoneMalformed, metadataTooLarge, emailMissing,
+ * emailTooLong, emailMalformed
+ */
 export function parseAdminUser(fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
@@ -61,7 +65,7 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
   }
 }
 
-/** @throws validation_failed for a role that is longer than its column */
+/** @throws roleTooLong for a role that is longer than its column */
 function requireRole(role: string): string {
   if (role.length <= ROLE_LENGTH_MAX) return role
   throw roleTooLong({ max: ROLE_LENGTH_MAX })

@@ -39,7 +39,7 @@ export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'p
   return JSON.stringify([provider, provider_id])
 }
 
-/** Turns a line into rows. @throws Error with the reason why the line is refused */
+/** Turns a line into rows. @throws metadataTooLarge, or Error with the reason why the line is refused */
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const row = toRow(line, defaults)
   if (row.email === null && row.phone === null && line.id === undefined) {

@@ -6,7 +6,7 @@ const BYTES_MAX = 65_536
 /** The limit of a body with metadata. Escapes may make the metadata four times as long. */
 export const METADATA_BODY_BYTES = 4 * BYTES_MAX
 
-/** Metadata enters the access token, so its size is bounded. @throws validation_failed above 64 KiB of JSON */
+/** Metadata enters the access token, so its size is bounded. @throws metadataTooLarge above 64 KiB of JSON */
 export function requireMetadata(data: Metadata | undefined): Metadata {
   if (data === undefined) return {}
   if (Buffer.byteLength(JSON.stringify(data)) > BYTES_MAX) {
@@ -17,7 +17,7 @@ export function requireMetadata(data: Metadata | undefined): Metadata {
 
 /**
  * Merges changes into metadata, key by key. Null deletes a key (reference: Metadata).
- * @throws validation_failed when the result is above 64 KiB of JSON
+ * @throws metadataTooLarge when the result is above 64 KiB of JSON
  */
 export function mergeMetadata(stored: Metadata, changes: Metadata | undefined): Record<string, unknown> {
   const merged = { ...stored, ...changes }

@@ -156,7 +156,7 @@ export async function findProfileById(db: Kysely<AuthDatabase>, userId: string):
   return rows[0] && toProfile(rows[0])
 }
 
-/** Gets the profile of a user whom the transaction has changed. */
+/** Gets the profile of a user whom the transaction has changed. @throws Error when there is no such user */
 export async function getProfile(trx: Kysely<AuthDatabase>, userId: string): Promise<Profile> {
   const profile = await findProfileById(trx, userId)
   if (!profile) throw new Error('no such user')

@@ -77,7 +77,7 @@ export interface ReadUserLine {
 
 /**
  * Parses a line. A member that is null or empty counts as absent.
- * @throws Error with the reason
+ * @throws what `parseJson` throws, or Error with the reason
  */
 export function readUserLine(text: string): ReadUserLine {
   const given = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')

@@ -24,7 +24,7 @@ export type UserListRequest = {
 /**
  * Parses the query of a list of users (reference: Lists of users).
  * @param hasCursor whether the query has the parameter; an empty one asks for the cursor form too
- * @throws validation_failed
+ * @throws sortMalformed, pageOutOfRange, cursorMalformed
  */
 export function parseUserList(fields: UserListFields, hasCursor: boolean): UserListRequest {
   const list = { filter: fields.filter, direction: parseSort(fields.sort) }

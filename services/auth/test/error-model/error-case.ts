@@ -11,6 +11,7 @@ export interface World {
   broken(options: TestAppOptions): Promise<TestApp>
 }
 
+/** A request, as Fastify injects it. */
 export type Request = InjectOptions
 
 /** Sends a request in one of the two versions. */
@@ -39,7 +40,9 @@ export interface ErrorCase {
 /** The ways to each error, by its name in `errors.ts`. */
 export type ErrorCases = Readonly<Record<string, readonly ErrorCase[]>>
 
+/** A GET. */
 export const get = (url: string, headers: Record<string, string> = {}) => ({ url, headers })
+/** A POST. A payload that is text is sent as it is. */
 export const post = (url: string, payload: object | string, headers: Record<string, string> = {}) => ({
   method: 'POST' as const,
   url,

@@ -11,6 +11,7 @@ export interface Anybody {
   readonly others?: readonly string[]
 }
 
+/** The providers that `AnybodyStub` plays. */
 export type AnybodyProvider = 'keycloak' | 'gitlab'
 
 /** A provider whose code is the profile, so anyone can be anyone. It plays Keycloak and GitLab on loopback. */
@@ -19,6 +20,7 @@ export interface AnybodyStub extends StubProvider {
   readonly settings: Readonly<Record<string, string>>
 }
 
+/** Starts it on a free port. */
 export async function startAnybodyProvider(): Promise<AnybodyStub> {
   const stub = await startStubProvider(({ method, url, headers, body }) => {
     if (method === 'POST')

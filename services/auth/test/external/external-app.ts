@@ -34,6 +34,7 @@ export interface Landing {
   readonly query: Readonly<Record<string, string>>
 }
 
+/** The address at which every provider returns the browser. */
 export const REDIRECT_URI = 'http://localhost:8081/callback'
 
 /** Switches every provider on. */
@@ -49,6 +50,7 @@ const ALL_PROVIDERS: Readonly<Record<string, string>> = Object.fromEntries(
   }),
 )
 
+/** The first client id that the settings give a provider. */
 export function clientId(name: ProviderName): string {
   return `${name}-client`
 }

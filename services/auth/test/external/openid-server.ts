@@ -27,6 +27,7 @@ export interface OpenIdServer {
 
 type JWTPayload = Readonly<Record<string, unknown>>
 
+/** Starts a library's OpenID provider on a free port of loopback. */
 export async function startOpenIdServer(): Promise<OpenIdServer> {
   const server = new OAuth2Server(undefined, undefined, {
     endpoints: {

@@ -28,8 +28,11 @@ export interface ProviderStub {
   readonly email: string
 }
 
+/** The only authorization code that the stub exchanges. A query encodes its last characters. */
 export const CODE = 'code of the provider/+'
+/** What the stub gives for `CODE`. */
 export const ACCESS_TOKEN = 'access-token-of-the-provider'
+/** Given beside `ACCESS_TOKEN`. */
 export const REFRESH_TOKEN = 'refresh-token-of-the-provider'
 
 const { privateKey, publicKey } = await generateKeyPair('RS256')

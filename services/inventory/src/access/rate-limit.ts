@@ -29,7 +29,7 @@ export async function openRateLimit(
       const waitMs = await limiter.consume(addressKey(address))
       return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
     },
-    /** Throws when the store does not answer. */
+    /** @throws Error when the store does not answer */
     check,
     close,
   }

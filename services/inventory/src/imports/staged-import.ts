@@ -56,7 +56,7 @@ export class StagedImport implements AsyncDisposable {
     return toCounts(this.#expectAllRows(await judgeImportRows(this.#db, this.#id)), mode)
   }
 
-  /** Stores all rows in one transaction, or none of them if `taken` is not 0. */
+  /** Stores all rows in one transaction, or none of them if `taken` is not 0. @throws serviceUnavailable */
   async apply(mode: Mode): Promise<StagedCounts> {
     for (let tries = TRIES; tries > 0; tries--) {
       const counts = await againWhenLost(() => this.#tryApply(mode))
@@ -101,7 +101,10 @@ export class StagedImport implements AsyncDisposable {
     await deleteImport(this.#db, this.#id).catch(() => {})
   }
 
-  /** Rows may be gone: the tables are not logged, so a crash empties them, and the upkeep deletes files after an hour. */
+  /**
+   * Rows may be gone: the tables are not logged, so a crash empties them, and the upkeep deletes files after an hour.
+   * @throws serviceUnavailable
+   */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged
     throw serviceUnavailable({ cause: new Error('rows of the import are gone') })

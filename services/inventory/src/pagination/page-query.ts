@@ -56,7 +56,7 @@ export interface PageQuery {
   readonly after: Position | undefined
 }
 
-/** @throws validationError for too many rows, and for a cursor of another list */
+/** @throws validationError for too many rows, and for a cursor of another list, limitTooHigh, cursorForeign */
 export function readPage(listing: Listing, limits: PageLimits, keywords: PageKeywords): PageQuery {
   const { limit = limits.defaultLimit, cursor } = keywords
   if (limit > limits.maxLimit) throw limitTooHigh(limits.maxLimit)

@@ -8,7 +8,9 @@ export type AttributesVerdict =
   | { readonly verdict: 'accepted'; readonly text: string }
   | { readonly verdict: 'refused'; readonly reason: string }
 
+/** Levels of nested objects and arrays (reference: Attributes). */
 export const ATTRIBUTES_DEPTH_MAX = 32
+/** Keys of all levels together (reference: Attributes). */
 export const ATTRIBUTES_KEYS_MAX = 1_000
 /** PostgreSQL keeps at most so many digits behind the point. */
 const FRACTION_DIGITS_MAX = 16_383

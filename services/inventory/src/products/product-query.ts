@@ -45,7 +45,11 @@ export type ProductListKeywords = z.output<typeof ProductListKeywords>
 /** Filters and order, as texts. */
 type FilterInput = Readonly<Record<string, unknown>>
 
-/** Reads filters and order. @throws validationError for parameters that are not filters, and for too many or too long filters */
+/**
+ * Reads filters and order.
+ * @throws validationError for parameters that are not filters, and for too many or too long filters, tooManyFilters,
+ * filtersTooLong, tooManyFilterValues
+ */
 export function readSelection({
   sort,
   ...parameters

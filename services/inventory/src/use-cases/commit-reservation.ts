@@ -12,7 +12,12 @@ import type { Caller } from '../idempotency/caller.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
-/** Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation states). */
+/**
+ * Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation
+ * states).
+ * @throws reservationNotFound, aboveRemaining, reservationCommitted, reservationReleased, reservationExpired, keyMismatch,
+ * keyRunning
+ */
 export async function commitReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   caller: Caller,

@@ -63,7 +63,8 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
 
 /**
  * Lists products (reference: Product filters, Long pages).
- * @throws validationError, serviceUnavailable when no turn comes in time, serverBusy for too many long pages
+ * @throws validationError, serviceUnavailable when no turn comes in time, serverBusy for too many long pages,
+ * tooManyFilters, filtersTooLong, tooManyFilterValues, limitTooHigh, cursorForeign
  */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
   const request = readRequest(deps, input)

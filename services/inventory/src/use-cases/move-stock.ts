@@ -11,6 +11,7 @@ import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
  * PostgreSQL checks each line under the lock of its level.
+ * @throws what `stockRefusal` makes of the refusal
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

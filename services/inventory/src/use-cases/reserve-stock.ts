@@ -7,7 +7,10 @@ import type { Reservation } from '../reservations/reservation-view.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import { stockRefusal } from '../stock/stock-refusals.ts'
 
-/** Reserves available stock. No unit is reserved twice (reference: Reserve stock). */
+/**
+ * Reserves available stock. No unit is reserved twice (reference: Reserve stock).
+ * @throws what `stockRefusal` makes of the refusal
+ */
 export async function reserveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
   caller: Caller,

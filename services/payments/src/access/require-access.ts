@@ -44,7 +44,8 @@ export interface Flaw {
 
 /**
  * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
- * @throws 401, 404, 403, or the error of the flaw at its place between them; then 400 or 409 for the Idempotency-Key
+ * @throws unauthorized, notFound, forbidden, or the error of the flaw at its place between them; then idempotencyKeyUsed or
+ * conflict
  */
 export function requireAccess<Result extends AccessResult>(
   caller: Caller,
@@ -64,7 +65,7 @@ export function requireAccess<Result extends AccessResult>(
 
 /**
  * The MAC of the app's key.
- * @throws 403 when a user calls: users have no keys
+ * @throws forbidden when a user calls: users have no keys
  */
 export function keyMacOf({ keyMac }: Caller): Buffer {
   if (keyMac === null) throw forbidden()

@@ -12,6 +12,7 @@ export interface AcquirerJob {
   readonly id: string
 }
 
+/** Sends a capture, refund or void to its acquirer. */
 export const acquirerTask = defineTask<AcquirerJob>('acquirer', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 30,

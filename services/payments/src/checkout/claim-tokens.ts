@@ -24,7 +24,7 @@ const bindQuery = prepare(
 /**
  * Claims the tokens of an order for its merchant, before they are used for anything. A token belongs to the merchant that uses it
  * first, so a leaked token cannot pay elsewhere.
- * @throws 400 when another merchant was first
+ * @throws tokenInvalid when another merchant was first
  */
 export async function claimTokens(
   lanes: Lanes,

@@ -88,7 +88,8 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /**
  * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended
  * comes first: its tokens are spent by then, and the merchant or the dates may have changed.
- * @throws 400
+ * @throws integrationKeyUnknown, testMissing, testUnexpected, cardDataInsecure, orderKeyUsed, integrationDisabled, orderInvalid,
+ * returnUrlElsewhere, rateUnavailable, tokenInvalid, tokenTypeUnexpected
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
   const { order, repeat } = request

@@ -21,6 +21,7 @@ export const messageSettings = group('Mails and webhooks', {
 
 type Values = SettingValues<typeof messageSettings>
 
+/** What holds between several settings of mails. Each rule returns its complaint. */
 export const messageRules: readonly Rule<Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>>[] = [
   ({ SMTP_URL, MAIL_FROM }) =>
     SMTP_URL !== undefined && MAIL_FROM === undefined

@@ -26,6 +26,7 @@ import { rateLimitSettings } from './rate-limits.ts'
 import { registrationSettings } from './registration.ts'
 import { signInSettings } from './sign-in.ts'
 
+/** Bytes of a key of AES-256 and of the MAC of API keys, before base64. */
 export const KEY_BYTES = 32
 
 const processSettings = group('Address and process', {

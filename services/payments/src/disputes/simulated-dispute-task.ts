@@ -7,6 +7,7 @@ export interface SimulatedDisputeJob {
   readonly id: string
 }
 
+/** Opens the dispute of a test card, after its charge is captured. */
 export const simulatedDisputeTask = defineTask<SimulatedDisputeJob>('simulated_dispute', {
   retryLimit: 5,
   firstDelaySeconds: 1,

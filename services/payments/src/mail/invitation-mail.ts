@@ -6,6 +6,7 @@ export interface InvitationMailJob {
   readonly token: string
 }
 
+/** Sends an invitation. Its payload is sealed, because its token admits whoever reads it. */
 export const invitationMailTask = defineTask<InvitationMailJob>('invitation_mail', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,

@@ -9,6 +9,7 @@ export interface RejectionMailJob {
   readonly operationId: string
 }
 
+/** Tells a merchant that an acquirer has rejected an operation. */
 export const rejectionMailTask = defineTask<RejectionMailJob>('rejection_mail', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,

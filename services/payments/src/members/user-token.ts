@@ -32,7 +32,7 @@ const FETCH_MS = 5_000
 
 /**
  * Checks access tokens of a sign-in service (reference: Tokens of users).
- * @throws 503 when its keys cannot be had: the token may be good
+ * @throws serviceUnavailable when its keys cannot be had: the token may be good
  * @see RFC 7519, RFC 8725
  */
 export function createUserTokenVerifier({ jwksUrl, issuer, audience, now }: UserTokenOptions): VerifyUserToken {

@@ -9,7 +9,7 @@ import type { RateLimit } from './rate-limit.ts'
 /**
  * Decides a live payment from an address, and counts a refusal. So whoever tries stolen cards must wait after
  * many refusals (reference: Rate limits).
- * @throws 429 when too many cards from the address were refused
+ * @throws rateLimited when too many cards from the address were refused
  */
 export type LimitRefusals = (
   address: string,

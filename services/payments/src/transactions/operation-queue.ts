@@ -77,8 +77,8 @@ export function createOperationQueue({ lanes, meter, terms, scope }: OperationQu
   return {
     /**
      * Carries out an operation.
-     * @throws 503 before anything is done, when it would wait for more than 5 s; 409 instead, when the request that it repeats
-     * is still running by then
+     * @throws serverBusy before anything is done, when it would wait for more than 5 s; conflict instead, when the request
+     * that it repeats is still running by then
      */
     run: async (operation: Operation): Promise<OperationResult> => {
       const name = nameOf(operation)

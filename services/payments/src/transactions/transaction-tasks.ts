@@ -9,6 +9,7 @@ export interface InquiryJob {
   readonly step?: number
 }
 
+/** Asks the acquirer for the outcome of an attempt whose answer was lost. */
 export const inquiryTask = defineTask<InquiryJob>('inquiry', {
   retryLimit: 5,
   firstDelaySeconds: 5,

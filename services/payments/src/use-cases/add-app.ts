@@ -15,7 +15,7 @@ export interface AddAppRequest {
 
 /**
  * Makes an app a member of a merchant, with the same rights as all members.
- * @throws 400 when there is no such app
+ * @throws unknownApp, and what `requireAccess` throws
  */
 export async function addApp(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

@@ -18,7 +18,7 @@ const EXPIRY_BATCHES = 50
 
 /**
  * Moves the clock of a test merchant forward, and expires what is due then.
- * @throws 400 when the clock would run more than 100 years ahead
+ * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireAccess` throws
  */
 export async function advanceClock(
   { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,

@@ -15,7 +15,7 @@ export interface CloseDisputeInput {
 
 /**
  * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
- * @throws 409 when the dispute has the other outcome
+ * @throws disputeClosed when the dispute has the other outcome, trailFull, and what `requireAccess` throws
  */
 export async function closeDispute(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

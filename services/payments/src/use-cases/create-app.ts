@@ -26,7 +26,7 @@ export async function createApp(
 
 /**
  * Makes an app for a client, where the operator permits it.
- * @throws 403 where the operator does not
+ * @throws registrationClosed, registrationInvited where the operator does not
  */
 export async function registerApp(
   deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,

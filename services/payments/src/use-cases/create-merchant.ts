@@ -14,6 +14,7 @@ export interface CreateMerchantInput {
 /**
  * Makes a merchant, and the caller its member. Its fees are those of the settings at this time. A repeat finds the
  * merchant of the first request.
+ * @throws what `requireAccess` throws
  */
 export async function createMerchant(
   { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,

@@ -34,7 +34,7 @@ const UNKNOWN_OUTCOME = 12
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
  * connection, and writes the answer.
- * @throws 400 with a processing error when the payment is refused
+ * @throws paymentRefused with the processing error, unknownSource, currencyWithoutRate, rateUnavailable, and what `requireAccess` throws
  */
 export async function createTransaction(
   deps: ChargeDeps,

@@ -19,7 +19,10 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
 
 const REFUSALS = { 'not-https': webhookWithoutTls, 'too-many': tooManyWebhooks } as const
 
-/** Makes a webhook. Only this answer and its repeats contain the secret. */
+/**
+ * Makes a webhook. Only this answer and its repeats contain the secret.
+ * @throws webhookWithoutTls, tooManyWebhooks, and what `requireAccess` throws
+ */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
   { caller, flaw: given, merchantId, webhook: values }: CreateWebhookRequest,

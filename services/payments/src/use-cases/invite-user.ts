@@ -18,6 +18,7 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
 /**
  * Invites a user by email address. `isMember`: they are a member already, and nothing was done. The job of the mail is
  * written in the same transaction, and the answer does not wait for the mail.
+ * @throws what `requireAccess` throws
  */
 export async function inviteUser(
   deps: InviteDeps,

@@ -16,7 +16,7 @@ export interface OpenDisputeInput {
 
 /**
  * Opens a dispute, as the acquirer would.
- * @throws 400 for more than is captured and neither refunded nor disputed
+ * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed, and what `requireAccess` throws
  */
 export async function openDispute(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

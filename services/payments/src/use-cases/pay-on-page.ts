@@ -48,7 +48,10 @@ export type PageAnswer =
       readonly keep: KeptPayment | undefined
     }
 
-/** Pays on the page of a link, or continues a payment whose customer was at the bank (reference: Payment page). */
+/**
+ * Pays on the page of a link, or continues a payment whose customer was at the bank (reference: Payment page).
+ * @throws what `payByLink` throws
+ */
 export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<PageAnswer> {
   const link = await resolveLink(deps, payment.query)
   if (typeof link === 'string') return { outcome: 'no-link', problem: link }

@@ -15,7 +15,7 @@ export interface PayOutInput {
 
 /**
  * Pays a test merchant out. Later requests of the same day get the same payout.
- * @throws 400 on `balance`, with the reason why nothing is paid out
+ * @throws payoutSkipped with the reason why nothing is paid out, and what `requireAccess` throws
  */
 export async function payOut(
   { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,

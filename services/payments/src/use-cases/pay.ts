@@ -41,7 +41,7 @@ export type PaymentAnswer =
 /**
  * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the authorization. The
  * same order and hints never pay twice (reference: Paying once).
- * @throws 400 with the status code of a refusal
+ * @throws orderRefused with the status code of the refusal, conflict, tokenInvalid, orderKeyUsed, and what `openCheckout` throws
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
@@ -94,7 +94,7 @@ const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 /**
  * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused payment has a
  * transaction too (reference: Paying once). Undefined when the session has just ended.
- * @throws 400 when another merchant was the first to use a token
+ * @throws conflict, orderKeyUsed, tokenInvalid when another merchant was the first to use a token
  */
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
   const { payee, tokens } = decided.opened

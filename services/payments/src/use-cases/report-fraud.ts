@@ -12,7 +12,7 @@ export interface ReportFraudInput {
   readonly fraud: NewFraud | null
 }
 
-/** Stores a fraud alert, as the acquirer would report it. */
+/** Stores a fraud alert, as the acquirer would report it. @throws what `requireAccess` throws */
 export async function reportFraud(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, transactionId, fraud: given }: ReportFraudInput,

@@ -6,7 +6,7 @@ import { lastKey } from '../errors.ts'
 
 /**
  * Revokes a key of the calling app, also the key of this request.
- * @throws 400 when no other key is good: an app without keys could never call again
+ * @throws lastKey when no other key is good: an app without keys could never call again; and what `requireAccess` throws
  */
 export async function revokeKey(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

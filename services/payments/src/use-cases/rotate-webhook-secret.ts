@@ -13,7 +13,10 @@ export interface RotateSecretRequest {
   readonly webhookId: string
 }
 
-/** Gives a webhook a new secret, which only this answer contains. For 24 hours the previous secret signs too. */
+/**
+ * Gives a webhook a new secret, which only this answer contains. For 24 hours the previous secret signs too.
+ * @throws what `requireAccess` throws
+ */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
   { caller, flaw, merchantId, webhookId }: RotateSecretRequest,

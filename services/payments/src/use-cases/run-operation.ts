@@ -19,6 +19,7 @@ export interface RunOperationInput {
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
  * the same money cannot both pass (reference: Refusal of amounts).
+ * @throws otherCurrency, amountBeyondLimit, trailFull, rateUnavailable, and what `requireAccess` throws
  */
 export async function runOperation(
   { lanes, operations }: Pick<PaymentsDeps, 'lanes' | 'operations'>,

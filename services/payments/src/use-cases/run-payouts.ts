@@ -25,7 +25,10 @@ export async function startPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' |
   if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }
 
-/** Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed. */
+/**
+ * Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed.
+ * @throws Error after the last merchant when some could not be paid, so that the queue repeats the job
+ */
 export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
   if (deps.payouts.schedule !== 'daily') return 'dropped'
   const count = countPayouts(meter)

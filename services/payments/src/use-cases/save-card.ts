@@ -14,7 +14,7 @@ export interface SaveCardInput {
 
 /**
  * Keeps the card of a transaction under an id of its own.
- * @throws 400 with a processing error when the merchant may not keep cards
+ * @throws unknownSource, paymentRefused when the merchant may not keep cards, and what `requireAccess` throws
  */
 export async function saveCard(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

@@ -18,7 +18,10 @@ export interface UpdateMerchantInput {
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
-/** Changes name, email address or descriptor of a merchant. Nothing changes when any field is wrong. */
+/**
+ * Changes name, email address or descriptor of a merchant. Nothing changes when any field is wrong.
+ * @throws what `requireAccess` throws
+ */
 export async function updateMerchant(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,
   { caller, flaw, merchantId, changes, fixed }: UpdateMerchantInput,

@@ -18,6 +18,7 @@ export interface EventColumns {
   object: unknown
 }
 
+/** The columns of an event. The table is `r` in the query. */
 export const eventColumns = sql`r.id, r.merchant_id, r.type, r.version, r.created, ${objectColumn}`
 
 const listQueries = listBelowMerchant<BelowListInput, EventColumns>(

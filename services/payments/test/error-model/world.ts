@@ -39,6 +39,7 @@ export interface World {
   make(method: 'GET' | 'POST', url: string, payload?: object): Promise<Record<string, unknown>>
 }
 
+/** Starts the service with one app and one test merchant in EUR, for requests that raise errors. */
 export async function openWorld(options: TestOptions = {}): Promise<World> {
   const payments = await startPayments({ verifyUser: async () => 'user@example.com', ...options })
   const owner = await createTestApp(payments)

@@ -99,7 +99,10 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Names the wrong member of a body. Other routes answer as if the body were no JSON. @throws validation_failed, or what the schema threw */
+/**
+ * Names the wrong member of a body. Other routes answer as if the body were no JSON.
+ * @throws memberInvalid, or what the schema threw
+ */
 function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError) return
   if (!validationError.validation) throw validationError

@@ -56,7 +56,7 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** @throws validation_failed */
+/** @throws metadataTooLarge */
 function readWanted(type: LinkType, body: z.output<typeof LinkBody>) {
   return {
     type,

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { docstrings } from './docstrings.ts'
+import { problemsOf } from './test/shop-tree.ts'
+
+const path = 'services/shop/src/items/item.ts'
+const refused = (line: number, name: string) =>
+  `${path}:${line} exports ${name} without a docstring: say what its signature does not`
+
+describe('docstrings of exports', () => {
+  it.each([
+    ['export function price() {}', refused(1, 'price')],
+    ['export const PRICE_MAX = 1', refused(1, 'PRICE_MAX')],
+    ['export interface Price {}', refused(1, 'Price')],
+    ['export type Price = bigint', refused(1, 'Price')],
+    ['export class Price {}', refused(1, 'Price')],
+    ['// A comment is not a docstring.\nexport type Price = bigint', refused(2, 'Price')],
+    ['/** Of the file. */\n\nconst one = 1\nexport type Price = bigint', refused(4, 'Price')],
+  ])('refuses %j', async (text, problem) => {
+    expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([problem])
+  })
+
+  it.each([
+    '/** In minor units. */\nexport type Price = bigint',
+    '/** In minor units. */\nexport function price(a: 1): 1\nexport function price(a: 2): 2\nexport function price(a) {\n  return a\n}',
+    'type Price = bigint',
+  ])('allows %j', async (text) => {
+    expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([])
+  })
+
+  it.each([
+    'services/shop/src/errors.ts',
+    'services/shop/src/items/item.test.ts',
+    'migrations/shop/0002-create-orders.ts',
+  ])('allows exports of %s without a docstring', async (exempt) => {
+    expect(await problemsOf(docstrings, { [exempt]: 'export const one = 1\n' })).toEqual([])
+  })
+})

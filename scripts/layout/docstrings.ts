@@ -1,0 +1,43 @@
+import type { Declaration } from 'oxc-parser'
+import type { Problem, Rule, SourceFile } from './source-tree.ts'
+import { commentsOf, lineAt, programOf } from './syntax.ts'
+
+/**
+ * Exports that explain themselves: the text of an error in a catalogue, and a migration, whose file begins with its reason.
+ */
+const EXEMPT = /(^|[/-])errors\.ts$|^migrations\/[^/]+\/\d{4}-[^/]+\.ts$|\.test\.ts$/
+
+/** Every export has a docstring. The later signatures of an overloaded function share that of the first. */
+export const docstrings: Rule = ({ files }) =>
+  files.filter(({ path }) => path.endsWith('.ts') && !EXEMPT.test(path)).flatMap(undocumentedExports)
+
+function undocumentedExports(file: SourceFile): readonly Problem[] {
+  const documented = new Set<string>()
+  return programOf(file).body.flatMap((node) => {
+    if (node.type !== 'ExportNamedDeclaration' || node.declaration === null) return []
+    const names = namesOf(node.declaration)
+    if (docstringAbove(file, node.start) !== undefined) for (const name of names) documented.add(name)
+    return names
+      .filter((name) => !documented.has(name))
+      .map((name) => ({
+        path: file.path,
+        line: lineAt(file.text, node.start),
+        message: `exports ${name} without a docstring: say what its signature does not`,
+      }))
+  })
+}
+
+function namesOf(declaration: Declaration): readonly string[] {
+  if (declaration.type === 'VariableDeclaration') {
+    return declaration.declarations.map(({ id }) => (id.type === 'Identifier' ? id.name : 'a pattern'))
+  }
+  return 'id' in declaration && declaration.id?.type === 'Identifier' ? [declaration.id.name] : []
+}
+
+/** The text of the docstring that ends where a statement starts, without its delimiters. */
+export function docstringAbove(file: SourceFile, start: number): string | undefined {
+  return commentsOf(file).find(
+    ({ type, value, end }) =>
+      type === 'Block' && value.startsWith('*') && end <= start && file.text.slice(end, start).trim() === '',
+  )?.value
+}

@@ -1,0 +1,171 @@
+import type { Expression, Node } from 'oxc-parser'
+import { docstringAbove } from './docstrings.ts'
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import { commentsOf, importsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
+
+const CATALOGUE = /(^|[/-])errors\.ts$/
+/** Routes and controllers list their errors in the schemas of their endpoints. */
+const ROUTES = /\/src\/(routes|controllers)\//
+/** An error code (`weak_password`) or a status in the place of the error's name. */
+const NO_NAME = /@throws[^@]*?(?<![`A-Za-z])([a-z]+(?:_[a-z]+)+)(?![`A-Za-z])|@throws (\d{3})\b/g
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** A function at the top of a file, or another constant there. */
+interface Top extends Span {
+  readonly name: string
+  readonly isFunction: boolean
+  readonly isExported: boolean
+  readonly doc: string
+}
+
+/** Where a file throws and calls. */
+interface Sites {
+  readonly throws: readonly Span[]
+  /** Bodies of functions at any depth. */
+  readonly functions: readonly Span[]
+  /** Blocks whose errors are caught. */
+  readonly guarded: readonly Span[]
+  /** The name that is called, or whose member is called. */
+  readonly calls: readonly (Span & { readonly name: string })[]
+  readonly identifiers: readonly (Span & { readonly name: string })[]
+}
+
+/**
+ * An exported function names in `@throws` the errors of the catalogue that it throws, or that a private function of its file
+ * throws for it. Errors that it only passes on from other files are left to its author.
+ */
+export const namedErrors: Rule = (tree) =>
+  productionFiles(tree, 'services', 'packages').flatMap((file) => [
+    ...(ROUTES.test(file.path) ? [] : unnamedErrors(file)),
+    ...errorsWithoutName(file),
+  ])
+
+function unnamedErrors(file: SourceFile): readonly Problem[] {
+  const catalogue = catalogueOf(file)
+  if (catalogue.size === 0 || CATALOGUE.test(file.path)) return []
+  const tops = topsOf(file)
+  const sites = sitesOf(file)
+  return tops
+    .filter(({ isFunction, isExported }) => isFunction && isExported)
+    .flatMap((top) => {
+      const documented = top.doc.slice(top.doc.search(/@throws|$/)).split(/\W+/)
+      return [...errorsThrown(top, { catalogue, tops, sites })]
+        .filter((error) => !documented.includes(error))
+        .map((error) => ({
+          path: file.path,
+          line: lineAt(file.text, top.start),
+          message: `${top.name} throws ${error}, which its @throws does not name`,
+        }))
+    })
+}
+
+interface FileFacts {
+  readonly catalogue: ReadonlySet<string>
+  readonly tops: readonly Top[]
+  readonly sites: Sites
+}
+
+function errorsThrown(top: Top, facts: FileFacts, seen: readonly Top[] = []): ReadonlySet<string> {
+  const { catalogue, tops, sites } = facts
+  const own = sites.calls.filter(
+    (call) =>
+      isInside(call, top) &&
+      !sites.functions.some((inner) => isInside(call, inner) && inner.start > top.start && isInside(inner, top)) &&
+      !sites.guarded.some((block) => isInside(call, block)),
+  )
+  const found = own.flatMap((call) => {
+    const target = tops.find(({ name }) => name === call.name)
+    if (target?.isFunction && !target.isExported && !seen.includes(target)) {
+      return [...errorsThrown(target, facts, [...seen, top])]
+    }
+    if (!isThrown(call, sites)) return []
+    if (catalogue.has(call.name)) return [call.name]
+    // A table of errors by verdict: `throw refusals[verdict]()`.
+    const members = target && !target.isFunction ? sites.identifiers.filter((one) => isInside(one, target)) : []
+    return members.map(({ name }) => name).filter((name) => catalogue.has(name))
+  })
+  return new Set(found)
+}
+
+/** Whether a statement throws what the call returns. An argument of another call is not thrown. */
+function isThrown(call: Span, { throws, calls }: Sites): boolean {
+  const statement = throws.find((one) => isInside(call, one))
+  return (
+    statement !== undefined &&
+    !calls.some((other) => other.start < call.start && isInside(call, other) && isInside(other, statement))
+  )
+}
+
+function isInside(inner: Span, outer: Span): boolean {
+  return outer.start <= inner.start && inner.end <= outer.end
+}
+
+function catalogueOf(file: SourceFile): ReadonlySet<string> {
+  const imported = importsOf(file).filter(({ specifier }) => CATALOGUE.test(specifier))
+  return new Set(imported.flatMap(({ names }) => names).filter((name) => /^[a-z]/.test(name)))
+}
+
+function topsOf(file: SourceFile): readonly Top[] {
+  return programOf(file).body.flatMap((node) => {
+    const isExported = node.type === 'ExportNamedDeclaration'
+    const declared = isExported ? node.declaration : node
+    const doc = docstringAbove(file, node.start) ?? ''
+    if (declared?.type === 'FunctionDeclaration') {
+      const { id, start, end } = declared
+      return [{ name: id?.name ?? '', isFunction: true, isExported, doc, start, end }]
+    }
+    if (declared?.type !== 'VariableDeclaration') return []
+    return declared.declarations.map(({ id, init, start, end }) => {
+      const isFunction = init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression'
+      const span = isFunction ? { start: init.start, end: init.end } : { start, end }
+      return { name: id.type === 'Identifier' ? id.name : '', isFunction, isExported, doc, ...span }
+    })
+  })
+}
+
+function sitesOf(file: SourceFile): Sites {
+  const throws: Span[] = []
+  const functions: Span[] = []
+  const guarded: Span[] = []
+  const calls: (Span & { name: string })[] = []
+  const identifiers: (Span & { name: string })[] = []
+  const add = (spans: Span[]) => (node: Node) => spans.push({ start: node.start, end: node.end })
+  visitSyntax(file, {
+    ThrowStatement: add(throws),
+    FunctionDeclaration: add(functions),
+    FunctionExpression: add(functions),
+    ArrowFunctionExpression: add(functions),
+    TryStatement(node) {
+      if (node.handler) add(guarded)(node.block)
+    },
+    CallExpression({ callee, start, end }) {
+      calls.push({ name: calledName(callee), start, end })
+    },
+    NewExpression({ start, end }) {
+      calls.push({ name: '', start, end })
+    },
+    Identifier({ name, start, end }) {
+      identifiers.push({ name, start, end })
+    },
+  })
+  return { throws, functions, guarded, calls, identifiers }
+}
+
+function calledName(callee: Expression): string {
+  if (callee.type === 'Identifier') return callee.name
+  return callee.type === 'MemberExpression' && callee.object.type === 'Identifier' ? callee.object.name : ''
+}
+
+function errorsWithoutName(file: SourceFile): readonly Problem[] {
+  return commentsOf(file).flatMap(({ value, start }) =>
+    [...value.matchAll(NO_NAME)].map(({ 0: text, 1: code, 2: status, index }) => ({
+      path: file.path,
+      line: lineAt(file.text, start + 2 + index + text.length),
+      message: `@throws ${code ?? status} is no name of an error: name the error of the catalogue`,
+    })),
+  )
+}
