@@ -121,8 +121,10 @@ describe('inventory serve', () => {
     const inventory = run([], { INVENTORY_DB_ROLE: 'inventory_service', INVENTORY_LOG_LEVL: 'hidden' })
     const address = await addressOf(inventory)
     const users = await fetch(`${address}/users`)
-    const { statusCode, data }: { statusCode: number; data: unknown[] } = JSON.parse(await users.text())
-    expect([statusCode, data.length]).toEqual([200, 5])
+    expect([users.status, await users.json()]).toEqual([
+      200,
+      { statusCode: 200, data: Array.from({ length: 5 }, () => expect.any(Object)) },
+    ])
     inventory.child.kill('SIGTERM')
     expect(await inventory.exited).toBe(0)
     const file = readFileSync(join(inventory.directory, 'logs/app.log'), 'utf8')

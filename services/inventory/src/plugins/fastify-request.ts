@@ -1,15 +1,28 @@
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The Fastify request behind a request of the framework. The controllers are served through Fastify alone. */
+/**
+ * The Fastify request behind a request of the framework.
+ * @throws Error for a request of another server
+ */
 export function fastifyRequestOf({ raw }: EndpointRequest): FastifyRequest {
-  return raw.request as FastifyRequest
+  if (!isFastifyRequest(raw.request)) throw new Error('the request did not come through Fastify')
+  return raw.request
 }
 
-/** The Fastify reply to a request of the framework. */
+function isFastifyRequest(request: unknown): request is FastifyRequest {
+  return typeof request === 'object' && request !== null && 'routeOptions' in request
+}
+
+/** The Fastify reply to a request of the framework. @throws Error for a request of another server */
 export function fastifyReplyOf({ raw }: EndpointRequest): FastifyReply {
   const [reply] = raw.extra
-  return reply as FastifyReply
+  if (!isFastifyReply(reply)) throw new Error('the request did not come through Fastify')
+  return reply
+}
+
+function isFastifyReply(reply: unknown): reply is FastifyReply {
+  return typeof reply === 'object' && reply !== null && 'liftDeadline' in reply
 }
 
 /** Adds members to the log line of a request. */

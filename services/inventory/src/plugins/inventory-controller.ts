@@ -162,7 +162,16 @@ export abstract class InventoryController extends OpenController {
   }
 }
 
-function depsOf({ request }: GuardContext): InventoryDeps {
-  // One application has these controllers, so its context is known.
-  return request.application.context as InventoryDeps
+/** What the guards need of the context of the application. */
+type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokens'>
+
+/** @throws Error in another application than `buildApp` makes */
+function depsOf({ request }: GuardContext): GuardDeps {
+  const { context } = request.application
+  if (!isGuardDeps(context)) throw new Error('the controllers run in another application')
+  return context
+}
+
+function isGuardDeps(context: unknown): context is GuardDeps {
+  return typeof context === 'object' && context !== null && 'rateLimit' in context && 'tokens' in context
 }

@@ -17,8 +17,8 @@ export function splitVerdict<const Refusal extends string>(
   verdict: Verdict | Refusal,
   refusals: readonly Refusal[],
 ): readonly [Verdict, Refusal | undefined] {
-  const refusal = refusals.find((candidate) => candidate === verdict)
-  return refusal === undefined ? [verdict as Verdict, undefined] : ['done', refusal]
+  const isRefusal = (candidate: Verdict | Refusal): candidate is Refusal => refusals.some((each) => each === candidate)
+  return isRefusal(verdict) ? ['done', verdict] : [verdict, undefined]
 }
 
 /** What every statement that serves a request returns beside its own columns. */

@@ -3,6 +3,7 @@ import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { Lane } from '@trestle/database/lanes.ts'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { conflict, serverBusy } from '../errors.ts'
 import { createOperationQueue, type Operation, type OperationQueueOptions } from './operation-queue.ts'
 
@@ -25,14 +26,16 @@ const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
   repeat: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
 })
 
+/** What the stub reads of the operations. */
+const Asked = z.array(z.object({ transactionId: z.string() }))
+
 /** A queue whose database calls end when the test ends them. `begun` lists the calls that have begun. */
 function controlledQueue(changes: Partial<OperationQueueOptions> = {}) {
   const begun: { ids: string[]; done: () => void; fail: (error: Error) => void }[] = []
   /** Takes the operations as the JSON of the statement, and answers with the JSON of its rows. */
   const begin = (operations: string) =>
     new Promise<string>((resolve, reject) => {
-      const asked: Operation[] = JSON.parse(operations)
-      const ids = asked.map(({ transactionId }) => transactionId)
+      const ids = Asked.parse(JSON.parse(operations)).map(({ transactionId }) => transactionId)
       const rows = JSON.stringify(ids.map((each) => ({ verdict: 'done', identity_id: each })))
       begun.push({ ids, done: () => resolve(rows), fail: reject })
     })

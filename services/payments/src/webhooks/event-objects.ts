@@ -113,8 +113,20 @@ const objects: Readonly<Record<Noun, EventObject>> = {
 }
 
 /** Makes the compiler check that `view` takes what `select` selects. */
-function eventObject<Json>(select: RawBuilder<Json>, view: (json: Json, what: string) => object): EventObject {
-  return { select, view: (json, what) => view(json as Json, what) }
+function eventObject<Json extends object>(
+  select: RawBuilder<Json>,
+  view: (json: Json, what: string) => object,
+): EventObject {
+  const show = (json: unknown, what: string) => {
+    if (!isSelected(select, json)) throw new Error('the object of an event is gone')
+    return view(json, what)
+  }
+  return { select, view: show }
+}
+
+/** PostgreSQL makes the object of this very expression, so an object has its type. */
+function isSelected<Json extends object>(_select: RawBuilder<Json>, json: unknown): json is Json {
+  return typeof json === 'object' && json !== null
 }
 
 /** The column `object` of a query over events `r`. */
@@ -125,8 +137,13 @@ export const objectColumn = sql`CASE split_part(r.type, '.', 1) ${sql.join(
 
 /** The `data` of an event: its object under its noun, such as `{ app: {…} }`. */
 export function viewObject(type: EventType, json: unknown): Readonly<Record<string, object>> {
-  const [noun, what] = type.split('.') as [Noun, string]
+  const [noun = '', what = ''] = type.split('.')
+  if (!isNoun(noun)) throw new Error(`${type} is no type of an event`)
   return { [noun]: objects[noun].view(json, what) }
+}
+
+function isNoun(text: string): text is Noun {
+  return Object.hasOwn(objects, text)
 }
 
 /** A row as PostgreSQL writes it as JSON. Instants are texts. Amounts are numbers, because they are below 2^53. */

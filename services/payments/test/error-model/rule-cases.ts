@@ -1,5 +1,6 @@
 import type { InjectOptions } from 'fastify'
 import { sql } from 'kysely'
+import { z } from 'zod'
 import { errorVocabulary } from '../../src/error-body.ts'
 import * as errors from '../../src/errors.ts'
 import { browse, makeOrder, walk } from '../customer.ts'
@@ -74,6 +75,8 @@ async function setTrail({ payments }: World, id: string, length: number): Promis
 }
 
 const merchantUrl = ({ merchant }: World) => `/merchants/${merchant.id}`
+/** An order that pays by card, as a shop sends it. */
+const Order = z.looseObject({ card: z.looseObject({ number: z.looseObject({}) }) })
 const CONFLICT_TEXT = 'The dispute was closed the other way'
 const NO_SOURCE = 'must be of a successful payment of this merchant'
 const INSECURE = {
@@ -188,7 +191,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       'TOKEN_INVALID',
       'The token is unknown, too old or spent',
       async (world) => {
-        const { card, ...order } = (await world.order()) as { card: object }
+        const { card, ...order } = Order.parse(await world.order())
         return pay(world, { ...order, card: { ...card, code: { token: 'x' } } })
       },
       { path: 'card.code' },
@@ -199,7 +202,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       'TOKEN_TYPE_UNEXPECTED',
       'The token stands for another kind of value',
       async (world) => {
-        const { card, ...order } = (await world.order()) as { card: { number: object } }
+        const { card, ...order } = Order.parse(await world.order())
         return pay(world, { ...order, card: { ...card, code: card.number } })
       },
       { path: 'card.code' },
