@@ -31,6 +31,7 @@ import { singleImporters } from './layout/single-importers.ts'
 import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
+import { testTitles } from './layout/test-titles.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
@@ -72,6 +73,7 @@ export const rules: readonly Rule[] = [
   walks,
   docstrings,
   namedErrors,
+  testTitles,
 ]
 
 /** Every broken rule in the tree under `root`. @throws Error when a source cannot be parsed */

@@ -44,7 +44,7 @@ describe('isVersioned', () => {
     ['2024-01-01 ', false],
     ['3000-01-01', true],
     ['latest', false],
-  ])('%s: %s', (version, expected) => {
+  ])('judges the version %s: %s', (version, expected) => {
     expect(isVersioned(version)).toBe(expected)
   })
 })
@@ -64,7 +64,7 @@ describe('oauthName', () => {
     [422, 'signup_disabled', '', 'unauthorized_client'],
     [429, 'over_request_rate_limit', '', 'slow_down'],
     [503, 'server_busy', '', 'server_error'],
-  ])('%s %s: %s', (status, code, message, expected) => {
+  ])('names the error of OAuth 2.0 for %s %s %s: %s', (status, code, message, expected) => {
     expect(oauthName({ status, code, message })).toBe(expected)
   })
 })

@@ -26,7 +26,7 @@ describe('emailProblem', () => {
     ['a@b.c\r\nBcc: x@y.z', INVALID],
     [`a@${'b'.repeat(63)}.c`, undefined],
     [`a@${'b'.repeat(64)}.c`, INVALID],
-  ])('%s: %s', (email, expected) => {
+  ])('judges the address %s: %s', (email, expected) => {
     expect(emailProblem(email)?.message).toBe(expected)
   })
 })
@@ -50,7 +50,7 @@ describe('normalisePhone', () => {
     ['++123', undefined],
     ['1-415', undefined],
     ['١٢٣', undefined],
-  ])('%s: %s', (phone, expected) => {
+  ])('normalises the phone number %s: %s', (phone, expected) => {
     expect(normalisePhone(phone)).toBe(expected)
   })
 })

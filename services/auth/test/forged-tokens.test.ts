@@ -233,25 +233,51 @@ const forged: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 /** Tokens that are refused for another reason, or before the signature is checked. */
-const elsewhere: Readonly<Record<string, readonly [string, number, string]>> = {
-  nothing: ['', 401, 'no_authorization'],
-  'a scheme alone': ['Bearer ', 401, 'no_authorization'],
-  'another scheme': [`Basic ${token}`, 401, 'no_authorization'],
-  'no scheme': [token, 401, 'no_authorization'],
-  'two tokens': [`Bearer ${token} ${token}`, 401, 'no_authorization'],
-  'a list of tokens': [`Bearer ${token},${token}`, 401, 'no_authorization'],
-  'a line break in the token': [`Bearer ${header}.\r\n${payload}.${signature}`, 401, 'no_authorization'],
-  'a sub that is no UUID': [`Bearer ${genuine({ ...claims, sub: '../admin' })}`, 400, 'bad_jwt'],
-  'a user that does not exist': [`Bearer ${genuine({ ...claims, sub: randomUUID() })}`, 403, 'user_not_found'],
-  'the audience of another service': [`Bearer ${genuine({ ...claims, aud: 'billing' })}`, 400, 'validation_failed'],
-  'no audience': [`Bearer ${genuine({ ...claims, aud: undefined })}`, 400, 'validation_failed'],
-  'an audience that is an object': [`Bearer ${genuine({ ...claims, aud: {} })}`, 400, 'validation_failed'],
-  'a list of foreign audiences': [
-    `Bearer ${genuine({ ...claims, aud: ['billing', 'mail'] })}`,
+const elsewhere: readonly (readonly [
+  status: number,
+  name: string,
+  authorization: string,
+  problem: readonly [code: string, text: string],
+])[] = [
+  ...Object.entries({
+    nothing: '',
+    'a scheme alone': 'Bearer ',
+    'another scheme': `Basic ${token}`,
+    'no scheme': token,
+    'two tokens': `Bearer ${token} ${token}`,
+    'a list of tokens': `Bearer ${token},${token}`,
+    'a line break in the token': `Bearer ${header}.\r\n${payload}.${signature}`,
+  }).map(
+    ([name, authorization]) =>
+      [401, name, authorization, ['no_authorization', 'This endpoint requires a valid Bearer token']] as const,
+  ),
+  [
     400,
-    'validation_failed',
+    'a sub that is no UUID',
+    `Bearer ${genuine({ ...claims, sub: '../admin' })}`,
+    ['bad_jwt', 'invalid claim: sub claim must be a UUID'],
   ],
-}
+  [
+    403,
+    'a user that does not exist',
+    `Bearer ${genuine({ ...claims, sub: randomUUID() })}`,
+    ['user_not_found', 'User from sub claim in JWT does not exist'],
+  ],
+  ...Object.entries({
+    'the audience of another service': 'billing',
+    'no audience': undefined,
+    'an audience that is an object': {},
+    'a list of foreign audiences': ['billing', 'mail'],
+  }).map(
+    ([name, aud]) =>
+      [
+        400,
+        name,
+        `Bearer ${genuine({ ...claims, aud })}`,
+        ['validation_failed', "Token audience doesn't match request audience"],
+      ] as const,
+  ),
+]
 
 const ask = (authorization: string) => app.inject({ url: '/user', headers: { authorization } })
 
@@ -270,11 +296,11 @@ describe.each(Object.entries(forged))('tokens %s', (_kind, tokens) => {
 
 // ASVS 9.2.2, 9.2.3
 describe('a token that is not for this service', () => {
-  it.each(Object.entries(elsewhere))('%s', async (_name, [authorization, status, code]) => {
+  it.each(elsewhere)('%i: refuses %s', async (status, _name, authorization, problem) => {
     const answer = await ask(authorization)
     expect({ status: answer.statusCode, body: answer.json() }).toEqual({
       status,
-      body: errorBody(expect.any(Number), code, expect.any(String)),
+      body: errorBody(status, ...problem),
     })
   })
 })

@@ -381,10 +381,10 @@ describe('second factors beside those of supabase/auth', () => {
   })
 
   it.each([
-    ['takes the code of a secret that nobody has sealed', 'JBSWY3DPEHPK3PXP', 200],
-    ['refuses one that supabase/auth has sealed', '{"key_id":"1"}', 422],
-    ['refuses one that is empty', '', 422],
-  ])('%s', async (_title, secret, status) => {
+    [200, 'takes the code of a secret that nobody has sealed', 'JBSWY3DPEHPK3PXP'],
+    [422, 'refuses a secret that supabase/auth has sealed', '{"key_id":"1"}'],
+    [422, 'refuses an empty secret', ''],
+  ])('%i: a stored authenticator app %s', async (status, _title, secret) => {
     await seed()
     const factor = factorRow({ user_id: id, status: 'verified', phone: '', friendly_name: null })
     await owner.db.insertInto('mfa_factors').values(factor).execute()

@@ -40,7 +40,7 @@ const only = (key: SigningKey) => (kid: string | undefined) => (kid === key.kid 
 const verify = (key: SigningKey, token: string, at = now) => verifyAccessToken(only(key), token, at)
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-describe.each(Object.entries(jwks))('%s', (alg, privateJwk) => {
+describe.each(Object.entries(jwks))('a token signed with %s', (alg, privateJwk) => {
   const key = importSigningKey(privateJwk)
   const token = signAccessToken(key, claims)
   const { key_ops: _operations, ...members } = privateJwk

@@ -49,7 +49,7 @@ describe('judgeEnrollment', () => {
       'aal1',
       'allowed',
     ],
-  ])('%s', (...row) => {
+  ])('judges the enrolment of a factor: %s', (...row) => {
     const [, factors, wanted, aal, verdict] = row
     expect(judgeEnrollment(factors, wanted, aal, limits)).toBe(verdict)
   })
@@ -62,7 +62,7 @@ describe('judgeActivation', () => {
     ['beside a verified one that was shown', [factor(unverified), factor()], 'aal2', 'allowed'],
     ['one more than may be verified', [factor(unverified), factor(), factor()], 'aal2', 'too-many'],
     ['beside recovery codes', [factor(unverified), factor(codes)], 'aal1', 'allowed'],
-  ])('%s', (_, factors, aal, verdict) => {
+  ])('judges the activation of a factor: %s', (_, factors, aal, verdict) => {
     expect(judgeActivation(factors, aal, limits)).toBe(verdict)
   })
 })

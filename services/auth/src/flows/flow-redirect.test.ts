@@ -50,7 +50,7 @@ describe('withFragment', () => {
     ['http://h/p?q=1', 'http://h/p?q=1#a=1&b=x%20y%26'],
     ['http://h/p#old', 'http://h/p#old#a=1&b=x%20y%26'],
     ['myapp://callback', 'myapp://callback/#a=1&b=x%20y%26'],
-  ])('%s', (redirect, expected) => {
+  ])('adds a fragment to %s', (redirect, expected) => {
     expect(withFragment(redirect, { a: '1', b: 'x y&' })).toBe(expected)
   })
 })
@@ -77,7 +77,7 @@ describe('withQuery', () => {
     ['http://h/p?x=%20y&code=old&z', 'http://h/p?x=%20y&z&code=c'],
     ['http://h/p?c%6fde=old#f', 'http://h/p?code=c#f'],
     ['http://h/p?toString=1&constructor=2', 'http://h/p?toString=1&constructor=2&code=c'],
-  ])('%s', (redirect, expected) => {
+  ])('replaces the parameter of %s', (redirect, expected) => {
     expect(withQuery(redirect, { code: 'c' })).toBe(expected)
   })
 })

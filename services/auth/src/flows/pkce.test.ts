@@ -27,7 +27,7 @@ describe('parsePkce', () => {
       'code challenge can only contain alphanumeric characters, hyphens, periods, underscores and tildes',
     ],
     [challenge, 'md5', 'unsupported code_challenge_method "md5"'],
-  ])('%s, %s', (given, method, expected) => {
+  ])('reads the challenge %s with the method %s', (given, method, expected) => {
     const body = { code_challenge: given, code_challenge_method: method }
     if (typeof expected === 'string') expect(() => parsePkce(body, 'optional')).toThrow(expected)
     else expect(parsePkce(body, 'optional')).toEqual(expected)
@@ -46,7 +46,7 @@ describe('matchesChallenge', () => {
     [s256, '', false],
     [plain, verifier, true],
     [plain, s256.challenge, false],
-  ])('%o, %s: %s', (pkce, given, expected) => {
+  ])('compares the challenge %o with the verifier %s: %s', (pkce, given, expected) => {
     expect(matchesChallenge(pkce, given)).toBe(expected)
   })
 })

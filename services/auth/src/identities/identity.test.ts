@@ -30,7 +30,7 @@ describe('emailCandidates', () => {
       ],
       ['old', 'odd', 'new', 'newer'],
     ],
-  ])('%s', (...[, email, identities, providers]) => {
+  ])('offers %s', (...[, email, identities, providers]) => {
     expect(emailCandidates(email, identities)?.map(({ provider }) => provider)).toEqual(providers)
   })
 })

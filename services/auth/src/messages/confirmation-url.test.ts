@@ -29,7 +29,7 @@ describe('confirmationUrl', () => {
       { redirectTo: 'https://h/"x"' },
       'https://auth.example.com/verify?token=ab&type=signup&redirect_to=https%3A%2F%2Fh%2F%22x%22',
     ],
-  ])('%j', (change, expected) => {
+  ])('builds the link of %j', (change, expected) => {
     expect(confirmationUrl({ ...link, ...change })).toBe(expected)
   })
 

@@ -29,7 +29,7 @@ describe('renderHtml', () => {
     ['{{ range .X }}', {}, SyntaxError],
     ['{{ .X | html }}', {}, SyntaxError],
     ['{ .X } }}', { X: 1 }, '{ .X } }}'],
-  ])('%j', (source, variables, expected) => {
+  ])('renders %j', (source, variables, expected) => {
     if (typeof expected === 'string') expect(html(source, variables)).toBe(expected)
     else expect(() => html(source, variables)).toThrow(expected)
   })

@@ -161,7 +161,7 @@ describe('htmlToText', () => {
     ['<!--[if mso]><p>Outlook</p><![endif]--><p>others</p>', 'others'],
     ['<p>Take <a href="https://h/">this link</a> soon.</p>', 'Take this link:\nhttps://h/\nsoon.'],
     ['plain', 'plain'],
-  ])('%j', (html, text) => {
+  ])('writes %j as text', (html, text) => {
     expect(htmlToText(html)).toBe(text)
   })
 

@@ -64,7 +64,7 @@ async function countQueued({ deps }: typeof app): Promise<number> {
 }
 
 describe('notify', () => {
-  it.each(cases)('%j', async (notification, to, text) => {
+  it.each(cases)('tells the user of %j', async (notification, to, text) => {
     await notify(app.deps.db, app.deps, user, notification)
     const { mail } = await app.readMail(to)
     expect(mail.text?.trim()).toBe(`${text}\nIf this was not you, contact support at once.`)

@@ -67,7 +67,7 @@ describe('the request to a gateway', () => {
       { text: 'Код 1' },
       { from: 'Trestle', to: '14155550100', text: 'Код 1', api_key: 'key', api_secret: 'secret', type: 'unicode' },
     ],
-  ])('%s %j', async (name, change, form) => {
+  ])('carries what %s documents: %j', async (name, change, form) => {
     answer = { status: 500 }
     await send(name, change).catch(() => {})
     const request = peer.requests.at(-1)

@@ -19,7 +19,7 @@ describe('parseVerifyBody', () => {
     [{ type: 'sms', token_hash: 'a' }, 'Invalid email verification type'],
     [{ type: 'signup', token: '123456', email: 'nobody' }, 'Invalid email format'],
     [{ type: 'sms', token: '123456', phone: 'x' }, 'Invalid phone number format (E.164 required)'],
-  ])('%j: %s', (body, message) => {
+  ])('refuses %j: %s', (body, message) => {
     expect(() => parseVerifyBody(body)).toThrow(message)
   })
 
@@ -40,7 +40,7 @@ describe('parseVerifyBody', () => {
       { type: 'recovery', token: 'ab', redirect_to: 'https://h' },
       { kind: 'link', type: 'recovery', token: 'ab' },
     ],
-  ])('%j', (body, expected) => {
+  ])('reads %j', (body, expected) => {
     expect(parseVerifyBody(body)).toEqual(expected)
   })
 })

@@ -19,7 +19,7 @@ describe('countFound', () => {
     ['the last number that is exact', series(100_000), 100_000],
     ['more, as estimated', series(250_000), 250_000],
     ['nothing, though much is estimated', none(3_000_000), 0],
-  ])('%s', async (_case, rows, count) => {
+  ])('counts %s', async (_case, rows, count) => {
     expect(await countFound(database.db, rows)).toBe(count)
   })
 })
@@ -29,7 +29,7 @@ describe('countAll', () => {
     ['nothing', series(0), 0],
     ['the last number that is exact', series(100_000), 100_000],
     ['much, uncounted: two billion rows would take minutes', series(2_000_000_000), 2_000_000_000],
-  ])('%s', async (_case, rows, count) => {
+  ])('counts %s', async (_case, rows, count) => {
     expect(await countAll(database.db, rows)).toBe(count)
   })
 })

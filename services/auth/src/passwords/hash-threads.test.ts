@@ -144,7 +144,7 @@ const CURRENT_FORM = /^\$argon2id\$v=19\$(m=19456,t=2,p=1|m=19456,p=1,t=2)\$[A-Z
 describe.each([
   ['@node-rs/argon2', loadRustArgon2, loadNodeArgon2],
   ['argon2', loadNodeArgon2, loadRustArgon2],
-])('%s', (_name, load, loadOther) => {
+])('hashes by %s', (_name, load, loadOther) => {
   // ASVS 11.4.2
   it('makes hashes of the PHC format, which the other library verifies', async () => {
     const hash = await (await load()).hash('correct horse é 😀')

@@ -56,7 +56,7 @@ describe('checkPasswordPolicy, of what is easy to guess', () => {
     ['AcmeAnvil123', refused],
     ['some acme and anvil', { verdict: 'accepted' }],
     ['acme', { ...refused, message: `${length} ${pwned}`, reasons: ['length', 'pwned'] }],
-  ])('%j', (password, expected) => {
+  ])('judges %j', (password, expected) => {
     expect(checkPasswordPolicy(guessed, password)).toEqual(expected)
   })
 })
@@ -69,7 +69,7 @@ describe('parseRequiredCharacters', () => {
     ['abc::123:', ['abc', '123']],
     ['ab\\:c:123', ['ab:c', '123']],
     ['\\:', [':']],
-  ])('%j', (text, expected) => {
+  ])('reads %j', (text, expected) => {
     expect(parseRequiredCharacters(text)).toEqual(expected)
   })
 })

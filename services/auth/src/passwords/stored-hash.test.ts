@@ -85,7 +85,7 @@ describe('isOutdated', () => {
     ['$argon2i$v=19$m=19456,t=2,p=1', true],
     ['$argon2id$v=19$m=19457,t=2,p=1', true],
     ['$argon2id$v=19$m=19456,t=2,p=2', true],
-  ])('%s: %s', (head, expected) => {
+  ])('judges %s: %s', (head, expected) => {
     expect(isOutdatedHash(head + tail)).toBe(expected)
   })
 })

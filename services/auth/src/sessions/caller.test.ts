@@ -66,20 +66,20 @@ describe('toCaller', () => {
       { sub: userId, aud: ['a', 1, 'b'], role: 'supabase_admin' },
       { userId, sessionId: null, aal: 'aal1', audiences: ['a', 'b'], isAdmin: true },
     ],
-  ])('%j', (claims, expected) => {
+  ])('reads the claims %j', (claims, expected) => {
     expect(toCaller(claims, { adminRoles, issuer: 'us' })).toEqual(expected)
   })
 
   it.each([
-    [{}, 403, 'invalid claim: missing sub claim'],
-    [{ sub: '' }, 403, 'invalid claim: missing sub claim'],
-    [{ sub: 5 }, 403, 'invalid claim: missing sub claim'],
-    [{ sub: 'somebody' }, 400, 'invalid claim: sub claim must be a UUID'],
-    [{ sub: userId, session_id: 'mine' }, 403, 'invalid claim: session_id claim must be a UUID'],
-    [{ sub: userId, session_id: null }, 403, 'invalid claim: session_id claim must be a UUID'],
-    [{ sub: userId, iss: 'them' }, 403, 'invalid claim: the token is of another issuer'],
-    [{ sub: userId, iss: ['us'] }, 403, 'invalid claim: the token is of another issuer'],
-  ])('%j → %i %s', (claims, status, message) => {
+    [403, {}, 'invalid claim: missing sub claim'],
+    [403, { sub: '' }, 'invalid claim: missing sub claim'],
+    [403, { sub: 5 }, 'invalid claim: missing sub claim'],
+    [400, { sub: 'somebody' }, 'invalid claim: sub claim must be a UUID'],
+    [403, { sub: userId, session_id: 'mine' }, 'invalid claim: session_id claim must be a UUID'],
+    [403, { sub: userId, session_id: null }, 'invalid claim: session_id claim must be a UUID'],
+    [403, { sub: userId, iss: 'them' }, 'invalid claim: the token is of another issuer'],
+    [403, { sub: userId, iss: ['us'] }, 'invalid claim: the token is of another issuer'],
+  ])('%i: refuses %j: %s', (status, claims, message) => {
     expect(() => toCaller(claims, { adminRoles, issuer: 'us' })).toThrow(
       expect.objectContaining({ status, code: 'bad_jwt', message }),
     )

@@ -75,7 +75,7 @@ describe('REFRESH_TOKEN_PATTERN', () => {
     ['abcdefghijk l', false],
     ['abcdefghijkl\n', false],
     ['abcdefghijklé', false],
-  ])('%j: %s', (text, expected) => {
+  ])('matches %j: %s', (text, expected) => {
     expect(REFRESH_TOKEN_PATTERN.test(text)).toBe(expected)
   })
 })

@@ -402,7 +402,7 @@ describe('insertPasswordSession', () => {
       { encrypted_password: 'hash', banned_until: new Date(Date.now() + 60_000), email_confirmed_at: null },
     ],
     ['email-not-confirmed', { encrypted_password: 'hash', email_confirmed_at: null }],
-  ])('%s: %j', async (verdict, changes) => {
+  ])('opens no session, %s: %j', async (verdict, changes) => {
     const user = await createUser(changes)
     expect(await signIn(user)).toEqual({ verdict })
     expect(await database.db.selectFrom('sessions').selectAll().where('user_id', '=', user.id).execute()).toEqual([])

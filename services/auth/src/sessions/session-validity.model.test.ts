@@ -63,24 +63,30 @@ describe('judgeSession', () => {
   it.each([
     ['no limit', start, {}, {}, 'valid'],
     ['the last moment of its time', start, {}, { timeboxMs: now }, 'valid'],
-    ['one past it', start, {}, { timeboxMs: now - 1 }, 'session-expired'],
-    ['its own end', { ...start, notAfter: now }, {}, {}, 'valid'],
-    ['past its own end', { ...start, notAfter: now - 1 }, {}, {}, 'session-expired'],
-    ['idle since its start', start, {}, { inactivityMs: now - 1 }, 'session-inactive'],
-    ['refreshed meanwhile', { ...start, refreshedAt: 1 }, {}, { inactivityMs: now - 1 }, 'valid'],
-    ['low without a factor', start, {}, { lowAalMs: 1 }, 'valid'],
-    ['low with one', start, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'session-low-aal'],
-    ['high', { ...start, aal: 'aal2' }, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'valid'],
-    ['a newer one', start, { others: [{ ...start, startedAt: 1 }] }, { singlePerUser: true }, 'session-superseded'],
+    ['the first moment after its time', start, {}, { timeboxMs: now - 1 }, 'session-expired'],
+    ['the last moment before its own end', { ...start, notAfter: now }, {}, {}, 'valid'],
+    ['the first moment after its own end', { ...start, notAfter: now - 1 }, {}, {}, 'session-expired'],
+    ['no refresh since its start', start, {}, { inactivityMs: now - 1 }, 'session-inactive'],
+    ['a refresh meanwhile', { ...start, refreshedAt: 1 }, {}, { inactivityMs: now - 1 }, 'valid'],
+    ['aal1 and no factor', start, {}, { lowAalMs: 1 }, 'valid'],
+    ['aal1 and a verified factor', start, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'session-low-aal'],
+    ['aal2 and a verified factor', { ...start, aal: 'aal2' }, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'valid'],
     [
-      'a newer one that has ended',
+      'a newer session beside it',
+      start,
+      { others: [{ ...start, startedAt: 1 }] },
+      { singlePerUser: true },
+      'session-superseded',
+    ],
+    [
+      'a newer session beside it that has ended',
       start,
       { others: [{ ...start, startedAt: 1, notAfter: 2 }] },
       { singlePerUser: true },
       'valid',
     ],
-    ['one of the same moment', start, { others: [start] }, { singlePerUser: true }, 'valid'],
-  ] as const)('%s', (...[, given, changes, limits, verdict]) => {
+    ['another session of the same moment', start, { others: [start] }, { singlePerUser: true }, 'valid'],
+  ] as const)('judges a session with %s', (...[, given, changes, limits, verdict]) => {
     expect(judgeSession(given, { ...around, ...changes }, { ...noLimits, ...limits })).toBe(verdict)
   })
 

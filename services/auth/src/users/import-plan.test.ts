@@ -45,7 +45,7 @@ describe('judgeLine', () => {
       { verdict: 'refused', reason: 'the identity of google belongs to another user' },
     ],
     ['another account there', { email: 'new@x.y', identities: google('2') }, { verdict: 'new' }],
-  ])('%s', (_case, line, expected) => {
+  ])('judges a line with %s', (_case, line, expected) => {
     expect(judgeLine(someHolders(), user(line))).toEqual(expected)
   })
 

@@ -41,14 +41,14 @@ describe('readLines', () => {
       ],
     ],
     [
-      'a longer one',
+      'a line that is too long as null',
       ['x'.repeat(1_048_576), 'x', 'y\nb'],
       [
         [1, null],
         [2, 'b'],
       ],
     ],
-  ])('%s', async (_case, chunks, expected) => {
+  ])('reads %s', async (_case, chunks, expected) => {
     expect(await read(...chunks)).toEqual(expected)
   })
 

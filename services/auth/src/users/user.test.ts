@@ -9,7 +9,7 @@ describe('isBanned', () => {
     ['until a moment ago', '2026-01-02T03:04:04.999999+00:00', false],
     ['until this very moment', '2026-01-02T03:04:05.000000+00:00', false],
     ['a moment longer', '2026-01-02T03:04:05.001000+00:00', true],
-  ])('%s', (_case, bannedUntil, expected) => {
+  ])('judges a user who is banned %s', (_case, bannedUntil, expected) => {
     expect(isBanned({ bannedUntil }, now)).toBe(expected)
   })
 })

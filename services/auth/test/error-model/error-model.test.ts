@@ -125,7 +125,7 @@ function declaredOf(make: object, { operation, expected, text }: ErrorCase) {
   return { status: Number(status), code: String(code), text: words, title }
 }
 
-describe.each(errors)('%s', (name, make) => {
+describe.each(errors)('the error %s', (name, make) => {
   const cases: readonly ErrorCase[] = tables.flatMap((table) => table[name] ?? [])
   const ways = cases.map((one) => ({ ...one, ...declaredOf(make, one) }))
   const [told, redirected] = [ways.filter((way) => !way.redirected), ways.filter((way) => way.redirected)]
@@ -146,7 +146,7 @@ describe.each(errors)('%s', (name, make) => {
     TIMEOUT_MS,
   )
   it.each(told)(
-    '$status $code: $title',
+    '$status: answers $code: $title',
     async ({ status, code, text, details = {}, oauth, raise }) => {
       const [plain, newer] = await Promise.all([raise(world, usual), raise(world, versioned)])
       const words = typeof text === 'string' ? text : expect.stringMatching(text)

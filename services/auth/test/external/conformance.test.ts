@@ -48,7 +48,7 @@ function expectedUser({ name, email, data }: ProviderStub) {
   }
 }
 
-describe.each(STUBS)('%s', (name, stub) => {
+describe.each(STUBS)('the provider %s', (name, stub) => {
   it('is sent the parameters of its documentation', async () => {
     const { url, state } = await service.begin(name, {
       prompt: 'consent',

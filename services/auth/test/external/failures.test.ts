@@ -58,7 +58,7 @@ function dropEmails(name: string, value: unknown): unknown {
   return Array.isArray(value) && value.some(isAddress) && Object(value[0]).login === undefined ? [] : value
 }
 
-describe.each(STUBS)('%s', (name, stub) => {
+describe.each(STUBS)('a failing sign-in by %s', (name, stub) => {
   it('returns the refusal of the provider', async () => {
     const { state } = await service.begin(name)
     // Anyone can write this text into a URL, so it is not passed on to the application.

@@ -85,7 +85,7 @@ describe('apple', () => {
   })
 })
 
-describe.each(['apple', 'slack'])('%s', (name) => {
+describe.each(['apple', 'slack'])('an address from %s', (name) => {
   it('treats an address as unverified when the provider says so', async () => {
     const stub = stubOf(name)
     const [url = '', answer] = Object.entries(stub.resources)[0] ?? []

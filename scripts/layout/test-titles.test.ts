@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest'
+import { problemsOf } from './shop-tree.ts'
+import { testTitles } from './test-titles.ts'
+
+const path = 'services/auth/src/carts/cart.test.ts'
+const read = (text: string) => problemsOf(testTitles, { [path]: text })
+
+it.each(['%s', '%j', '%s: %j', '$name', '%j → %i %s', '$status $code: $title', '%.40s', '%# %s'])(
+  'refuses the title %j',
+  async (title) => {
+    const refused = `${path}:1 the title "${title}" says no guarantee: add a verb`
+    expect(await read(`it.each([])('${title}', () => {})`)).toEqual([refused])
+    expect(await read(`describe.each([])('${title}', () => {})`)).toEqual([refused])
+  },
+)
+
+it('refuses such a title of a multi-line table, at its line', async () => {
+  const text = "describe('carts', () => {\n  it.each<[string]>([\n    ['a'],\n  ])('%s', () => {})\n})\n"
+  expect(await read(text)).toEqual([`${path}:2 the title "%s" says no guarantee: add a verb`])
+})
+
+it('allows titles with words, and calls that are no tests', async () => {
+  const text = "it.each([])('refuses %s', () => {})\nit('works', () => {})\nformat('%s')\nit.each('%s')\n"
+  expect(await read(text)).toEqual([])
+})
+
+it('reads no files that are not tests', async () => {
+  expect(await problemsOf(testTitles, { 'services/auth/src/carts/cart.ts': "it('%s', () => {})" })).toEqual([])
+})
