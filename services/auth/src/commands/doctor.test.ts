@@ -2,13 +2,14 @@ import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { doctor } from './doctor.ts'
 
 const database = await createEmptyDatabase()
 const sink = await startMailSink()
+beforeAll(() => migrate([]))
 afterAll(async () => {
   await database.drop()
   await sink.close()
@@ -38,11 +39,11 @@ async function examine(changes: Record<string, string> = {}) {
   return { isHealthy, lines }
 }
 
-async function migrate(...words: string[]) {
+async function migrate(words: readonly string[], changes: Record<string, string> = {}) {
   const lines: string[] = []
   const program = new Command().addCommand(
     migrateCommand(
-      () => migrateOptions(load().config),
+      () => migrateOptions(load(changes).config),
       (line) => lines.push(line),
     ),
   )
@@ -52,21 +53,25 @@ async function migrate(...words: string[]) {
 
 describe('auth migrate and auth doctor', () => {
   it('list pending migrations, apply them once, and then report no problem', async () => {
-    const before = await examine()
+    const empty = await createEmptyDatabase()
+    onTestFinished(() => empty.drop())
+    const changes = { AUTH_DB_DATABASE_URL: empty.url }
+    const run = (...words: string[]) => migrate(words, changes)
+    const before = await examine(changes)
     expect(before.isHealthy).toBe(false)
     expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: 0001-create-uuid-v7, /))
-    const status = await migrate('status')
+    const status = await run('status')
     expect(status).toContain('pending 0002-create-users')
-    expect(await migrate('plan')).toContain('-- 0002-create-users')
+    expect(await run('plan')).toContain('-- 0002-create-users')
     const pending = status.filter((line) => line.startsWith('pending '))
     const functions = status.filter((line) => line.startsWith('missing function '))
     expect(status).toEqual([...pending, 'no functions are installed', ...functions])
-    expect(await migrate()).toEqual([
+    expect(await run()).toEqual([
       ...pending.map((line) => line.replace('pending', 'applied')),
       `installed ${functions.length} functions`,
     ])
-    expect(await migrate('up')).toEqual(['nothing to do'])
-    expect(await examine()).toEqual({
+    expect(await run('up')).toEqual(['nothing to do'])
+    expect(await examine(changes)).toEqual({
       isHealthy: true,
       lines: [
         'ok    settings',
@@ -135,11 +140,15 @@ describe('auth migrate and auth doctor', () => {
   })
 
   it('revert the last migration', async () => {
-    const last = (await migrate('status'))
-      .findLast((line) => line.startsWith('applied '))
-      ?.split(' ')
-      .at(-1)
-    expect(await migrate('down')).toEqual([`taken back ${last}`])
-    expect(await migrate('status')).toEqual(expect.arrayContaining([`pending ${last}`, 'no functions are installed']))
+    const own = await createEmptyDatabase()
+    onTestFinished(() => own.drop())
+    const run = (...words: string[]) => migrate(words, { AUTH_DB_DATABASE_URL: own.url })
+    await run()
+    const applied = (await run('status')).filter((line) => line.startsWith('applied '))
+    const last = applied.at(-1)?.split(' ').at(-1)
+    expect(await run('down')).toEqual([`taken back ${last}`])
+    const status = await run('status')
+    const functions = status.filter((line) => line.startsWith('missing function '))
+    expect(status).toEqual([...applied.slice(0, -1), `pending ${last}`, 'no functions are installed', ...functions])
   })
 })

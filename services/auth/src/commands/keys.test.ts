@@ -23,6 +23,7 @@ const [first, second] = replicas
 type Replica = (typeof replicas)[number] | undefined
 
 beforeEach(async () => {
+  pauses.length = 0
   await deps.db.deleteFrom('signing_keys').execute()
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   for (const { signingKeys } of replicas) {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Command } from 'commander'
 import { sql } from 'kysely'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -102,6 +102,12 @@ describe('auth keys reseal', () => {
   })
 
   it('stops at a secret whose key is unknown', async () => {
+    const sealed = sealSecret(alone, 'strange', 'signing key', randomBytes(12))
+    const strange = { kid: 'strange', alg: 'ES256', state: 'next', private_sealed: sealed, public_jwk: null }
+    await db.insertInto('signing_keys').values(strange).execute()
+    onTestFinished(async () => {
+      await db.deleteFrom('signing_keys').where('kid', '=', 'strange').execute()
+    })
     await expect(reseal(createEncryptionKeys(oldKey, []))).rejects.toThrow(`no encryption key ${alone.current.id}`)
   })
 })

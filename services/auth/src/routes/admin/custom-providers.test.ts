@@ -275,7 +275,7 @@ describe('a sign-in at a custom provider', () => {
     await ask('POST', '', oauth2())
     const person = newPerson()
     openId.person = {
-      account: { id: people, 'nick/name': 'Countess' },
+      account: { id: 4, 'nick/name': 'Countess' },
       mail: person.email,
       mail_checked: true,
       groups: ['x'],
@@ -294,7 +294,7 @@ describe('a sign-in at a custom provider', () => {
     const user = (await service.app.inject({ url: '/user', headers })).json()
     expect(user.identities).toEqual([
       identityBody({
-        id: String(people),
+        id: '4',
         identity_data: {
           iss: 'https://idp.example.com',
           sub: '4',
