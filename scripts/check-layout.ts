@@ -32,6 +32,7 @@ import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { testTitles } from './layout/test-titles.ts'
+import { testsBeside } from './layout/tests-beside.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
@@ -73,6 +74,7 @@ export const rules: readonly Rule[] = [
   walks,
   docstrings,
   namedErrors,
+  testsBeside,
   testTitles,
 ]
 

@@ -20,54 +20,6 @@ const post = (payload: string | Buffer, headers: Record<string, string> = {}, ur
 const badJson = (reason: unknown) => ({ code: 400, error_code: 'bad_json', msg: reason })
 const JSON_PREFIX = 'Could not parse request body as JSON: '
 
-describe('service endpoints', () => {
-  it('200: GET /health answers with name and version', async () => {
-    const answer = await app.inject('/health')
-    expect(answer.json()).toEqual({
-      version: '0.1.0',
-      name: 'Auth',
-      description: 'Auth is a user registration and authentication API',
-    })
-  })
-
-  it('503: GET /ready fails before the service is ready', async () => {
-    const answer = await app.inject('/ready')
-    expect(answer.statusCode).toBe(503)
-    expect(answer.headers['retry-after']).toBe('1')
-    expect(answer.json()).toEqual({
-      code: 503,
-      error_code: 'service_unavailable',
-      msg: 'the process is starting',
-      error_id: answer.headers['x-request-id'],
-    })
-  })
-
-  it('200: GET /settings lists the settings that clients need', async () => {
-    const answer = await app.inject('/settings/')
-    const names =
-      'apple azure bitbucket discord facebook figma github gitlab google keycloak linkedin notion slack snapchat spotify twitch twitter workos'
-    expect(answer.json()).toEqual({
-      external: Object.fromEntries(names.split(' ').map((name) => [name, false])),
-      disable_signup: false,
-      autoconfirm: false,
-      mailer_autoconfirm: false,
-      phone_autoconfirm: false,
-      email_enabled: true,
-      phone_enabled: false,
-      anonymous_users_enabled: false,
-      sms_provider: '',
-      saml_enabled: false,
-      passkeys_enabled: false,
-    })
-  })
-
-  it('200: GET /.well-known/jwks.json publishes no shared secret', async () => {
-    const answer = await app.inject('/.well-known/jwks.json')
-    expect(answer.json()).toEqual({ keys: [] })
-    expect(answer.headers['cache-control']).toBe('public, max-age=600')
-  })
-})
-
 describe('requests', () => {
   it.each([
     ['application/json;charset=UTF-8'],

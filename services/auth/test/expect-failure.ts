@@ -6,7 +6,7 @@ export type Failure = readonly [status: number, code: string, text: string, deta
 
 /** A request that the service refuses. */
 export interface FailingRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly payload?: object | string

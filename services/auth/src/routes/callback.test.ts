@@ -41,4 +41,11 @@ describe('GET /callback', () => {
       },
     ])
   })
+
+  it('405: refuses HEAD, which would end a flow', async () => {
+    const { app, close } = await openTestApp()
+    const answer = await app.inject({ method: 'HEAD', url: '/callback?state=x' })
+    await close()
+    expect([answer.statusCode, answer.body]).toEqual([405, ''])
+  })
 })

@@ -162,31 +162,3 @@ describe('a provider that accepts the secret in the header or the body', () => {
     expect(calls).toEqual(['basic', 'discord secret+'])
   })
 })
-
-describe('GET /authorize', () => {
-  it('302: adds scopes for providers that have them, passes on unknown parameters and names the provider of WorkOS', async () => {
-    const github = await service.begin('github', {
-      scopes: 'repo,read:org user:email',
-      login: 'ada',
-      Redirect_URI: 'x',
-    })
-    expect(github.url.searchParams.get('scope')).toBe('user:email repo read:org')
-    expect([github.url.searchParams.get('login'), github.url.searchParams.has('Redirect_URI')]).toEqual(['ada', false])
-    const state = { client_id: 'x', redirect_uri: 'https://evil.example', state: 'x' }
-    const request = `${btoa('{"alg":"none"}')}.${btoa(JSON.stringify(state))}.`
-    const asked = { request, request_uri: 'https://evil.example', response_mode: 'fragment', prompt: 'none' }
-    const keycloak = await service.begin('keycloak', asked)
-    expect([...keycloak.url.searchParams.keys()].filter((name) => name.startsWith('re'))).toEqual([
-      'redirect_uri',
-      'response_type',
-    ])
-    const apple = await service.begin('apple', { scopes: 'openid', response_mode: 'fragment' })
-    expect(apple.url.searchParams.get('response_mode')).toBe('form_post')
-    expect(apple.url.searchParams.get('scope')).toBe('email name')
-    const workos = await service.begin('workos', { workos_provider: 'GoogleOAuth' })
-    expect(workos.url.searchParams.get('provider')).toBe('GoogleOAuth')
-    for (const url of ['/authorize?provider=github', '/callback?state=x']) {
-      expect((await service.app.inject({ method: 'HEAD', url })).statusCode).toBe(405)
-    }
-  })
-})

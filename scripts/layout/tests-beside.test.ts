@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest'
+import { problemsOf } from './shop-tree.ts'
+import { testsBeside } from './tests-beside.ts'
+
+const route = 'services/auth/src/routes/carts.ts'
+const controller = 'services/auth/src/controllers/carts/items.ts'
+
+it('refuses a route and a controller without a test beside them', async () => {
+  expect(await problemsOf(testsBeside, { [route]: '', [controller]: '' })).toEqual([
+    `${controller} has no test beside it: write services/auth/src/controllers/carts/items.test.ts`,
+    `${route} has no test beside it: write services/auth/src/routes/carts.test.ts`,
+  ])
+})
+
+it('refuses a route whose test is elsewhere', async () => {
+  const files = { [route]: '', 'services/auth/test/carts.test.ts': '' }
+  expect(await problemsOf(testsBeside, files)).toHaveLength(1)
+})
+
+it('allows a route with a test beside it, and files of other folders without one', async () => {
+  const files = { [route]: '', 'services/auth/src/routes/carts.test.ts': '', 'services/auth/src/carts/cart.ts': '' }
+  expect(await problemsOf(testsBeside, files)).toEqual([])
+})

@@ -1,0 +1,14 @@
+import { type Problem, productionFiles, type Rule } from './source-tree.ts'
+
+/** Services whose every route or controller has a test of its own. */
+const SERVICES = ['auth']
+
+/** Whoever reads a route finds its guarantees beside it: `x.test.ts` beside `x.ts`. */
+export const testsBeside: Rule = (tree) => {
+  const paths = new Set(tree.files.map(({ path }) => path))
+  const folders = SERVICES.flatMap((name) => ['routes', 'controllers'].map((kind) => `services/${name}/src/${kind}`))
+  return productionFiles(tree, ...folders).flatMap(({ path }): readonly Problem[] => {
+    const test = path.replace(/\.ts$/, '.test.ts')
+    return paths.has(test) ? [] : [{ path, message: `has no test beside it: write ${test}` }]
+  })
+}

@@ -1,0 +1,23 @@
+import { afterAll, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { errorBody } from '../../test/bodies.ts'
+import { buildOpenApi } from '../openapi.ts'
+
+const open = await openTestApp()
+const silent = await openTestApp({ settings: { AUTH_DOCS_ENABLED: 'false' } })
+afterAll(() => Promise.all([open.close(), silent.close()]))
+
+it('200 and 304: GET /openapi.json serves the API document by default, which may be cached', async () => {
+  const answer = await open.app.inject('/openapi.json')
+  const document = JSON.parse(JSON.stringify(await buildOpenApi()))
+  expect([answer.statusCode, answer.headers['cache-control'], answer.json()]).toEqual([200, 'no-cache', document])
+  const condition = { 'if-none-match': String(answer.headers.etag) }
+  const again = await open.app.inject({ url: '/openapi.json', headers: condition })
+  expect([again.statusCode, again.body]).toEqual([304, ''])
+})
+
+// ASVS 13.4.5
+it('404: GET /openapi.json is not found when the documents are switched off', async () => {
+  const answer = await silent.app.inject('/openapi.json')
+  expect([answer.statusCode, answer.json()]).toEqual([404, errorBody(404, 'not_found', 'Not found')])
+})

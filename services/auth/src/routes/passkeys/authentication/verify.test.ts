@@ -1,0 +1,99 @@
+import { createAuthenticator, type Misbehaviour } from '@trestle/testing/software-authenticator.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { claimsOf } from '../../../../test/authenticator-app.ts'
+import { anyTime, claimsBody, errorBody, proof, sessionBody, signedUpBody } from '../../../../test/bodies.ts'
+import { failures, openPasskeyApp, type PasskeyApp, paths } from '../../../../test/passkey-app.ts'
+
+let test: PasskeyApp
+beforeAll(async () => {
+  test = await openPasskeyApp()
+})
+afterAll(() => test.close())
+
+const refused = errorBody(...failures.refused)
+
+describe('POST /passkeys/authentication/verify', () => {
+  it('200: signs in the owner of the passkey', async () => {
+    const { key, user, email, passkeyId, headers } = await test.createWithPasskey()
+    const answer = await test.signInBy(key)
+    expect([answer.statusCode, answer.json()]).toEqual([200, sessionBody(signedUpBody({ user, email }))])
+    expect(claimsOf(answer.json().access_token)).toEqual(
+      claimsBody({ sub: user.id, email, user_metadata: { name: 'Ann' }, amr: [proof('passkey')] }),
+    )
+    expect(answer.headers['cache-control']).toBe('no-store')
+    expect((await test.app.inject({ url: '/passkeys', headers })).json()).toEqual([
+      { id: passkeyId, friendly_name: 'Passkey', created_at: anyTime, last_used_at: anyTime },
+    ])
+    const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', user.id)
+    expect((await query.execute()).map(({ payload }) => payload.traits)).toContainEqual({ provider: 'passkey' })
+  })
+
+  it.each<[string, Misbehaviour]>([
+    ['another origin', { origin: 'https://evil.test' }],
+    ['another relying party', { rpId: 'evil.test' }],
+    ['another challenge', { challenge: 'AAAA' }],
+    ['nobody at the authenticator', { userPresent: false }],
+    ['nobody as its owner', { userHandle: '' }],
+    ['somebody else as its owner', { userHandle: 'AAAAAAAAQACAAAAAAAAAAA' }],
+  ])('400: refuses %s', async (_, wrong) => {
+    const { key } = await test.createWithPasskey()
+    const answer = await test.signInBy(key, wrong)
+    expect([answer.statusCode, answer.json()]).toEqual([400, refused])
+  })
+
+  it('400: refuses an old counter, an unknown passkey and a deleted passkey', async () => {
+    const { key, passkeyId, headers, user, email } = await test.createWithPasskey()
+    expect((await test.signInBy(key)).json()).toEqual(sessionBody(signedUpBody({ user, email })))
+    expect((await test.signInBy(key, { counter: 1 })).json()).toEqual(refused)
+    const stranger = createAuthenticator()
+    stranger.create({ challenge: 'AAAA', rp: { id: 'app.example.com' } })
+    expect((await test.signInBy(stranger)).json()).toEqual(refused)
+    await test.app.inject({ method: 'DELETE', url: `/passkeys/${passkeyId}`, headers })
+    expect((await test.signInBy(key)).json()).toEqual(refused)
+  })
+
+  it('400: accepts one of many parallel answers with the same counter, since the others come from a copy', async () => {
+    const { key, user, email } = await test.createWithPasskey()
+    const asked = await Promise.all(Array.from({ length: 10 }, test.ask))
+    const answers = await Promise.all(
+      asked.map(({ challenge_id, options }) =>
+        test.post(paths.signInFinish, { challenge_id, credential: key.get(options, { counter: 7 }) }),
+      ),
+    )
+    expect(answers.map((answer) => answer.json()).sort((a, b) => (a.code ?? 0) - (b.code ?? 0))).toEqual([
+      sessionBody(signedUpBody({ user, email })),
+      ...Array(9).fill(refused),
+    ])
+  })
+
+  it('200: accepts an authenticator whose counter stays 0', async () => {
+    const { key, user, email } = await test.createWithPasskey()
+    const body = sessionBody(signedUpBody({ user, email }))
+    for (const counter of [0, 0]) expect((await test.signInBy(key, { counter })).json()).toEqual(body)
+  })
+
+  it('400: refuses a used challenge, an expired challenge and that of a registration', async () => {
+    const { key, headers, user, email } = await test.createWithPasskey()
+    const { challenge_id, options } = await test.ask()
+    const payload = { challenge_id, credential: key.get(options) }
+    const answers = await Promise.all(Array.from({ length: 5 }, () => test.post(paths.signInFinish, payload)))
+    expect(answers.map((answer) => answer.json()).sort((a, b) => (a.code ?? 0) - (b.code ?? 0))).toEqual([
+      sessionBody(signedUpBody({ user, email })),
+      ...Array(4).fill(errorBody(...failures.challengeNotFound)),
+    ])
+    const own = await test.start(headers)
+    const crossed = { challenge_id: own.challenge_id, credential: key.get(own.options) }
+    await test.fail({ method: 'POST', url: paths.signInFinish, payload: crossed }, failures.challengeNotFound)
+    const late = await test.ask()
+    test.clock.advance(300_000)
+    const expired = { challenge_id: late.challenge_id, credential: key.get(late.options) }
+    expect((await test.post(paths.signInFinish, expired)).json()).toEqual(errorBody(...failures.expired))
+  })
+
+  it('403: refuses a banned user', async () => {
+    const { key, user } = await test.createWithPasskey()
+    const banned_until = new Date('2100-01-01')
+    await test.deps.db.updateTable('users').set({ banned_until }).where('id', '=', user.id).execute()
+    expect((await test.signInBy(key)).json()).toEqual(errorBody(403, 'user_banned', 'User is banned'))
+  })
+})

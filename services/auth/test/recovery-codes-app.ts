@@ -1,0 +1,72 @@
+import type { TestApp } from './auth-app.ts'
+import { addApp, type RaisedSession } from './authenticator-app.ts'
+import { expectFailure, type Failure } from './expect-failure.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+
+type Headers = SignedIn['headers']
+type Answer = Awaited<ReturnType<TestApp['app']['inject']>>
+
+/** A user with an authenticator app in a session of aal2, and another session of aal1. */
+export type AppOwner = SignedIn & RaisedSession & { readonly later: SignedIn }
+/** The same with recovery codes. */
+export type CodeOwner = AppOwner & { readonly id: string; readonly codes: readonly string[] }
+
+/** The service with recovery codes switched on. */
+export interface RecoveryCodesApp extends MailApp {
+  generate(headers: Headers, payload?: object): Promise<Answer>
+  regenerate(headers: Headers): Promise<Answer>
+  verify(headers: Headers, code?: string): Promise<Answer>
+  remove(headers: Headers): Promise<Answer>
+  /** Reads how many codes are left. @returns the body of the answer */
+  readStatus(headers: Headers): Promise<unknown>
+  createWithApp(): Promise<AppOwner>
+  createWithCodes(): Promise<CodeOwner>
+  fail(method: 'GET' | 'POST' | 'DELETE', url: string, headers: Headers, failure: Failure): Promise<void>
+}
+
+/** The path of recovery codes. The paths of `regenerate` and `verify` begin with it. */
+export const RECOVERY_CODES = '/factors/recovery-codes'
+
+/** The refusals of recovery codes: status, code and text. */
+export const failures = {
+  notFound: [404, 'mfa_factor_not_found', 'Factor not found'],
+  wrong: [422, 'mfa_verification_failed', 'Invalid recovery code entered'],
+  needsAal2: [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'],
+} as const
+
+/** Opens the service. It mails its users about new and removed factors. */
+export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
+  const service = await openMailApp({
+    AUTH_DB_NAMESPACE: 'app',
+    AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
+    AUTH_MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true',
+  })
+  const generate: RecoveryCodesApp['generate'] = (headers, payload = {}) =>
+    service.post(RECOVERY_CODES, payload, headers)
+  const createWithApp: RecoveryCodesApp['createWithApp'] = async () => {
+    const person = await createSignedIn(service)
+    const raised = await addApp(service, person.headers, 'app')
+    // Factors are listed by age, so the codes have to be younger than the app.
+    service.clock.advance(1)
+    return { ...person, ...raised, later: await signIn(service, person) }
+  }
+  return {
+    ...service,
+    generate,
+    regenerate: (headers) => service.post(`${RECOVERY_CODES}/regenerate`, {}, headers),
+    verify: (headers, code) => service.post(`${RECOVERY_CODES}/verify`, { code }, headers),
+    remove: (headers) => service.app.inject({ method: 'DELETE', url: RECOVERY_CODES, headers }),
+    readStatus: async (headers) => (await service.app.inject({ url: RECOVERY_CODES, headers })).json(),
+    createWithApp,
+    createWithCodes: async () => {
+      const person = await createWithApp()
+      const { id, codes } = (await generate(person.headers)).json()
+      return { ...person, id, codes }
+    },
+    fail: (method, url, headers, failure) =>
+      expectFailure(service, { method, url, headers, ...(method === 'POST' ? { payload: {} } : {}) }, failure),
+  }
+}
