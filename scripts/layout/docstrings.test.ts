@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { docstrings } from './docstrings.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const path = 'services/shop/src/items/item.ts'
 const refused = (line: number, name: string) =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { namedErrors } from './named-errors.ts'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 
 const path = 'services/shop/src/items/item.ts'
 const IMPORT = "import { itemGone, itemSold } from '../item-errors.ts'\n"

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { problemsOf } from './test/shop-tree.ts'
+import { problemsOf } from './shop-tree.ts'
 import { uncheckedInput } from './unchecked-input.ts'
 
 const path = 'services/shop/src/items/price.ts'

@@ -211,6 +211,7 @@ function settingsOf(config: PaymentsConfig): Settings {
   }
 }
 
+/** The clock and the randomness of a serving process. */
 export const SOURCES: Sources = {
   now: () => new Date(),
   randomBytes,
