@@ -230,19 +230,7 @@ describe('X-Request-Id', () => {
   })
 })
 
-describe('GET /docs/', () => {
-  it('200: shows a page of documentation that names no other host', async () => {
-    const response = await inventory.app.inject({ url: '/docs/' })
-    expect(response.headers['content-type']).toBe('text/html; charset=utf-8')
-    expect(response.body).not.toMatch(/https?:\/\//)
-  })
-
-  it('301: redirects /docs to the page, whose script is below it', async () => {
-    const response = await inventory.app.inject({ url: '/docs' })
-    expect([response.statusCode, response.headers.location]).toEqual([301, '/docs/'])
-    expect((await inventory.app.inject({ url: '/docs/js/scalar.js' })).statusCode).toBe(200)
-  })
-
+describe('the API document and its page', () => {
   it.each(['/openapi.json', '/docs/'])('304: does not send %s again to a client that has it', async (url) => {
     const { statusCode, headers } = await inventory.app.inject({ url })
     expect([statusCode, headers['cache-control']]).toEqual([200, 'no-cache'])

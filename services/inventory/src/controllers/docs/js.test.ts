@@ -1,0 +1,17 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
+
+let inventory: TestInventory
+beforeAll(async () => {
+  inventory = await startInventory()
+})
+afterAll(() => inventory.close())
+
+describe('GET /docs/js/scalar.js', () => {
+  it('200: serves the script of the page', async () => {
+    const response = await inventory.app.inject('/docs/js/scalar.js')
+    const type = 'application/javascript; charset=utf-8'
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, type])
+    expect(response.rawPayload.length).toBeGreaterThan(1_000_000)
+  })
+})

@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPayments, type TestPayments } from '../../test/payments-app.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+describe('GET /docs', () => {
+  it('301: redirects to the page', async () => {
+    const response = await payments.app.inject('/docs')
+    expect([response.statusCode, response.headers.location]).toEqual([301, '/docs/'])
+  })
+
+  it('200: shows a page that names no other host', async () => {
+    const response = await payments.app.inject('/docs/')
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(response.body).not.toMatch(/https?:\/\//)
+  })
+})

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startPayments, type TestPayments } from '../../test/payments-app.ts'
+
+const committed = JSON.parse(readFileSync(new URL('../../../../docs/openapi/payments.json', import.meta.url), 'utf8'))
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+describe('GET /openapi.json', () => {
+  it('200: serves the document that the repository contains', async () => {
+    const response = await payments.app.inject('/openapi.json')
+    expect([response.statusCode, response.json()]).toEqual([200, committed])
+  })
+
+  it('304: does not send the document again to a client that has it compressed', async () => {
+    const headers = { 'accept-encoding': 'gzip, br' }
+    const first = await payments.app.inject({ url: '/openapi.json', headers })
+    expect([first.headers['cache-control'], first.headers['content-encoding']]).toEqual(['no-cache', 'br'])
+    const again = { ...headers, 'if-none-match': String(first.headers.etag) }
+    const second = await payments.app.inject({ url: '/openapi.json', headers: again })
+    expect([second.statusCode, second.body]).toEqual([304, ''])
+  })
+})
