@@ -18,7 +18,7 @@ export default defineConfig({
     maxWorkers: 4,
     // The files of a worker share their modules: a fresh module graph for each file would take more than half of the time. It is
     // safe because each file has its own database, and no module keeps state: `scripts/layout/module-state.ts` refuses it. Every
-    // night CI runs the files in random order, so a file that rests on another one is found.
+    // night CI runs the files and their tests in random order, so one that rests on another is found.
     pool: 'threads',
     isolate: false,
     reporters: process.env.CI ? ['default'] : ['dot'],

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { keyMac } from '../src/apps/app.ts'
 import {
   createTestApp,
@@ -20,9 +20,11 @@ let owner: pg.Client
 beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
-  merchantId = (await createTestMerchant(payments, app)).id
   owner = new pg.Client({ connectionString: payments.url })
   await owner.connect()
+})
+beforeEach(async () => {
+  merchantId = (await createTestMerchant(payments, app)).id
 })
 afterAll(async () => {
   await owner.end()

@@ -1,8 +1,8 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
-import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { loadPaymentsConfig } from '../config.ts'
 import { openOperatorDeps } from '../deps.ts'
 import { migrateToLatest } from '../migrations.ts'
@@ -10,12 +10,13 @@ import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
 
-const database = await createEmptyDatabase()
 const sink = await startMailSink()
-afterAll(async () => {
-  await database.drop()
-  await sink.close()
+let database: TemporaryDatabase
+beforeEach(async () => {
+  database = await createEmptyDatabase()
 })
+afterEach(() => database.drop())
+afterAll(() => sink.close())
 
 const load = (changes: Record<string, string> = {}) =>
   loadPaymentsConfig({
@@ -63,6 +64,7 @@ describe('payments doctor', () => {
   })
 
   it('lists acquirers, and refuses one to which card numbers would travel without TLS', async () => {
+    await migrateToLatest(load())
     const set = (value: string) => examine({ PAYMENTS_ACQUIRERS: value })
     const { lines } = await set('north=https://:s3cret@north.example, south=http://:s3cret@127.0.0.1:9000')
     expect(lines).toContain('ok    acquirers: north by TLS, south on this machine')
@@ -73,6 +75,7 @@ describe('payments doctor', () => {
   })
 
   it('says what to do about each problem', async () => {
+    await migrateToLatest(load())
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`
@@ -98,6 +101,7 @@ describe('payments doctor', () => {
   })
 
   it('names a key of the vault that differs from the key that sealed under its id', async () => {
+    await migrateToLatest(load())
     const place = { merchantId: 'b'.repeat(24), instrumentId: 'c'.repeat(24) }
     const [one, two] = [1, 2].map((id) => ({ id, key: Buffer.alloc(32, id) }))
     if (!one || !two) throw new Error('two keys')
@@ -137,6 +141,7 @@ describe('payments doctor', () => {
   })
 
   it('finds that migrations, operators or the standby use another database than the service, and refuses operators', async () => {
+    await migrateToLatest(load())
     const other = await createEmptyDatabase()
     onTestFinished(() => other.drop())
     await migrateToLatest({ ...load(), migrationDatabaseUrl: other.url })

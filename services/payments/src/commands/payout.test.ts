@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -24,12 +24,12 @@ import { payoutCommand } from './payout.ts'
 let payments: TestPayments
 let app: TestApp
 let folder: string
-beforeAll(async () => {
+beforeEach(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
   folder = await mkdtemp(join(tmpdir(), 'payouts-'))
 })
-afterAll(async () => {
+afterEach(async () => {
   await payments.close()
   await rm(folder, { recursive: true })
 })
@@ -135,7 +135,8 @@ describe('payments payout', () => {
 
   it('export: writes euro as pain.001 and other currencies as CSV, readable by the owner only, and each payout once', async () => {
     const danish = await merchantWithMoney('DKK')
-    await run('payout', 'run', '--merchant', danish)
+    for (const id of [await merchantWithMoney('EUR', { name: 'Café' }), danish])
+      await run('payout', 'run', '--merchant', id)
     const { batch, payouts, files } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
     expect([payouts, files]).toEqual([2, [`payouts-${batch}.xml`, `payouts-${batch}.csv`]])
     const [xml = '', csv = ''] = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
@@ -317,6 +318,8 @@ describe('payments payout', () => {
   })
 
   it('settle, fail: record the answer of the bank; a failed payout returns its money once', async () => {
+    for (const _ of [1, 2]) await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
+    await run('payout', 'export', folder, ...DEBTOR)
     const [settled, failed] = await json<{ id: string; merchantId: string; amount: number }[]>(
       'payout',
       'list',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { askedAuthorization, transactionRow } from '../../../test/bodies.ts'
 import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
 import {
@@ -16,7 +16,8 @@ import { buildApp } from '../../app.ts'
 import { processingError } from '../../transactions/processing-error.ts'
 
 const asked: AuthorizationRequest[] = []
-let answer: Acquirer['authorize'] = async () => ({ verdict: 'approved', ref: 'north-1', networkRef: null })
+const approve: Acquirer['authorize'] = async () => ({ verdict: 'approved', ref: 'north-1', networkRef: null })
+let answer = approve
 const north: Acquirer = {
   authorize: (request) => {
     asked.push(request)
@@ -341,9 +342,12 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   const number = '4242424242424242'
   let live: string
   let source: string
-  beforeAll(async () => {
+  beforeEach(async () => {
+    asked.length = 0
+    answer = approve
     live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     source = await customerPayment(payments, live, { number })
+    await give('north')
   })
   const give = (acquirer: string | null) =>
     payments.database.db.updateTable('merchants').set({ acquirer }).where('id', '=', live).execute()
@@ -359,7 +363,6 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   })
 
   it('201: asks the acquirer under the id of the attempt, with the card number from the vault', async () => {
-    await give('north')
     const id = idOf(await charge())
     expect(await row(id)).toEqual(
       transactionRow({

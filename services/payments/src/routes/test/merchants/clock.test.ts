@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   basic,
   createTestApp,
@@ -15,6 +15,8 @@ let id: string
 beforeAll(async () => {
   payments = await startPayments()
   member = await createTestApp(payments)
+})
+beforeEach(async () => {
   id = (await createTestMerchant(payments, member, { test: true })).id
 })
 afterAll(() => payments.close())
