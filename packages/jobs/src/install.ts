@@ -44,7 +44,7 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
         retryLimit: task.retryLimit,
         retryBackoff: true,
         retryDelay: task.firstDelaySeconds,
-        retryDelayMax: task.longestDelaySeconds,
+        retryDelayMax: task.delaySecondsMax,
         expireInSeconds: task.timeoutSeconds + EXPIRY_MARGIN_SECONDS,
         deleteAfterSeconds: DONE_KEPT_SECONDS,
         deadLetter: deadQueue(task),

@@ -17,7 +17,7 @@ interface Greeting {
   readonly to: string
 }
 
-const options = { retryLimit: 1, firstDelaySeconds: 1, longestDelaySeconds: 1, timeoutSeconds: 30 }
+const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
 const greet = defineTask<Greeting>('greet', { ...options, sealed: true })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0, sealed: false })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1, sealed: false })

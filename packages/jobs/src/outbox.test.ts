@@ -15,7 +15,7 @@ interface Greeting {
   readonly to: string
 }
 
-const options = { retryLimit: 0, firstDelaySeconds: 1, longestDelaySeconds: 1, timeoutSeconds: 30, sealed: true }
+const options = { retryLimit: 0, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30, sealed: true }
 const greet = defineTask<Greeting>('greet', options)
 const names = createNames('example', 'app')
 

@@ -3,10 +3,10 @@ import { RETRY_FOR_A_DAY } from './task.ts'
 
 describe('RETRY_FOR_A_DAY', () => {
   it('tries for at least a day, and soon at first', () => {
-    const { retryLimit, firstDelaySeconds, longestDelaySeconds } = RETRY_FOR_A_DAY
+    const { retryLimit, firstDelaySeconds, delaySecondsMax } = RETRY_FOR_A_DAY
     // The queue waits between once and twice a delay, which doubles up to the longest delay.
     const shortest = Array.from({ length: retryLimit }, (_, retry) =>
-      Math.min(longestDelaySeconds, firstDelaySeconds * 2 ** retry),
+      Math.min(delaySecondsMax, firstDelaySeconds * 2 ** retry),
     )
     expect(shortest[0]).toBe(5)
     expect(shortest.reduce((sum, seconds) => sum + seconds, 0)).toBeGreaterThan(86_400)

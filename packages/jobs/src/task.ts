@@ -1,8 +1,8 @@
-/** How a kind of background work is retried. The delay doubles from `firstDelaySeconds` up to `longestDelaySeconds`. */
+/** How a kind of background work is retried. The delay doubles from `firstDelaySeconds` up to `delaySecondsMax`. */
 export interface TaskOptions {
   readonly retryLimit: number
   readonly firstDelaySeconds: number
-  readonly longestDelaySeconds: number
+  readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
   /** Whether payloads are encrypted in the tables of the queue, because they contain links, codes or keys. */
@@ -26,7 +26,7 @@ export function deadQueue(task: AnyTask): string {
 }
 
 /** 60 attempts over more than a day, after 5 s, 10 s, … up to half an hour, for work that must survive an outage. */
-export const RETRY_FOR_A_DAY = { retryLimit: 60, firstDelaySeconds: 5, longestDelaySeconds: 1_800 } as const
+export const RETRY_FOR_A_DAY = { retryLimit: 60, firstDelaySeconds: 5, delaySecondsMax: 1_800 } as const
 
 /** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. */
 export function defineTask<Payload extends object>(name: string, options: TaskOptions): Task<Payload> {

@@ -21,8 +21,8 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     meter: metrics.meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
-    bodyLimit: config.maxBodyBytes,
-    handlerTimeoutMs: timeouts.request,
+    bodyLimit: config.bodyBytesMax,
+    handlerTimeoutMs: timeouts.requestMs,
     // An import may take long to arrive. The timeout of handlers bounds all other requests.
     requestTimeoutMs: 0,
     trustedProxies: config.trustedProxies,

@@ -62,15 +62,15 @@ export interface InventoryDeps extends Turns {
   readonly timeouts: RequestTimeouts
 }
 
-/** In milliseconds (reference: Request limits). */
+/** The times after which a request ends (reference: Request limits). */
 interface RequestTimeouts {
   /** For the body and the answer of a request, but for imports, exports and long pages. */
-  readonly request: number
+  readonly requestMs: number
   /** For the next bytes of an import. */
-  readonly silence: number
+  readonly silenceMs: number
 }
 
-const TIMEOUTS: RequestTimeouts = { request: 15_000, silence: 30_000 }
+const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 
 /** The dependencies of a process, and what ends them. */
 export interface OpenInventoryDeps extends InventoryDeps {

@@ -9,7 +9,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrateOptions } from '../src/migrations.ts'
 
-const LONGEST_NAME = 30
+const NAME_LENGTH_MAX = 30
 const count = Object.keys(inventoryMigrations).length
 
 let database: TemporaryDatabase
@@ -70,7 +70,7 @@ describe('migrations of the inventory', () => {
     const indexes = schema.filter((item) => item.startsWith('i products_') && !item.includes('products_pkey'))
     expect(indexes.length).toBe(6)
     for (const index of indexes) expect(index).toMatch(/WHERE \(deleted_at IS NULL\)$/)
-    for (const name of ownNames(schema)) expect(name.length).toBeLessThanOrEqual(LONGEST_NAME)
+    for (const name of ownNames(schema)) expect(name.length).toBeLessThanOrEqual(NAME_LENGTH_MAX)
   })
 
   it('go down to an empty schema, and up to the same objects', async () => {

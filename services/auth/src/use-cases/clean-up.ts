@@ -12,7 +12,7 @@ import { deleteExpired } from '../retention/sweep-repository.ts'
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   retryLimit: 0,
   firstDelaySeconds: 1,
-  longestDelaySeconds: 1,
+  delaySecondsMax: 1,
   timeoutSeconds: 50,
   sealed: false,
 })

@@ -18,7 +18,7 @@ export const UserView = z
 export type User = z.infer<typeof UserView>
 
 /** There are few users, so a page of them is always large. */
-export const USER_PAGES = { defaultLimit: 500, maxLimit: 500 } as const
+export const USER_PAGES = { defaultLimit: 500, limitMax: 500 } as const
 
 /** The JSON of a user. */
 export function userJson({ id, username, firstName, lastName }: User): string {

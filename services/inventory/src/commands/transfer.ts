@@ -75,7 +75,7 @@ async function runImport(
   const bar = createProgressBar(stderr, (await stat(file)).size)
   const database = openForCommand(config, 'import')
   try {
-    const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.maxAttributesBytes }
+    const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.attributesBytesMax }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
     const alone = new FairGate({ places: 1, patienceMs: 0, refuse: serviceUnavailable })

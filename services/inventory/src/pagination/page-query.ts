@@ -8,7 +8,7 @@ import { decodeCursor, type Position } from './cursor.ts'
 export interface PageLimits {
   /** Rows of a page when the request names no limit. */
   readonly defaultLimit: number
-  readonly maxLimit: number
+  readonly limitMax: number
 }
 
 /** The keywords of every list. */
@@ -59,7 +59,7 @@ export interface PageQuery {
 /** @throws validationError for too many rows, and for a cursor of another list, limitTooHigh, cursorForeign */
 export function readPage(listing: Listing, limits: PageLimits, keywords: PageKeywords): PageQuery {
   const { limit = limits.defaultLimit, cursor } = keywords
-  if (limit > limits.maxLimit) throw limitTooHigh(limits.maxLimit)
+  if (limit > limits.limitMax) throw limitTooHigh(limits.limitMax)
   if (cursor === undefined) return { limit, after: undefined }
   const after = decodeCursor(nameOfListing(listing), cursor)
   const { positionForms } = listing

@@ -27,7 +27,7 @@ export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps>
   const endpoints: Application<InventoryDeps> = new Application({
     ...endpointOptions,
     context: deps,
-    bodyLimit: config.maxBodyBytes,
+    bodyLimit: config.bodyBytesMax,
     cors: origins.length > 0 && { origins, expose: EXPOSED_HEADERS },
     json: { parse: keepNestedText },
     onError: (thrown, request) =>

@@ -34,7 +34,7 @@ export async function changeProduct(
   { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,
   { attributes, client, ...input }: ChangeProductInput,
 ): Promise<VersionedChange> {
-  const { maxAttributesBytes: bytesMax } = config
+  const { attributesBytesMax: bytesMax } = config
   const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
   const result = await productWrites.run(
     () => callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),

@@ -25,7 +25,7 @@ export async function createProduct(
   { sku, attributes, client }: CreateProductInput,
 ): Promise<Answered<InsertedProduct>> {
   const { lanes, db, names, config, productWrites } = deps
-  const product = { sku, attributes: storableAttributes(attributes, config.maxAttributesBytes) }
+  const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
   if (!caller.repeat) {
     const body = await productWrites.run(() => insertProduct(lanes, names, product), { client })
     if (body === 'duplicate-sku') throw duplicateSku()

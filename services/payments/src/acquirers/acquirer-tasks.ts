@@ -23,7 +23,7 @@ export const acquirerTask = defineTask<AcquirerJob>('acquirer', {
 export const confirmationTask = defineTask<Record<string, never>>('confirmation', {
   retryLimit: 3,
   firstDelaySeconds: 60,
-  longestDelaySeconds: 600,
+  delaySecondsMax: 600,
   timeoutSeconds: 3_000,
   sealed: false,
 })
@@ -32,7 +32,7 @@ export const confirmationTask = defineTask<Record<string, never>>('confirmation'
 export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_events', {
   retryLimit: 0,
   firstDelaySeconds: 1,
-  longestDelaySeconds: 1,
+  delaySecondsMax: 1,
   timeoutSeconds: 55,
   sealed: false,
 })

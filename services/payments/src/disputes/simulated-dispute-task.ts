@@ -11,7 +11,7 @@ export interface SimulatedDisputeJob {
 export const simulatedDisputeTask = defineTask<SimulatedDisputeJob>('simulated_dispute', {
   retryLimit: 5,
   firstDelaySeconds: 1,
-  longestDelaySeconds: 60,
+  delaySecondsMax: 60,
   timeoutSeconds: 30,
   sealed: false,
 })

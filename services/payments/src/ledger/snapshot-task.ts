@@ -4,7 +4,7 @@ import { defineTask } from '@trestle/jobs/task.ts'
 export const snapshotTask = defineTask<Record<string, never>>('snapshot', {
   retryLimit: 5,
   firstDelaySeconds: 60,
-  longestDelaySeconds: 3_600,
+  delaySecondsMax: 3_600,
   timeoutSeconds: 10_000,
   sealed: false,
 })

@@ -6,7 +6,7 @@ import type { PayoutSkip } from './payout.ts'
 export const payoutTask = defineTask<Record<string, never>>('payout', {
   retryLimit: 5,
   firstDelaySeconds: 60,
-  longestDelaySeconds: 3_600,
+  delaySecondsMax: 3_600,
   timeoutSeconds: 10_000,
   sealed: false,
 })

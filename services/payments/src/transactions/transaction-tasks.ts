@@ -13,7 +13,7 @@ export interface InquiryJob {
 export const inquiryTask = defineTask<InquiryJob>('inquiry', {
   retryLimit: 5,
   firstDelaySeconds: 5,
-  longestDelaySeconds: 60,
+  delaySecondsMax: 60,
   timeoutSeconds: 60,
   sealed: false,
 })
@@ -22,7 +22,7 @@ export const inquiryTask = defineTask<InquiryJob>('inquiry', {
 export const attemptSweepTask = defineTask<Record<string, never>>('attempt_sweep', {
   retryLimit: 0,
   firstDelaySeconds: 1,
-  longestDelaySeconds: 1,
+  delaySecondsMax: 1,
   timeoutSeconds: 50,
   sealed: false,
 })
@@ -31,7 +31,7 @@ export const attemptSweepTask = defineTask<Record<string, never>>('attempt_sweep
 export const expiryTask = defineTask<Record<string, never>>('expiry', {
   retryLimit: 3,
   firstDelaySeconds: 60,
-  longestDelaySeconds: 600,
+  delaySecondsMax: 600,
   timeoutSeconds: 3_000,
   sealed: false,
 })

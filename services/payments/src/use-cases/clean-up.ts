@@ -13,7 +13,7 @@ import { deleteOldEvents } from '../webhooks/event-repository.ts'
 export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
   retryLimit: 3,
   firstDelaySeconds: 60,
-  longestDelaySeconds: 600,
+  delaySecondsMax: 600,
   timeoutSeconds: 600,
   sealed: false,
 })

@@ -18,7 +18,7 @@ const DAY_SECONDS = 86_400
 export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   retryLimit: 12,
   firstDelaySeconds: 60,
-  longestDelaySeconds: DAY_SECONDS,
+  delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
   sealed: false,
 })
@@ -51,7 +51,7 @@ interface Silence {
 /** After so many silences in a row a webhook rests. */
 const SILENCES_MAX = 3
 const FIRST_REST_MS = 10_000
-const LONGEST_REST_MS = 300_000
+const REST_MS_MAX = 300_000
 /** How long a delivery may take that is let through after a rest. */
 const TRIAL_MS = 5_000
 const REMEMBERED = 10_000
@@ -77,6 +77,6 @@ export function isResting(silent: SilentWebhooks, webhookId: string, now: Date):
 /** Notes that a webhook did not answer a delivery in time. It rests longer with each silence. */
 export function noteSilence(silent: SilentWebhooks, webhookId: string, now: Date): void {
   const count = (silent.get(webhookId)?.count ?? 0) + 1
-  const restMs = Math.min(FIRST_REST_MS * 2 ** Math.max(0, count - SILENCES_MAX), LONGEST_REST_MS)
+  const restMs = Math.min(FIRST_REST_MS * 2 ** Math.max(0, count - SILENCES_MAX), REST_MS_MAX)
   silent.set(webhookId, { count, restsUntilMs: now.getTime() + restMs })
 }
