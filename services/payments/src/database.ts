@@ -1,9 +1,8 @@
-import type { ColumnType, Generated } from 'kysely'
+import type { Generated } from 'kysely'
 import type * as ledger from './ledger/ledger-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
 import type * as below from './merchants/merchant-tables.ts'
-
-type Json<T> = ColumnType<T, string, string>
+import type { Json } from './merchants/merchant-tables.ts'
 
 /** A program that calls the API. */
 export interface AppsTable {

@@ -176,13 +176,13 @@ export function orderRefused(
   return refusalOf(statusCode, { message, details, replayed })
 }
 
-interface Refusal {
+interface CardRefusal {
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>
   readonly replayed: boolean
 }
 
-function refusalOf(statusCode: string, { message, details, replayed }: Refusal): HttpError {
+function refusalOf(statusCode: string, { message, details, replayed }: CardRefusal): HttpError {
   const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
   return new HttpError(400, statusCode, { message, details, headers })
 }

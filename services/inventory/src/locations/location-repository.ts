@@ -27,12 +27,14 @@ const listQuery = prepare(
       WHERE id > ${p.afterId} AND deleted_at IS NULL ORDER BY id LIMIT ${p.limit}`,
 )
 
-type ChangeRow = { readonly verdict: LocationRefusal } | ({ readonly verdict: 'done' } & Omit<VersionedLocation, 'id'>)
+type ChangedLocationRow =
+  | { readonly verdict: LocationRefusal }
+  | ({ readonly verdict: 'done' } & Omit<VersionedLocation, 'id'>)
 
 const changeQuery = prepare(
   'change_location',
   (p: LocationTarget & LocationChange) =>
-    sql<ChangeRow>`SELECT * FROM ${sql.table('change_location')}(
+    sql<ChangedLocationRow>`SELECT * FROM ${sql.table('change_location')}(
       ${p.id}::bigint, ${p.versions}::integer[], ${p.code}, ${p.name}, ${p.active})`,
 )
 

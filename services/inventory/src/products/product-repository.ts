@@ -157,7 +157,7 @@ type ChangeRefusal =
   | 'attributes-depth'
   | 'attributes-keys'
 
-type ChangeRow =
+type ChangedProductRow =
   | { readonly verdict: ChangeRefusal }
   | {
       readonly verdict: 'done'
@@ -169,7 +169,7 @@ type ChangeRow =
 
 const changeQuery = prepare(
   'change_product',
-  (p: ProductChange) => sql<ChangeRow>`
+  (p: ProductChange) => sql<ChangedProductRow>`
   SELECT * FROM ${sql.table('change_product')}(${p.id}::bigint, ${p.versions}::integer[], ${p.sku}, ${p.attributes}::jsonb,
     ${p.mode} = 'merge', ${p.bytesMax}::integer)`,
 )

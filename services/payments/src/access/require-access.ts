@@ -13,11 +13,11 @@ export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch
  * Separates the refusals of one SQL function from the verdicts that all of them have. For a refusal the first member is
  * `done`.
  */
-export function splitVerdict<const Refusal extends string>(
-  verdict: Verdict | Refusal,
-  refusals: readonly Refusal[],
-): readonly [Verdict, Refusal | undefined] {
-  const isRefusal = (candidate: Verdict | Refusal): candidate is Refusal => refusals.some((each) => each === candidate)
+export function splitVerdict<const Own extends string>(
+  verdict: Verdict | Own,
+  refusals: readonly Own[],
+): readonly [Verdict, Own | undefined] {
+  const isRefusal = (candidate: Verdict | Own): candidate is Own => refusals.some((each) => each === candidate)
   return isRefusal(verdict) ? ['done', verdict] : [verdict, undefined]
 }
 

@@ -10,7 +10,7 @@ export interface OperationKey {
   readonly id: string
 }
 
-interface OperationRow {
+interface AcquirerOperationRow {
   kind: AcquirerTask['kind']
   transaction_id: string
   amount: string
@@ -29,7 +29,7 @@ export async function getOperation(
   db: Kysely<PaymentsTables>,
   { merchantId, id }: OperationKey,
 ): Promise<{ readonly acquirer: string; readonly task: AcquirerTask }> {
-  const { rows } = await sql<OperationRow>`
+  const { rows } = await sql<AcquirerOperationRow>`
     SELECT e.kind, e.transaction_id, e.amount::text, t.currency, e.descriptor, t.acquirer, t.acquirer_ref
     FROM ${sql.table('trail_entries')} e
     JOIN ${sql.table('acquirer_operations')} o

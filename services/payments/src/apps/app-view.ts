@@ -27,7 +27,8 @@ export function viewIdentity({ id, name, email, created }: Identity): z.infer<ty
   }
 }
 
-interface CreatedApp {
+/** A new app with its key. */
+export interface CreatedApp {
   readonly id: string
   readonly name: string | undefined
   readonly key: string

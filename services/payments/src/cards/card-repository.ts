@@ -8,7 +8,7 @@ import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
 
 /** `transactionId` is null to check access only. */
-export interface SaveCardInput extends CallerColumns {
+export interface SaveCardColumns extends CallerColumns {
   readonly merchantId: string
   readonly transactionId: string | null
   readonly notes: string | null
@@ -30,7 +30,7 @@ export interface SavedCard extends AccessResult {
 
 const saveQuery = prepare(
   'create_card',
-  (p: SaveCardInput) => sql<SavedRow>`
+  (p: SaveCardColumns) => sql<SavedRow>`
     SELECT verdict, identity_id, card_id, error_code
     FROM ${sql.table('create_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
@@ -39,7 +39,7 @@ const saveQuery = prepare(
  * Stores the card of a transaction under an id of its own. A merchant without the permission gets the number of a processing
  * error.
  */
-export async function callSaveCard(lanes: Lanes, input: SaveCardInput): Promise<SavedCard> {
+export async function callSaveCard(lanes: Lanes, input: SaveCardColumns): Promise<SavedCard> {
   const row = await lanes.write.one(saveQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
   const { identity_id: identityId, card_id: cardId, error_code: errorCode } = row

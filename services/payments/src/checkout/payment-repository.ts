@@ -7,7 +7,7 @@ import type { Money } from '../money/minor-units.ts'
 import { type PaymentEnd, toEnd } from './checkout-repository.ts'
 
 /** A payment as it is written before the acquirer is asked. Without a session it can only be refused. */
-export interface BeginInput extends CallerColumns {
+export interface BeginPaymentColumns extends CallerColumns {
   readonly merchantId: string
   readonly sessionId: string | null
   readonly panSealed: Buffer
@@ -40,7 +40,7 @@ export interface BeginInput extends CallerColumns {
   }
 }
 
-interface BeginRow {
+interface BegunPaymentRow {
   verdict: 'done' | 'finished' | 'running' | 'spent' | 'gone' | 'key-mismatch'
   attempt_id: string | null
   transaction_id: string | null
@@ -58,14 +58,14 @@ export type BegunPayment =
 
 const beginQuery = prepare(
   'begin_payment',
-  (p: BeginInput) => sql<BeginRow>`
+  (p: BeginPaymentColumns) => sql<BegunPaymentRow>`
     SELECT verdict, attempt_id, transaction_id, status_code FROM ${sql.table('begin_payment')}(
       ${callerRow(p)}, ${p.merchantId}, ${p.sessionId}, ${p.payment}, ${p.panSealed}, ${p.panMac}
     )`,
 )
 
 /** Claims session, key and tokens of a payment, and writes its attempt. */
-export async function callBeginPayment(lanes: Lanes, input: BeginInput): Promise<BegunPayment> {
+export async function callBeginPayment(lanes: Lanes, input: BeginPaymentColumns): Promise<BegunPayment> {
   const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
   if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
   if (attemptId !== null) return { attemptId }
@@ -99,7 +99,7 @@ export async function getPaidOrder(
 }
 
 /** The outcome of an attempt, with the values of the table `attempts`. */
-export interface FinishInput {
+export interface FinishPaymentInput {
   readonly merchantId: string
   readonly attemptId: string
   readonly outcome: 'approved' | 'declined' | 'unknown'
@@ -112,7 +112,7 @@ export interface FinishInput {
 
 const finishQuery = prepare(
   'finish_payment',
-  (p: FinishInput) => sql<{ verdict: 'done' | 'settled'; transaction_id: string | null }>`
+  (p: FinishPaymentInput) => sql<{ verdict: 'done' | 'settled'; transaction_id: string | null }>`
     SELECT verdict, transaction_id FROM ${sql.table('finish_payment')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.statusCode}, ${p.errorCode}, ${p.acquirerRef}, ${p.networkRef}
     )`,
@@ -122,6 +122,6 @@ const finishQuery = prepare(
  * Writes the transaction of an attempt. Returns its id; undefined when another process was first and called the attempt
  * unknown.
  */
-export async function callFinishPayment(lanes: Lanes, input: FinishInput): Promise<string | undefined> {
+export async function callFinishPayment(lanes: Lanes, input: FinishPaymentInput): Promise<string | undefined> {
   return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
 }

@@ -19,10 +19,10 @@ export const messageSettings = group('Mails and webhooks', {
     .describe('Hosts, addresses and networks inside your own network that events may be sent to.'),
 })
 
-type Values = SettingValues<typeof messageSettings>
+type MessageValues = SettingValues<typeof messageSettings>
 
 /** What holds between several settings of mails. Each rule returns its complaint. */
-export const messageRules: readonly Rule<Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>>[] = [
+export const messageRules: readonly Rule<Pick<MessageValues, 'SMTP_URL' | 'MAIL_FROM'>>[] = [
   ({ SMTP_URL, MAIL_FROM }) =>
     SMTP_URL !== undefined && MAIL_FROM === undefined
       ? 'PAYMENTS_MAIL_FROM is required when PAYMENTS_SMTP_URL is set'
@@ -30,7 +30,7 @@ export const messageRules: readonly Rule<Pick<Values, 'SMTP_URL' | 'MAIL_FROM'>>
 ]
 
 /** The settings of mails and webhooks, with the names that the code uses. */
-export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: Values) {
+export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: MessageValues) {
   return {
     /** Undefined: mails wait in the queue. */
     smtp:

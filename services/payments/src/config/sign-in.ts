@@ -19,10 +19,10 @@ export const signInSettings = group('Signed-in users', {
     .describe('The `aud` that those access tokens must name. Default: tokens for any audience are taken.'),
 })
 
-type Values = SettingValues<typeof signInSettings>
+type SignInValues = SettingValues<typeof signInSettings>
 
 /** What holds between several settings of users who sign in. Each rule returns its complaint. */
-export const signInRules: readonly Rule<Values>[] = [
+export const signInRules: readonly Rule<SignInValues>[] = [
   ({ USER_JWKS_URL, USER_ISSUER }) =>
     (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)
       ? undefined
@@ -34,6 +34,6 @@ export const signInRules: readonly Rule<Values>[] = [
 ]
 
 /** The service that signs tokens of users. Undefined: users cannot call. */
-export function toSignInConfig({ USER_JWKS_URL: jwksUrl, USER_ISSUER: issuer, USER_AUDIENCE: audience }: Values) {
+export function toSignInConfig({ USER_JWKS_URL: jwksUrl, USER_ISSUER: issuer, USER_AUDIENCE: audience }: SignInValues) {
   return jwksUrl === undefined || issuer === undefined ? undefined : { jwksUrl, issuer, audience }
 }

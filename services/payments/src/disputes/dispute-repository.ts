@@ -85,14 +85,14 @@ export interface CloseInput extends CallerColumns {
   readonly outcome: 'won' | 'lost' | null
 }
 
-type CloseRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity_id: string | null } & (
+type ClosedDisputeRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity_id: string | null } & (
   | DisputeColumns
   | { id: null }
 )
 
 const closeQuery = prepare(
   'close_dispute',
-  (p: CloseInput) => sql<CloseRow>`
+  (p: CloseInput) => sql<ClosedDisputeRow>`
     SELECT f.verdict, f.identity_id, ${columns}
     FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.disputeId}, ${p.outcome}) f
     CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,

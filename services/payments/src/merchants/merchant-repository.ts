@@ -28,7 +28,7 @@ interface MerchantColumns {
 }
 
 /** A verdict beside the columns of a merchant, which are null unless one was found. */
-type AccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
+type MerchantAccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
 
 /** Every query names the merchant `m` and its balance `b`. */
 const columns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
@@ -47,7 +47,7 @@ export interface CreateInput {
 
 const createQuery = prepare(
   'create_merchant',
-  (p: CallerColumns & { merchant: object | null }) => sql<AccessRow>`
+  (p: CallerColumns & { merchant: object | null }) => sql<MerchantAccessRow>`
     SELECT f.verdict, f.identity_id, ${columns}
     FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f
     CROSS JOIN LATERAL (SELECT (f.merchant).*) m
@@ -62,7 +62,7 @@ export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: Cre
 
 const readQuery = prepareForCaller(
   'read_merchant',
-  ({ fromCaller, joinMembership }, p: Credentials & { merchantId: string }) => sql<AccessRow>`
+  ({ fromCaller, joinMembership }, p: Credentials & { merchantId: string }) => sql<MerchantAccessRow>`
     SELECT ${verdictColumns(sql`m.id`)}, ${columns}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
@@ -121,7 +121,7 @@ const listQueries = {
 function listQuery(name: string, order: ReturnType<typeof sql>) {
   return prepareForCaller(
     name,
-    ({ fromCaller }, p: ListInput) => sql<AccessRow>`
+    ({ fromCaller }, p: ListInput) => sql<MerchantAccessRow>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN c.identity_id = ${p.identityId} THEN 'done'
@@ -163,11 +163,11 @@ export async function listMerchants(
   return { verdict, identityId: identity_id, merchants: rows.flatMap((row) => toMerchant(row) ?? []) }
 }
 
-function toMerchantResult(row: AccessRow): MerchantResult {
+function toMerchantResult(row: MerchantAccessRow): MerchantResult {
   return { verdict: row.verdict, identityId: row.identity_id, merchant: toMerchant(row) }
 }
 
-function toMerchant(row: AccessRow): Merchant | undefined {
+function toMerchant(row: MerchantAccessRow): Merchant | undefined {
   if (row.id === null) return undefined
   // Members one by one: a rest of the row takes longer than all of them.
   return {

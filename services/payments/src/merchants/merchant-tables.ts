@@ -1,6 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 
-type Json<T> = ColumnType<T, string, string>
+/** A column of JSON, which is written as text. */
+export type Json<T> = ColumnType<T, string, string>
 
 /** The columns that every row below a merchant begins with. */
 export interface MerchantRow {

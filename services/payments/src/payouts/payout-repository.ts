@@ -29,7 +29,7 @@ const columns = sql`r.id, r.merchant_id, r.amount, r.currency, r.status, r.line_
 const source = { table: 'payouts', columns }
 
 /** `minimum` is in major units. `minimum` and `delayDays` are null when only access is checked. */
-export interface PayOutInput extends CallerColumns {
+export interface PayOutColumns extends CallerColumns {
   readonly merchantId: string
   readonly minimum: number | null
   readonly delayDays: number | null
@@ -52,24 +52,24 @@ export interface PaidOut extends PayoutResult {
 
 const payOutQuery = prepare(
   'pay_out',
-  (p: PayOutInput) => sql<PayOutRow>`
+  (p: PayOutColumns) => sql<PayOutRow>`
     SELECT f.verdict, f.identity_id, f.reason, ${columns}
     FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimum}, ${p.delayDays}) f
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )
 
 /** Pays out all that is available to a merchant, once a day. */
-export async function callPayOut(lanes: Lanes, input: PayOutInput): Promise<PaidOut> {
+export async function callPayOut(lanes: Lanes, input: PayOutColumns): Promise<PaidOut> {
   const row = await lanes.write.one(payOutQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['skipped'])
   return { ...toPayoutResult({ ...row, verdict }), skipped: refusal && row.reason }
 }
 
-type CloseRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
+type ClosedPayoutRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
 
 const closeQuery = prepare(
   'close_payout',
-  (p: { id: string; status: 'settled' | 'failed' }) => sql<CloseRow>`
+  (p: { id: string; status: 'settled' | 'failed' }) => sql<ClosedPayoutRow>`
     SELECT f.verdict, ${columns} FROM ${sql.table('close_payout')}(${p.id}, ${p.status}) f
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )

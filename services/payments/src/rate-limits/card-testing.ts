@@ -81,10 +81,10 @@ function notePayment(underWay: Map<string, Set<Promise<void>>>, address: string)
 }
 
 /** Runs work when it is the turn of its key. */
-type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
+type RunInTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
 
 /** Lets at most `atOnce` pieces of work of one key run at a time. Others wait in line. */
-export function createTurns(atOnce: number): InTurn {
+export function createTurns(atOnce: number): RunInTurn {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   return async (key, work) => {
     const line = lines.get(key) ?? { running: 0, waiting: [] }

@@ -18,7 +18,7 @@ export interface Charge {
 }
 
 /** `charge` is null to check access only. */
-export interface BeginInput extends CallerColumns {
+export interface BeginChargeColumns extends CallerColumns {
   readonly merchantId: string
   readonly charge: Charge | null
   /** The acquirers that this process knows. */
@@ -27,7 +27,7 @@ export interface BeginInput extends CallerColumns {
   readonly rateAgeDaysMax: number
 }
 
-interface BeginRow {
+interface BegunChargeRow {
   verdict: Verdict | 'unknown-source' | 'no-rate' | 'stale-rate' | 'refused'
   identity_id: string | null
   transaction_id: string | null
@@ -76,7 +76,7 @@ export interface BegunCharge extends AccessResult {
 
 const beginQuery = prepare(
   'begin_charge',
-  (p: BeginInput) => sql<BeginRow>`
+  (p: BeginChargeColumns) => sql<BegunChargeRow>`
     SELECT f.verdict, f.identity_id, f.transaction_id, f.error_code, f.attempt_id, f.descriptor, f.acquirer, f.expired,
       i.id AS instrument_id, i.pan_sealed, i.expiry::text, i.scheme, i.scenario, i.network_ref, i.planned
     FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f
@@ -84,7 +84,7 @@ const beginQuery = prepare(
 )
 
 /** Judges a charge and writes its attempt, before the acquirer is asked. */
-export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<BegunCharge> {
+export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): Promise<BegunCharge> {
   // The function reads the largest age of a rate from the charge.
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
   const row = await lanes.write.one(beginQuery, { ...input, charge })
@@ -99,13 +99,13 @@ export async function callBeginCharge(lanes: Lanes, input: BeginInput): Promise<
   }
 }
 
-interface FinishRow {
+interface FinishedChargeRow {
   verdict: 'done' | 'settled'
   transaction_id: string | null
 }
 
 /** What the acquirer answered, with the values of the table `attempts`. */
-export interface FinishInput {
+export interface FinishChargeInput {
   readonly merchantId: string
   readonly attemptId: string
   readonly outcome: 'approved' | 'declined' | 'unknown'
@@ -116,7 +116,7 @@ export interface FinishInput {
 
 const finishQuery = prepare(
   'finish_charge',
-  (p: FinishInput) => sql<FinishRow>`
+  (p: FinishChargeInput) => sql<FinishedChargeRow>`
     SELECT verdict, transaction_id FROM ${sql.table('finish_charge')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.errorCode}, ${p.acquirerRef}
     )`,
@@ -125,14 +125,14 @@ const finishQuery = prepare(
 /** Writes the transaction of an attempt. `settled`: another process was first and has called the attempt unknown. */
 export async function callFinishCharge(
   lanes: Lanes,
-  input: FinishInput,
+  input: FinishChargeInput,
 ): Promise<{ readonly verdict: 'settled' } | { readonly verdict: 'done'; readonly transactionId: string }> {
   const { verdict, transaction_id } = await lanes.write.one(finishQuery, input)
   if (verdict === 'settled' || transaction_id === null) return { verdict: 'settled' }
   return { verdict, transactionId: transaction_id }
 }
 
-function toAttempt(row: BeginRow): Attempt | undefined {
+function toAttempt(row: BegunChargeRow): Attempt | undefined {
   const { attempt_id: id, descriptor, instrument_id, pan_sealed, expiry } = row
   if (id === null || descriptor === null || instrument_id === null || pan_sealed === null || expiry === null) {
     return undefined
@@ -154,7 +154,7 @@ function toAttempt(row: BeginRow): Attempt | undefined {
   }
 }
 
-function toEnd({ transaction_id, error_code }: BeginRow): ChargeEnd | undefined {
+function toEnd({ transaction_id, error_code }: BegunChargeRow): ChargeEnd | undefined {
   if (error_code !== null) return { errorCode: error_code }
   return transaction_id === null ? undefined : { transactionId: transaction_id }
 }

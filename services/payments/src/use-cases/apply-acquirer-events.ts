@@ -17,7 +17,7 @@ import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 
-type WorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
+type EventWorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
 
 interface EventDeps extends Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> {
   /** Events by acquirer and outcome: `applied`, `kept`, `held`, `unnamed`. */
@@ -29,7 +29,7 @@ const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
 const LISTS_MAX = 20
 
 /** Fetches the events of every acquirer, every minute. */
-export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: WorkDeps): Promise<void> {
+export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: EventWorkDeps): Promise<void> {
   const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
   const counter = startAtZero(
     meter.createCounter('payments_acquirer_events_total', { description: 'Events of acquirers by outcome' }),
@@ -39,7 +39,7 @@ export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: W
   if (acquirers.names.length > 0) await jobs.schedule(acquirerEventsTask, '* * * * *')
 }
 
-async function applyAllEvents(deps: EventDeps, acquirers: WorkDeps['acquirers']): Promise<Outcome> {
+async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquirers']): Promise<Outcome> {
   for (const name of acquirers.names) {
     const acquirer = acquirers.find(name)
     if (!acquirer) continue

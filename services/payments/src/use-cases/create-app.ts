@@ -1,18 +1,12 @@
 import { keyHint, keyMac } from '../apps/app.ts'
 import { callCreateApp, callCreateInvitedApp } from '../apps/app-repository.ts'
+import type { CreatedApp } from '../apps/app-view.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { registrationClosed, registrationInvited } from '../errors.ts'
 import { hashToken } from '../members/invitation.ts'
 
 /** What `createApp` uses of the dependencies. */
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
-
-/** A new app with its key. */
-export interface CreatedApp {
-  readonly id: string
-  readonly name: string | undefined
-  readonly key: string
-}
 
 /** Makes an app. Only the caller learns the key: the service stores its MAC. */
 export async function createApp(

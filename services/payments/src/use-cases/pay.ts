@@ -20,7 +20,7 @@ import {
 } from '../checkout/open-checkout.ts'
 import { toDescriptor } from '../checkout/order.ts'
 import {
-  type BeginInput,
+  type BeginPaymentColumns,
   type BegunPayment,
   callBeginPayment,
   callFinishPayment,
@@ -57,7 +57,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
 }
 
 /** The simulator refuses a card before 3-D Secure refuses the payment. */
-function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
+function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus): AuthenticationDecision {
   const verdict = tdsVerdict(status, payee.tdsMode)
   if ('tds' in verdict) return verdict
   return { refusal: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? verdict.refusal }
@@ -77,13 +77,13 @@ function toAnswer({ end, network, replayed }: EndedOrder): PaymentAnswer {
 }
 
 /** How 3-D Secure marks the transaction, or the status code of its refusal. */
-type Decision = { readonly tds: 'full' | 'attempt' | null } | { readonly refusal: string }
+type AuthenticationDecision = { readonly tds: 'full' | 'attempt' | null } | { readonly refusal: string }
 
 /** An order without further steps: an acquirer is asked about its card, unless it is refused already. */
 interface DecidedOrder {
   readonly opened: OpenOrder
   readonly repeat: Repeat | undefined
-  readonly decision: Decision
+  readonly decision: AuthenticationDecision
 }
 
 const POLL_MS = 250
@@ -99,7 +99,7 @@ const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
   const { payee, tokens } = decided.opened
   await claimTokens(deps.lanes, payee.id, tokens)
-  const begun = await beginOnceFree(deps, toBeginInput(deps, decided))
+  const begun = await beginOnceFree(deps, toPaymentColumns(deps, decided))
   if ('end' in begun) return begun.end
   if ('refusal' in begun) return refuseBegin(begun.refusal)
   const outcome = await askAcquirer(deps, decided, begun.attemptId)
@@ -119,7 +119,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 }
 
 /** Another request may be asking the acquirer for the same session or key. Wait up to 5 s for its end. */
-async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginInput): Promise<BegunPayment> {
+async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginPaymentColumns): Promise<BegunPayment> {
   let begun = await callBeginPayment(lanes, input)
   for (let polls = 0; 'refusal' in begun && begun.refusal === 'running' && polls < POLLS; polls++) {
     await wait(POLL_MS)
@@ -134,7 +134,7 @@ function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusa
   if (refusal === 'key-mismatch') throw orderKeyUsed()
 }
 
-function toBeginInput({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginInput {
+function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentColumns {
   const { order, payee, money, tokens, network, changes, instrumentId, session } = opened
   const number = tokens.number.value
   const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })

@@ -37,7 +37,7 @@ export async function listWebhooks(
 }
 
 /** A verdict beside the columns of the webhook, which are null when nothing was changed. */
-type ChangedRow<Refusal extends string> = { verdict: Verdict | Refusal; identity_id: string | null } & (
+type ChangedWebhookRow<Refused extends string> = { verdict: Verdict | Refused; identity_id: string | null } & (
   | WebhookColumns
   | { id: null }
 )
@@ -63,11 +63,11 @@ interface CreateColumns extends CallerColumns, Omit<CreateWebhookInput, 'caller'
 }
 
 const REFUSALS = ['not-https', 'too-many'] as const
-type Refusal = (typeof REFUSALS)[number]
+type WebhookRefusal = (typeof REFUSALS)[number]
 
 const createQuery = prepare(
   'create_webhook',
-  (p: CreateColumns) => sql<ChangedRow<Refusal>>`
+  (p: CreateColumns) => sql<ChangedWebhookRow<WebhookRefusal>>`
     SELECT f.verdict, f.identity_id, ${columns}
     FROM ${sql.table('create_webhook')}(
       ${callerRow(p)}, ${p.merchantId}, ${p.url}, ${p.events}, ${p.secretSealed}, ${p.allowHttp}
@@ -79,7 +79,7 @@ const createQuery = prepare(
 export async function callCreateWebhook(
   lanes: Lanes,
   { caller, webhook, ...input }: CreateWebhookInput,
-): Promise<ChangedWebhook & { readonly refusal: Refusal | undefined }> {
+): Promise<ChangedWebhook & { readonly refusal: WebhookRefusal | undefined }> {
   const { url = null, events = null } = webhook ?? {}
   const row = await lanes.write.one(createQuery, { ...callerColumns(caller), ...input, url, events })
   const [verdict, refusal] = splitVerdict(row.verdict, REFUSALS)
@@ -96,7 +96,7 @@ export interface RotateSecretInput {
 
 const rotateQuery = prepare(
   'rotate_webhook_secret',
-  (p: CallerColumns & Omit<RotateSecretInput, 'caller'>) => sql<ChangedRow<never>>`
+  (p: CallerColumns & Omit<RotateSecretInput, 'caller'>) => sql<ChangedWebhookRow<never>>`
     SELECT f.verdict, f.identity_id, ${columns}
     FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f
     CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,

@@ -62,9 +62,9 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /** The page that asks for a payment, and where the card comes from. */
-type PageRequest = Pick<PagePayment, 'pageId' | 'source'>
+type CardPageRequest = Pick<PagePayment, 'pageId' | 'source'>
 
-async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: PageRequest): Promise<FastifyReply> {
+async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: CardPageRequest): Promise<FastifyReply> {
   const { ip: address, protocol, method, server } = visit.request
   const path = `/pos/pay/${asked.pageId}`
   const answer = await payOnPage(server.deps, { ...asked, query, path, address, isSecure: protocol === 'https' })
