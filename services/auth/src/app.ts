@@ -78,7 +78,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     meter: deps.meter,
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES,
-    handlerTimeoutMs: config.server.maxRequestDurationMs,
+    handlerTimeoutMs: config.server.requestDurationMsMax,
     trustedProxies: config.security.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: commonHeaders,

@@ -5,8 +5,8 @@ import type {
   FilledTimestamp,
   GeneratedTimestamp,
   JsonObject,
-  Metadata,
-  Timestamp,
+  MetadataColumn,
+  TimestampColumn,
 } from './column-types.ts'
 import type * as factors from './factors/factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
@@ -27,34 +27,34 @@ export interface UsersTable {
   email: string | null
   phone: string | null
   encrypted_password: string | null
-  email_confirmed_at: Timestamp | null
-  phone_confirmed_at: Timestamp | null
+  email_confirmed_at: TimestampColumn | null
+  phone_confirmed_at: TimestampColumn | null
   confirmed_at: Computed<string | null>
-  invited_at: Timestamp | null
-  confirmation_sent_at: Timestamp | null
-  recovery_sent_at: Timestamp | null
+  invited_at: TimestampColumn | null
+  confirmation_sent_at: TimestampColumn | null
+  recovery_sent_at: TimestampColumn | null
   /** Empty when no change is pending, as `phone_change`. */
   email_change: ColumnType<string | null, string | undefined, string>
-  email_change_sent_at: Timestamp | null
+  email_change_sent_at: TimestampColumn | null
   /** When the user asked for the change in a session; `…_sent_at` is when its messages were last sent. */
-  email_change_asked_at: Timestamp | null
+  email_change_asked_at: TimestampColumn | null
   email_change_confirm_status: ColumnType<number | null, number | undefined, number>
   phone_change: ColumnType<string | null, string | undefined, string>
-  phone_change_sent_at: Timestamp | null
-  phone_change_asked_at: Timestamp | null
-  reauthentication_sent_at: Timestamp | null
-  last_sign_in_at: Timestamp | null
-  raw_app_meta_data: Metadata
-  raw_user_meta_data: Metadata
-  banned_until: Timestamp | null
-  deleted_at: Timestamp | null
+  phone_change_sent_at: TimestampColumn | null
+  phone_change_asked_at: TimestampColumn | null
+  reauthentication_sent_at: TimestampColumn | null
+  last_sign_in_at: TimestampColumn | null
+  raw_app_meta_data: MetadataColumn
+  raw_user_meta_data: MetadataColumn
+  banned_until: TimestampColumn | null
+  deleted_at: TimestampColumn | null
   is_anonymous: Generated<boolean>
   is_sso_user: Generated<boolean>
-  staged_at: Timestamp | null
+  staged_at: TimestampColumn | null
   /** Whether an admin or an import made the user: clean-up never deletes such a user as unconfirmed. */
   keep_unconfirmed: Generated<boolean>
   /** Since when the account is claimed; null also where it was confirmed from the beginning (see `isUnclaimed`). */
-  claimed_at: Timestamp | null
+  claimed_at: TimestampColumn | null
   created_at: FilledTimestamp
   updated_at: FilledTimestamp
   /** The nil UUID. Only supabase/auth reads this column and the next three. */
@@ -68,7 +68,7 @@ export interface UsersTable {
 export interface UserDirectoryTable {
   user_id: string
   aud: string
-  created_at: Timestamp
+  created_at: TimestampColumn
   document: string
 }
 
@@ -80,7 +80,7 @@ export interface IdentitiesTable {
   provider_id: string
   identity_data: ColumnType<unknown, JsonObject, JsonObject>
   email: Computed<string | null>
-  last_sign_in_at: Timestamp | null
+  last_sign_in_at: TimestampColumn | null
   created_at: FilledTimestamp
   updated_at: FilledTimestamp
 }
@@ -98,7 +98,7 @@ export interface OneTimeTokensTable {
   guesses: Generated<number>
   flow_state_id: string | null
   sent_at: GeneratedTimestamp
-  expires_at: Timestamp
+  expires_at: TimestampColumn
 }
 
 /** One audit event (reference: Audit log). */
@@ -118,14 +118,14 @@ export interface AuditLogEntriesTable {
 export interface SendThrottleTable {
   key_hash: Buffer
   kind: string
-  sent_at: Timestamp
+  sent_at: TimestampColumn
 }
 
 /** Guesses at the codes of an address in a day, by keyed hash of the address. */
 export interface CodeGuessesTable {
   key_hash: Buffer
   guesses: number
-  since: Timestamp
+  since: TimestampColumn
 }
 
 /** A flow over several requests: an external sign-in, or the PKCE flow of a mail. */
@@ -142,7 +142,7 @@ export interface FlowStateTable {
   code_challenge: string | null
   code_challenge_method: ColumnType<'s256' | 'plain' | null, string | null, string | null>
   auth_code_hash: Buffer | null
-  auth_code_issued_at: Timestamp | null
+  auth_code_issued_at: TimestampColumn | null
   /** Where the browser ends, as the redirect rules permitted it. */
   redirect_to: string | null
   invite_token_hash: Buffer | null
@@ -153,7 +153,7 @@ export interface FlowStateTable {
   provider_refresh_token: SealedSecret | null
   email_optional: Generated<boolean>
   /** When the provider answered. A flow is claimed once. */
-  claimed_at: Timestamp | null
+  claimed_at: TimestampColumn | null
   /** The session that began to link an identity. The flow ends with the session. */
   linking_session_id: string | null
   /** The assurance level of the token that began to link an identity; null counts as `aal1`. */
@@ -161,7 +161,7 @@ export interface FlowStateTable {
   /** The account that is linked when the code is exchanged. */
   linked_account: ExternalAccount | null
   /** Since when the identity that has signed in belongs to the account; null: since the account was made. */
-  credential_since: Timestamp | null
+  credential_since: TimestampColumn | null
   created_at: GeneratedTimestamp
 }
 
@@ -175,7 +175,7 @@ export interface SignUpContentsTable extends Record<'user_id' | 'kind' | 'aud', 
 export interface AddressChangesTable {
   user_id: string
   kind: string
-  changed_at: Timestamp
+  changed_at: TimestampColumn
 }
 
 /** A provider that an admin has added. */
@@ -184,8 +184,8 @@ export interface CustomProvidersTable {
   identifier: string
   client_secret: SealedSecret
   settings: JsonObject
-  created_at: Timestamp
-  updated_at: Timestamp
+  created_at: TimestampColumn
+  updated_at: TimestampColumn
 }
 
 /** A job that a SQL function has written, until a worker moves it to the queue. */

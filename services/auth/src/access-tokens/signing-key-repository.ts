@@ -113,7 +113,7 @@ export async function updateKeyToActive(trx: Transaction<AuthDatabase>, kid: str
 const LAG_SECONDS = 60
 
 /** How many seconds a key must verify after it has signed. @param jwt the lifetime of access tokens */
-export function verifySecondsOfRetired({ lifetimeSeconds }: { readonly lifetimeSeconds: number }): number {
+export function retiredVerifySeconds({ lifetimeSeconds }: { readonly lifetimeSeconds: number }): number {
   return lifetimeSeconds + LAG_SECONDS
 }
 

@@ -91,7 +91,7 @@ export function toServerConfig(values: Values) {
     port: values.API_PORT,
     /** Base of links and default issuer, as written. */
     externalUrl: values.API_EXTERNAL_URL,
-    maxRequestDurationMs: values.API_MAX_REQUEST_DURATION,
+    requestDurationMsMax: values.API_MAX_REQUEST_DURATION,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,

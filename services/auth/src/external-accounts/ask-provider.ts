@@ -99,7 +99,7 @@ function refuseDenied({ error, error_description: description, denied }: Provide
   throw providerRefused({ cause, details: { error: name } })
 }
 
-interface Asked {
+interface AskedProvider {
   readonly profile: ExternalProfile
   readonly tokens: ProviderSignIn['tokens']
 }
@@ -109,7 +109,7 @@ async function askOAuth2(
   configured: ConfiguredProvider<OAuth2Provider>,
   flow: AskedFlow,
   { code, user: userField }: ProviderAnswer,
-): Promise<Asked> {
+): Promise<AskedProvider> {
   if (!code) throw authorizationCodeMissing()
   const codeVerifier = flow.codeVerifier ? openSecret(deps.encryptionKeys, flow.id, flow.codeVerifier) : undefined
   const grant = await exchangeCode(deps.outbound, configured, { code, codeVerifier, userField }).catch(failExchange)
@@ -122,7 +122,7 @@ async function askOAuth1(
   configured: ConfiguredProvider<OAuth1Provider>,
   { id, requestToken }: AskedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
-): Promise<Asked> {
+): Promise<AskedProvider> {
   const asked = requestToken && oauth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
   if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) {
     throw requestTokenWrong()

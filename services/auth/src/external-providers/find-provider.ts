@@ -8,14 +8,14 @@ import { CUSTOM_PREFIX } from './custom-provider.ts'
 import { findCustomProvider } from './custom-provider-repository.ts'
 import { defineCustomProvider } from './define-custom-provider.ts'
 
-interface Deps {
+interface FindProviderDeps {
   readonly config: Pick<AuthConfig, 'external' | 'server'>
   readonly db: Kysely<AuthDatabase>
   readonly encryptionKeys: EncryptionKeys
 }
 
 /** Finds a provider by name: a fixed provider that the settings switch on, or a custom provider that is enabled. */
-export async function findProvider(deps: Deps, name: string): Promise<AnyConfiguredProvider | undefined> {
+export async function findProvider(deps: FindProviderDeps, name: string): Promise<AnyConfiguredProvider | undefined> {
   const { external, server } = deps.config
   if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)
   const found = external.custom.enabled ? await findCustomProvider(deps.db, name) : undefined

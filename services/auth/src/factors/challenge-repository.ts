@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import type { Challenge } from './challenge.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** A challenge that is about to be stored. The hash and the WebAuthn challenge are null where its type has none. */
 export interface NewChallenge {
@@ -15,16 +15,16 @@ export interface NewChallenge {
   /** The WebAuthn challenge that an authenticator signs. */
   readonly webauthn: string | null
   readonly createdAt: Date
-  /** Microseconds to add to the time of the challenge in the factor's row. */
-  readonly delay: number
+  /** What is added to the time of the challenge in the factor's row. */
+  readonly delayMicroseconds: number
 }
 
 /** The unique index that two challenges of different factors violate at the same microsecond. */
 export const CHALLENGE_MOMENT_KEY = 'mfa_factors_last_challenged_at_key'
 
 /** Stores a challenge, and its time in the factor's row. */
-export async function insertChallenge(trx: Database, challenge: NewChallenge): Promise<void> {
-  const { id, factorId, ip, codeHash, webauthn, createdAt, delay } = challenge
+export async function insertChallenge(trx: Db, challenge: NewChallenge): Promise<void> {
+  const { id, factorId, ip, codeHash, webauthn, createdAt, delayMicroseconds } = challenge
   await trx
     .insertInto('mfa_challenges')
     .values({
@@ -36,13 +36,13 @@ export async function insertChallenge(trx: Database, challenge: NewChallenge): P
       created_at: createdAt,
     })
     .execute()
-  const askedAt = sql<string>`${createdAt}::timestamptz + ${delay}::int * interval '1 microsecond'`
+  const askedAt = sql<string>`${createdAt}::timestamptz + ${delayMicroseconds}::int * interval '1 microsecond'`
   await trx.updateTable('mfa_factors').set({ last_challenged_at: askedAt }).where('id', '=', factorId).execute()
 }
 
 /** Finds a challenge of a factor. @param ip the client's address */
 export async function findChallenge(
-  db: Database,
+  db: Db,
   { id, factorId, ip }: Pick<NewChallenge, 'id' | 'factorId' | 'ip'>,
 ): Promise<Challenge | undefined> {
   const row = await db
@@ -67,7 +67,7 @@ export async function findChallenge(
  * Counts a guess before it is compared, so that concurrent guesses cannot exceed the limit.
  * @returns how many guesses are left after it; undefined when none was left
  */
-export async function countChallengeGuess(db: Database, id: string, guessesMax: number): Promise<number | undefined> {
+export async function countChallengeGuess(db: Db, id: string, guessesMax: number): Promise<number | undefined> {
   const row = await db
     .updateTable('mfa_challenges')
     .set({ guesses: sql`guesses + 1` })
@@ -79,7 +79,7 @@ export async function countChallengeGuess(db: Database, id: string, guessesMax: 
 }
 
 /** Consumes a challenge. False when another request was first. */
-export async function consumeChallenge(trx: Database, id: string, now: Date): Promise<boolean> {
+export async function consumeChallenge(trx: Db, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_challenges')
     .set({ verified_at: now })
@@ -90,6 +90,6 @@ export async function consumeChallenge(trx: Database, id: string, now: Date): Pr
 }
 
 /** Deletes a challenge that can no longer be answered. An answered challenge stays, so that a second answer is told apart. */
-export async function deleteChallenge(db: Database, id: string): Promise<void> {
+export async function deleteChallenge(db: Db, id: string): Promise<void> {
   await db.deleteFrom('mfa_challenges').where('id', '=', id).where('verified_at', 'is', null).execute()
 }

@@ -5,7 +5,7 @@ import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 import type { MfaFactorsTable, UserFactorsView } from './factor-tables.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** A factor with its secrets, which never leave the service. */
 export interface FactorWithSecrets extends Factor {
@@ -18,17 +18,13 @@ export interface FactorWithSecrets extends Factor {
 }
 
 /** Lists all factors of a user, recovery codes too, oldest first. A user has a handful. */
-export async function listFactors(db: Database, userId: string): Promise<Factor[]> {
+export async function listFactors(db: Db, userId: string): Promise<Factor[]> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
 /** Finds a factor with its secrets. Recovery codes are no such factor: they have their own table. */
-export async function findFactor(
-  db: Database,
-  userId: string,
-  factorId: string,
-): Promise<FactorWithSecrets | undefined> {
+export async function findFactor(db: Db, userId: string, factorId: string): Promise<FactorWithSecrets | undefined> {
   const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
   const row = await query.executeTakeFirst()
   const { secret: plainSecret = null, sealed_secret: secret = null, credential = null } = row ?? {}
@@ -36,18 +32,18 @@ export async function findFactor(
 }
 
 /** Lists the WebAuthn credentials of a user. An authenticator that has one of them makes no other. */
-export async function listFactorCredentials(db: Database, userId: string): Promise<StoredCredential[]> {
+export async function listFactorCredentials(db: Db, userId: string): Promise<StoredCredential[]> {
   const query = db.selectFrom('mfa_factors').select('credential').where('user_id', '=', userId)
   return (await query.execute()).flatMap((row) => row.credential ?? [])
 }
 
 /** Inserts a factor. @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY */
-export async function insertFactor(trx: Database, values: Insertable<MfaFactorsTable>): Promise<Factor> {
+export async function insertFactor(trx: Db, values: Insertable<MfaFactorsTable>): Promise<Factor> {
   return toFactor(await trx.insertInto('mfa_factors').values(values).returningAll().executeTakeFirstOrThrow())
 }
 
 /** Deletes the unverified factors of a user that were enrolled before a time and never challenged. */
-export async function deleteExpiredFactors(trx: Database, userId: string, before: Date): Promise<void> {
+export async function deleteExpiredFactors(trx: Db, userId: string, before: Date): Promise<void> {
   await trx
     .deleteFrom('mfa_factors')
     .where('user_id', '=', userId)
@@ -63,7 +59,7 @@ type MfaFactorType = Exclude<Factor['factorType'], 'recovery_code'>
 
 /** Deletes the unverified factors of a type; if `phone` is given, only those with that phone. */
 export async function deleteUnverifiedFactors(
-  trx: Database,
+  trx: Db,
   {
     userId,
     factorType,
@@ -91,7 +87,7 @@ const FORGIVEN = 20
  * @returns false where the answer must count as wrong
  */
 export async function countFactorGuess(
-  db: Database,
+  db: Db,
   { id, factorType, userId }: Pick<FactorWithSecrets, 'id' | 'factorType'> & { readonly userId: string },
   { now, network }: { readonly now: Date; readonly network: string | undefined },
 ): Promise<boolean> {
@@ -121,7 +117,7 @@ interface AcceptedFactor {
  *   `credential` replaces only itself, and only with a higher counter (or 0, if its authenticator does not count)
  * @returns false where the proof was used before
  */
-export async function acceptFactor(trx: Database, { id, step, credential, now }: AcceptedFactor): Promise<boolean> {
+export async function acceptFactor(trx: Db, { id, step, credential, now }: AcceptedFactor): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_factors')
     .set({
@@ -171,7 +167,7 @@ export async function lockFactor(
 }
 
 /** Whether a user has a verified second factor. Recovery codes do not count: they exist only beside another factor. */
-export async function hasVerifiedFactor(db: Database, userId: string): Promise<boolean> {
+export async function hasVerifiedFactor(db: Db, userId: string): Promise<boolean> {
   const query = db.selectFrom('mfa_factors').select('id').where('user_id', '=', userId).where('status', '=', 'verified')
   return (await query.limit(1).executeTakeFirst()) !== undefined
 }
@@ -190,7 +186,7 @@ interface FactorUpdate {
 
 /** Changes a factor. @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone */
 export async function updateFactor(
-  trx: Database,
+  trx: Db,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
   { friendlyName, phone, now }: FactorUpdate,
 ): Promise<Factor> {

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { GeneratedTimestamp, Timestamp } from '../column-types.ts'
+import type { GeneratedTimestamp, TimestampColumn } from '../column-types.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { Factor, FactorType } from './factor.ts'
@@ -17,12 +17,12 @@ export interface MfaFactorsTable {
   phone: string | null
   last_used_step: bigint | null
   credential: StoredCredential | null
-  last_challenged_at: Timestamp | null
+  last_challenged_at: TimestampColumn | null
   /** Wrong codes since the owner last showed it, up to those that a success takes back; and when the last one came. */
   guesses: Generated<number>
-  guessed_at: Timestamp | null
-  created_at: Timestamp
-  updated_at: Timestamp
+  guessed_at: TimestampColumn | null
+  created_at: TimestampColumn
+  updated_at: TimestampColumn
 }
 
 /** What clients are shown of second factors, sets of recovery codes among them. */
@@ -33,9 +33,9 @@ export interface UserFactorsView {
   factor_type: FactorType
   status: Factor['status']
   phone: string | null
-  last_challenged_at: Timestamp | null
-  created_at: Timestamp
-  updated_at: Timestamp
+  last_challenged_at: TimestampColumn | null
+  created_at: TimestampColumn
+  updated_at: TimestampColumn
 }
 
 /** What a second factor was asked. Its id is the salt of `otp_hash`. */
@@ -45,7 +45,7 @@ export interface MfaChallengesTable {
   ip: string | null
   otp_hash: Buffer | null
   guesses: Generated<number>
-  verified_at: Timestamp | null
+  verified_at: TimestampColumn | null
   web_authn_session_data: { challenge: string } | null
   created_at: GeneratedTimestamp
 }
@@ -57,9 +57,9 @@ export interface MfaRecoverySetsTable {
   friendly_name: string
   /** Guesses since `failing_since`. */
   guesses: Generated<number>
-  failing_since: Timestamp | null
-  created_at: Timestamp
-  updated_at: Timestamp
+  failing_since: TimestampColumn | null
+  created_at: TimestampColumn
+  updated_at: TimestampColumn
 }
 
 /** One code of a set. */
@@ -67,5 +67,5 @@ export interface MfaRecoveryCodesTable {
   id: Generated<string>
   set_id: string
   code_hash: Buffer
-  used_at: Timestamp | null
+  used_at: TimestampColumn | null
 }

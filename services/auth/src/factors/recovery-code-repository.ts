@@ -4,21 +4,21 @@ import type { Factor } from './factor.ts'
 import { toFactor } from './factor-repository.ts'
 import type { MfaRecoverySetsTable } from './factor-tables.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** The guesses within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
 const GUESSES_MAX = 5
 const WINDOW_MS = 15 * 60_000
 
 /** Finds the recovery codes of a user, in the form of a factor. Undefined when the user has none. */
-export async function findRecoveryFactor(db: Database, userId: string): Promise<Factor | undefined> {
+export async function findRecoveryFactor(db: Db, userId: string): Promise<Factor | undefined> {
   const query = db.selectFrom('user_factors').selectAll().where('user_id', '=', userId)
   const row = await query.where('factor_type', '=', 'recovery_code').executeTakeFirst()
   return row && toFactor(row)
 }
 
 /** Inserts a set of recovery codes, still empty. A user has at most one set, which a unique index enforces. */
-export async function insertRecoverySet(trx: Database, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
+export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
   return toFactor(
     await trx.selectFrom('user_factors').selectAll().where('id', '=', values.id).executeTakeFirstOrThrow(),
@@ -27,7 +27,7 @@ export async function insertRecoverySet(trx: Database, values: Insertable<MfaRec
 
 /** How many codes a set has, and how many of them are unused. */
 export async function countRecoveryCodes(
-  db: Database,
+  db: Db,
   factorId: string,
 ): Promise<{ readonly total: number; readonly remaining: number }> {
   return db
@@ -42,7 +42,7 @@ export async function countRecoveryCodes(
 
 /** Replaces the codes of a set, and forgets wrong guesses, so that a locked set can be used again. */
 export async function replaceRecoveryCodes(
-  trx: Database,
+  trx: Db,
   { factorId, hashes, now }: { readonly factorId: string; readonly hashes: readonly Buffer[]; readonly now: Date },
 ): Promise<void> {
   await trx.deleteFrom('mfa_recovery_codes').where('set_id', '=', factorId).execute()
@@ -55,7 +55,7 @@ export async function replaceRecoveryCodes(
  * Counts a guess before it is compared.
  * @returns undefined where the guess is allowed, else the milliseconds until the next one is
  */
-export async function countRecoveryGuess(db: Database, factorId: string, now: Date): Promise<number | undefined> {
+export async function countRecoveryGuess(db: Db, factorId: string, now: Date): Promise<number | undefined> {
   const windowStart = new Date(now.getTime() - WINDOW_MS)
   const isRunning = sql<boolean>`coalesce(failing_since > ${windowStart}, false)`
   const { numUpdatedRows } = await db
@@ -84,7 +84,7 @@ export interface CodeOfFactor {
 }
 
 /** Whether a set has a code, unused. */
-export async function hasRecoveryCode(db: Database, { factorId, hashes }: CodeOfFactor): Promise<boolean> {
+export async function hasRecoveryCode(db: Db, { factorId, hashes }: CodeOfFactor): Promise<boolean> {
   const row = await db
     .selectFrom('mfa_recovery_codes')
     .select('id')
@@ -97,7 +97,7 @@ export async function hasRecoveryCode(db: Database, { factorId, hashes }: CodeOf
 
 /** Consumes a code, and forgets earlier guesses. False for a wrong code, and when another request was first. */
 export async function consumeRecoveryCode(
-  trx: Database,
+  trx: Db,
   { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx
@@ -112,7 +112,7 @@ export async function consumeRecoveryCode(
   return true
 }
 
-async function forgetGuesses(trx: Database, factorId: string, now: Date): Promise<void> {
+async function forgetGuesses(trx: Db, factorId: string, now: Date): Promise<void> {
   const values = { guesses: 0, failing_since: null, updated_at: now }
   await trx.updateTable('mfa_recovery_sets').set(values).where('id', '=', factorId).execute()
 }

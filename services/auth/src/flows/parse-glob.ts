@@ -4,7 +4,7 @@ export type GlobNode =
   | { readonly kind: 'run'; readonly accepts: (character: string) => boolean }
   | { readonly kind: 'either'; readonly options: readonly (readonly GlobNode[])[] }
 
-interface Cursor {
+interface GlobPlace {
   readonly characters: readonly string[]
   position: number
   /** The slashes read so far. Below three, the glob is still in its scheme and authority. */
@@ -20,11 +20,11 @@ const isSeparator = (character: string): boolean => character === '.' || charact
  * @throws SyntaxError when a bracket, a brace or an escape is not closed, or a range runs backwards
  */
 export function parseGlob(source: string): readonly GlobNode[] {
-  const cursor: Cursor = { characters: [...source], position: 0, slashes: 0 }
+  const cursor: GlobPlace = { characters: [...source], position: 0, slashes: 0 }
   return parseSequence(cursor, false)
 }
 
-function parseSequence(cursor: Cursor, inBraces: boolean): GlobNode[] {
+function parseSequence(cursor: GlobPlace, inBraces: boolean): GlobNode[] {
   const nodes: GlobNode[] = []
   for (let next = peek(cursor); next !== undefined; next = peek(cursor)) {
     if (inBraces && (next === ',' || next === '}')) return nodes
@@ -34,7 +34,7 @@ function parseSequence(cursor: Cursor, inBraces: boolean): GlobNode[] {
   return nodes
 }
 
-function parseNode(cursor: Cursor): GlobNode {
+function parseNode(cursor: GlobPlace): GlobNode {
   const character = take(cursor)
   if (character === '*') {
     if (peek(cursor) !== '*') return { kind: 'run', accepts: withinLabel(cursor) }
@@ -49,12 +49,12 @@ function parseNode(cursor: Cursor): GlobNode {
   return { kind: 'one', accepts: (candidate) => candidate === literal }
 }
 
-function withinLabel({ slashes }: Cursor): (character: string) => boolean {
+function withinLabel({ slashes }: GlobPlace): (character: string) => boolean {
   const inAuthority = slashes < 3
   return (character) => !isSeparator(character) && !(inAuthority && character === '?')
 }
 
-function parseBraces(cursor: Cursor): GlobNode {
+function parseBraces(cursor: GlobPlace): GlobNode {
   const options: GlobNode[][] = []
   const { slashes } = cursor
   do {
@@ -66,7 +66,7 @@ function parseBraces(cursor: Cursor): GlobNode {
   return { kind: 'either', options }
 }
 
-function parseClass(cursor: Cursor): (character: string) => boolean {
+function parseClass(cursor: GlobPlace): (character: string) => boolean {
   const negated = peek(cursor) === '!'
   if (negated) take(cursor)
   const ranges: (readonly [string, string])[] = []
@@ -80,7 +80,7 @@ function parseClass(cursor: Cursor): (character: string) => boolean {
   return (character) => accepts(character) && !listed(character)
 }
 
-function parseRange(cursor: Cursor): readonly [string, string] {
+function parseRange(cursor: GlobPlace): readonly [string, string] {
   const low = takeClassCharacter(cursor)
   if (peek(cursor) !== '-' || cursor.characters[cursor.position + 1] === ']') return [low, low]
   take(cursor)
@@ -89,17 +89,17 @@ function parseRange(cursor: Cursor): readonly [string, string] {
   return [low, high]
 }
 
-function takeClassCharacter(cursor: Cursor): string {
+function takeClassCharacter(cursor: GlobPlace): string {
   const character = take(cursor)
   if (character === ']') throw new SyntaxError('a class is empty')
   return character === '\\' ? take(cursor) : character
 }
 
-function peek(cursor: Cursor): string | undefined {
+function peek(cursor: GlobPlace): string | undefined {
   return cursor.characters[cursor.position]
 }
 
-function take(cursor: Cursor): string {
+function take(cursor: GlobPlace): string {
   const character = peek(cursor)
   if (character === undefined) throw new SyntaxError('a bracket, brace or escape is not closed')
   cursor.position += 1

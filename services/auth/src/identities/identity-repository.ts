@@ -3,10 +3,10 @@ import type { AuthDatabase, IdentitiesTable } from '../database.ts'
 import { NO_TIME } from '../timestamp.ts'
 import { type Identity, toMetadata } from './identity.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** Lists the identities of a user, oldest first. A user has a handful. */
-export async function listIdentities(db: Database, userId: string): Promise<Identity[]> {
+export async function listIdentities(db: Db, userId: string): Promise<Identity[]> {
   const rows = await db
     .selectFrom('identities')
     .selectAll()
@@ -22,7 +22,7 @@ export async function listIdentities(db: Database, userId: string): Promise<Iden
 export const ACCOUNT_KEY = 'identities_provider_id_provider_unique'
 
 /** Inserts an identity. @throws the unique violation of ACCOUNT_KEY when the subject is taken */
-export async function insertIdentity(trx: Database, values: Insertable<IdentitiesTable>): Promise<Identity> {
+export async function insertIdentity(trx: Db, values: Insertable<IdentitiesTable>): Promise<Identity> {
   const moment = sql<string>`clock_timestamp()`
   const query = trx.insertInto('identities').values({ created_at: moment, updated_at: moment, ...values })
   return toIdentity(await query.returningAll().executeTakeFirstOrThrow())
@@ -30,7 +30,7 @@ export async function insertIdentity(trx: Database, values: Insertable<Identitie
 
 /** Inserts an identity, or merges keys into the data of the identity that its subject has. */
 export async function upsertIdentity(
-  trx: Database,
+  trx: Db,
   values: Insertable<IdentitiesTable> & { readonly updated_at: Date },
   merged: Readonly<Record<string, unknown>>,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function upsertIdentity(
 
 /** Merges keys into the data of a user's identities of one provider. */
 export async function mergeIdentityData(
-  trx: Database,
+  trx: Db,
   owner: { readonly userId: string; readonly provider: string },
   data: Readonly<Record<string, unknown>>,
   now: Date,
@@ -77,13 +77,13 @@ export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
 }
 
 /** Deletes an identity. Its user stays, also without any identity: the caller checks that another one is left. */
-export async function deleteIdentity(trx: Database, id: string): Promise<void> {
+export async function deleteIdentity(trx: Db, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
 /** Removes the data of an identity and obscures its subject (reference: Deletion). */
 export async function anonymiseIdentity(
-  trx: Database,
+  trx: Db,
   { id, providerId }: { readonly id: string; readonly providerId: string },
   now: Date,
 ): Promise<void> {

@@ -20,7 +20,8 @@ import { sendRequested } from './send-requested.ts'
 export type RequestMessageDeps = AnswerDeps
 
 /** What a client asks for, with what the job needs of the request: no more of it is stored. */
-export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
+export interface RequestMessageInput
+  extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
@@ -31,10 +32,10 @@ export interface MessageWish extends Pick<MessageRequest, 'purpose' | 'identifie
  * @returns our own id of the message
  * @throws overEmailRateLimit, overSmsRateLimit
  */
-export async function requestMessage(deps: RequestMessageDeps, wish: MessageWish): Promise<string> {
-  const { purpose, identifier } = wish
-  const request = toMessageRequest(deps, wish)
-  const allowance = await takeAllowance(deps, request, wish.context.limitKey)
+export async function requestMessage(deps: RequestMessageDeps, input: RequestMessageInput): Promise<string> {
+  const { purpose, identifier } = input
+  const request = toMessageRequest(deps, input)
+  const allowance = await takeAllowance(deps, request, input.context.limitKey)
   try {
     await deps.db.transaction().execute(async (trx) => {
       const { audience } = request
@@ -61,10 +62,10 @@ function isForTestPhone({ config, now }: RequestMessageDeps, { identifier: { kin
 /** The request in the form of its job. */
 export function toMessageRequest(
   { now }: Pick<RequestMessageDeps, 'now'>,
-  { context, ...wish }: MessageWish,
+  { context, ...input }: RequestMessageInput,
 ): MessageRequest {
   const { audience, redirectTo, linkBase, ip } = context
-  return { ...wish, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
+  return { ...input, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
 }
 
 function takeAllowance(

@@ -9,7 +9,7 @@ import type { Sms } from './gateway-protocol.ts'
 import type { Mail } from './mailer.ts'
 import { SmsRefused } from './sms-gateway.ts'
 
-interface Deps {
+interface MessageHookDeps {
   readonly db: Kysely<AuthDatabase>
   readonly hooks: Hooks
 }
@@ -41,7 +41,10 @@ const FIELDS = {
  * Sends a mail by the hook SEND_EMAIL. One call is one mail, to one address.
  * @returns false where its user no longer exists @throws when the hook does not take it; the queue tries again
  */
-export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }: Owned<Mail>): Promise<boolean> {
+export async function sendMailByHook(
+  deps: MessageHookDeps,
+  { kind, to, userId, variables }: Owned<Mail>,
+): Promise<boolean> {
   const user = await findUserView(deps, userId)
   if (!user) return false
   const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
@@ -54,20 +57,23 @@ export async function sendMailByHook(deps: Deps, { kind, to, userId, variables }
  * Sends an SMS by the hook SEND_SMS.
  * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
  */
-export async function sendSmsByHook(deps: Deps, { to, text, code, channel, userId }: Owned<Sms>): Promise<boolean> {
+export async function sendSmsByHook(
+  deps: MessageHookDeps,
+  { to, text, code, channel, userId }: Owned<Sms>,
+): Promise<boolean> {
   const user = await findUserView(deps, userId)
   if (!user) return false
   await deliver(deps, 'SEND_SMS', { user, sms: { otp: code, phone: to, channel, message: text } })
   return true
 }
 
-async function findUserView({ db }: Deps, userId: string): Promise<UserView | undefined> {
+async function findUserView({ db }: MessageHookDeps, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
   return profile && toUserView(profile.user, profile.identities, profile.factors)
 }
 
 /** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */
-async function deliver({ hooks }: Deps, name: 'SEND_EMAIL' | 'SEND_SMS', payload: object): Promise<void> {
+async function deliver({ hooks }: MessageHookDeps, name: 'SEND_EMAIL' | 'SEND_SMS', payload: object): Promise<void> {
   try {
     await hooks.call(name, payload)
   } catch (error) {

@@ -4,7 +4,7 @@ import type { AuthDatabase, OneTimeTokensTable } from '../database.ts'
 import type { Timestamp } from '../timestamp.ts'
 import type { TokenKind } from './one-time-token.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** A stored message: the hashes of its two secrets, and their user and address. */
 export interface OneTimeToken {
@@ -60,7 +60,7 @@ export async function replaceToken(trx: Transaction<AuthDatabase>, token: NewOne
 
 /** Finds the message of a link. @param kinds the kinds that the link may be of */
 export async function findTokenByLink(
-  db: Database,
+  db: Db,
   linkHash: Buffer,
   kinds: readonly TokenKind[],
 ): Promise<OneTimeToken | undefined> {
@@ -91,7 +91,7 @@ export interface Guess {
 /** How many guesses at the codes of an address need not wait, in a day and over all its messages. */
 const GUESSES_A_DAY = 100
 /** One further guess is allowed for each such part of the day: the owner is never locked out for the day, and a guesser gains little. */
-const SECONDS_A_FURTHER_GUESS = 900
+const FURTHER_GUESS_SECONDS = 900
 /** After so many guesses in a day a network gets no further guesses, or it would take each before the owner could. */
 const GUESSES_OF_A_NETWORK = 3
 const DAY_MS = 86_400_000
@@ -131,7 +131,7 @@ export function hashGuessKey(
  * never wait for each other.
  */
 export async function countGuess(
-  db: Database,
+  db: Db,
   { audience, identifier, kinds, keyHash, networkHash, now, network }: Guess,
   guessesMax: number,
 ): Promise<OneTimeToken[]> {
@@ -143,7 +143,7 @@ export async function countGuess(
   const hasHadShare = sql`EXISTS (
     SELECT FROM ${sql.table('code_guesses')} n
     WHERE n.key_hash = ${networkHash ?? null} AND n.since > ${yesterday} AND n.guesses >= ${sql.lit(GUESSES_OF_A_NETWORK)})`
-  const further = sql`CASE WHEN ${hasHadShare} THEN 0 ELSE floor(${elapsed} / ${sql.lit(SECONDS_A_FURTHER_GUESS)}) END`
+  const further = sql`CASE WHEN ${hasHadShare} THEN 0 ELSE floor(${elapsed} / ${sql.lit(FURTHER_GUESS_SECONDS)}) END`
   const keys = networkHash === undefined ? [keyHash] : [keyHash, networkHash]
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
     WITH wanted AS MATERIALIZED (
@@ -177,13 +177,13 @@ export async function countGuess(
 type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
 
 /** Deletes the counts of guesses at the codes of an address, after its owner has entered one. Lock order: see `countGuess`. */
-export async function forgetGuesses(db: Database, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
+export async function forgetGuesses(db: Db, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
   const counts = db.selectFrom('code_guesses').select('key_hash').where('key_hash', 'in', [keyHash, networkHash])
   await db.deleteFrom('code_guesses').where('key_hash', 'in', counts.orderBy('key_hash').forUpdate()).execute()
 }
 
 /** Gives back a right guess that could not be used yet. */
-export async function returnGuess(db: Database, tokenId: string): Promise<void> {
+export async function returnGuess(db: Db, tokenId: string): Promise<void> {
   await db
     .updateTable('one_time_tokens')
     .set({ guesses: sql`greatest(guesses - 1, 0)` })
@@ -206,7 +206,7 @@ export async function consumeToken(
 }
 
 /** Whether a user has a message that was sent after a point in time. */
-export async function hasTokenSince(db: Database, userId: string, since: Date): Promise<boolean> {
+export async function hasTokenSince(db: Db, userId: string, since: Date): Promise<boolean> {
   const row = await db
     .selectFrom('one_time_tokens')
     .select('id')

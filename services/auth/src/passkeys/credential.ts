@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
 import { z } from 'zod'
-import type { GeneratedTimestamp, Timestamp } from '../column-types.ts'
+import type { GeneratedTimestamp, TimestampColumn } from '../column-types.ts'
 import { MEMBER_TEXTS } from '../member-errors.ts'
 
 /** A public key credential as it is stored; bytes are base64url. */
@@ -61,7 +61,7 @@ export interface WebauthnCredentialsTable {
   sign_count: bigint
   transports: ColumnType<readonly string[], string, string>
   friendly_name: string
-  last_used_at: Timestamp | null
+  last_used_at: TimestampColumn | null
   created_at: GeneratedTimestamp
   updated_at: GeneratedTimestamp
 }
@@ -71,5 +71,5 @@ export interface WebauthnChallengesTable {
   id: string
   user_id: string | null
   challenge: string
-  expires_at: Timestamp
+  expires_at: TimestampColumn
 }

@@ -6,7 +6,7 @@ import { parseId } from '../ids.ts'
 import type { CredentialRequest } from './ceremony.ts'
 import type { CredentialOptions } from './credential.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** A challenge of a passkey, and until when it may be answered. */
 export interface PasskeyQuestion {
@@ -17,7 +17,7 @@ export interface PasskeyQuestion {
 
 /** Inserts a challenge. @param userId null for a sign-in: the answer of the authenticator names the user */
 export async function insertPasskeyChallenge(
-  db: Database,
+  db: Db,
   userId: string | null,
   { options, challenge, expiresAt }: CredentialRequest & { readonly expiresAt: Date },
 ): Promise<PasskeyQuestion> {
@@ -34,7 +34,7 @@ interface TakenChallenge {
 
 /** Deletes a challenge of a user or of a sign-in, and returns it. Of concurrent requests one gets it. */
 async function takePasskeyChallenge(
-  db: Database,
+  db: Db,
   { id, userId, now }: { readonly id: string; readonly userId: string | null; readonly now: Date },
 ): Promise<TakenChallenge | undefined> {
   const row = await db
@@ -48,7 +48,7 @@ async function takePasskeyChallenge(
 
 /** Takes the challenge that a request answers. It can be answered once. @throws passkeyChallengeNotFound, passkeyChallengeExpired */
 export async function requirePasskeyChallenge(
-  { db, now }: { readonly db: Database; readonly now: () => Date },
+  { db, now }: { readonly db: Db; readonly now: () => Date },
   { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },
 ): Promise<string> {
   const id = parseId(challengeId)

@@ -3,16 +3,16 @@ import type { AuthDatabase } from '../database.ts'
 import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 import type { Passkey } from './passkey.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** All passkeys of a user, oldest first. A setting limits their number. */
-export async function listPasskeys(db: Database, userId: string): Promise<Passkey[]> {
+export async function listPasskeys(db: Db, userId: string): Promise<Passkey[]> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('user_id', '=', userId)
   return (await query.orderBy('id').execute()).map(toPasskey)
 }
 
 /** Finds a passkey by the id that its authenticator gave it. */
-export async function findPasskeyByCredential(db: Database, credentialId: string): Promise<Passkey | undefined> {
+export async function findPasskeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('credential_id', '=', credentialId)
   const row = await query.executeTakeFirst()
   return row && toPasskey(row)
@@ -28,7 +28,7 @@ export interface NewPasskey {
 
 /** Inserts a passkey. @returns undefined when a passkey has this credential already */
 export async function insertPasskey(
-  trx: Database,
+  trx: Db,
   { userId, friendlyName, credential, now }: NewPasskey,
 ): Promise<Passkey | undefined> {
   const row = await trx
@@ -49,15 +49,15 @@ export async function insertPasskey(
   return row && toPasskey(row)
 }
 
-interface OwnPasskey {
+interface PasskeyOwner {
   readonly userId: string
   readonly passkeyId: string
 }
 
 /** Renames a passkey of a user. @returns undefined when the user has no such passkey */
 export async function renamePasskey(
-  trx: Database,
-  { userId, passkeyId }: OwnPasskey,
+  trx: Db,
+  { userId, passkeyId }: PasskeyOwner,
   { friendlyName, now }: Pick<NewPasskey, 'friendlyName' | 'now'>,
 ): Promise<Passkey | undefined> {
   const row = await trx
@@ -71,7 +71,7 @@ export async function renamePasskey(
 }
 
 /** Deletes a passkey of a user. @returns false when the user has no such passkey */
-export async function deletePasskey(trx: Database, { userId, passkeyId }: OwnPasskey): Promise<boolean> {
+export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOwner): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('webauthn_credentials')
     .where('id', '=', passkeyId)
@@ -85,7 +85,7 @@ export async function deletePasskey(trx: Database, { userId, passkeyId }: OwnPas
  * with one counter, all but one come from a copy. Authenticators that do not count send 0.
  */
 export async function touchPasskey(
-  trx: Database,
+  trx: Db,
   { id, counter, now }: { readonly id: string; readonly counter: number; readonly now: Date },
 ): Promise<boolean> {
   const { numUpdatedRows } = await trx

@@ -106,7 +106,7 @@ interface Waiting {
 }
 
 /** Tasks that take about as long as each other. */
-interface Line {
+interface TaskLine {
   readonly waiting: Waiting[]
   /** How many threads it may have at the same time. */
   readonly threadsMax: number
@@ -148,7 +148,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
 
   /** Turns what `runTasks` throws at once into a rejection. */
   const attempt = async (batch: readonly Waiting[]) => await runTasks(batch.map(({ task }) => task))
-  const runNext = async (line: Line): Promise<void> => {
+  const runNext = async (line: TaskLine): Promise<void> => {
     const size = Math.min(line.batchMax, Math.ceil(line.waiting.length / line.threadsMax))
     const batch = line.waiting.splice(0, size)
     line.running += 1
@@ -161,7 +161,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
     start()
     answerBatch(batch, result)
   }
-  const next = (): Line | undefined => {
+  const next = (): TaskLine | undefined => {
     if (current.running + outdated.running === concurrency) return undefined
     const mayBeOutdated = outdated.waiting.length > 0 && outdated.running < outdated.threadsMax
     if (mayBeOutdated && (current.waiting.length === 0 || turns >= TURNS)) return outdated
@@ -197,7 +197,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
   }
 }
 
-function createLine(threadsMax: number, batchMax: number): Line {
+function createLine(threadsMax: number, batchMax: number): TaskLine {
   return { waiting: [], threadsMax, batchMax, running: 0, unfinished: 0, averageMs: FIRST_GUESS_MS }
 }
 

@@ -12,8 +12,8 @@ import {
 import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
 import { type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import {
-  type FinishAuthorization,
   type FinishAuthorizationDeps,
+  type FinishAuthorizationInput,
   finishAuthorization,
   takeAuthorization,
 } from '../use-cases/finish-authorization.ts'
@@ -97,14 +97,14 @@ async function finishFlow(deps: CallbackDeps, request: FastifyRequest, answer: C
 }
 
 /** The address where a flow ends, with the session or with the error. */
-function completeSignIn(deps: CallbackDeps, request: FastifyRequest, input: FinishAuthorization): Promise<string> {
+function completeSignIn(deps: CallbackDeps, request: FastifyRequest, input: FinishAuthorizationInput): Promise<string> {
   return signIn(deps, input).catch((thrown: unknown) =>
     callbackFailureRedirect(input.flow.redirectTo, noteThrown(errorVocabulary, thrown, request)),
   )
 }
 
 /** The address where a flow ends that has succeeded. @throws as `finishAuthorization` does */
-async function signIn(deps: CallbackDeps, input: FinishAuthorization): Promise<string> {
+async function signIn(deps: CallbackDeps, input: FinishAuthorizationInput): Promise<string> {
   const { redirectTo, provider } = input.flow
   const finished = await finishAuthorization(deps, input)
   if (finished.verdict === 'auth-code') return codeRedirect(redirectTo, finished.code)

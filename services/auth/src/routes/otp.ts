@@ -8,7 +8,7 @@ import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import {
   type MagicLinkDeps,
-  type OneTimeCodeWish,
+  type OneTimeCodeInput,
   type PhoneCodeDeps,
   requestMagicLink,
   sendPhoneCode,
@@ -53,17 +53,17 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-type Wanted = Omit<OneTimeCodeWish, 'identifier'>
+type WantedCode = Omit<OneTimeCodeInput, 'identifier'>
 
 /** @throws emailSignInsDisabled, phoneMalformed, and what `requestMagicLink` and `parsePkce` throw */
-async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: Wanted): Promise<void> {
+async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   requireOneTimeCodes(deps.config.signup, 'email')
   const identifier = requireIdentifier(body)
   await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
 
 /** @throws phoneCodesDisabled, channelUnsupported, phoneMalformed, and what `sendPhoneCode` throws */
-async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: Wanted): Promise<void> {
+async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   requireOneTimeCodes(deps.config.signup, 'phone')
   await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })

@@ -10,10 +10,10 @@ import { type RequestContextDeps, readAudience, readContext } from '../plugins/r
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { bodyEmpty } from '../request-errors.ts'
 import { type SessionView, sessionViewSchema } from '../sessions/session-view.ts'
-import { type AuthCodeGrantDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
-import { grantIdToken, type IdTokenGrantDeps } from '../use-cases/grant-id-token.ts'
-import { grantPassword, type PasswordGrantDeps } from '../use-cases/grant-password.ts'
-import { grantRefreshToken, type RefreshTokenGrantDeps } from '../use-cases/grant-refresh-token.ts'
+import { type GrantAuthCodeDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
+import { type GrantIdTokenDeps, grantIdToken } from '../use-cases/grant-id-token.ts'
+import { type GrantPasswordDeps, grantPassword } from '../use-cases/grant-password.ts'
+import { type GrantRefreshTokenDeps, grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
 
 const TokenQuery = z.object({
   grant_type: z
@@ -92,12 +92,12 @@ interface TokenRequest extends FastifyRequest {
   readonly body: z.output<typeof TokenBody>
 }
 
-type GrantDeps = PasswordGrantDeps & RefreshTokenGrantDeps & AuthCodeGrantDeps & IdTokenGrantDeps & RequestContextDeps
+type GrantDeps = GrantPasswordDeps & GrantRefreshTokenDeps & GrantAuthCodeDeps & GrantIdTokenDeps & RequestContextDeps
 
 /** Reads the parameters of one grant from a request, and grants it. */
-type Grant = (deps: GrantDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
+type GrantByRequest = (deps: GrantDeps, request: TokenRequest, reply: FastifyReply) => Promise<SessionView>
 
-const grants: ReadonlyMap<string | undefined, Grant> = new Map<string, Grant>([
+const grants: ReadonlyMap<string | undefined, GrantByRequest> = new Map<string, GrantByRequest>([
   ['password', grantByPassword],
   ['refresh_token', grantByRefreshToken],
   ['pkce', grantByAuthCode],
@@ -106,7 +106,7 @@ const grants: ReadonlyMap<string | undefined, Grant> = new Map<string, Grant>([
 ])
 
 async function grantByPassword(
-  deps: PasswordGrantDeps & RequestContextDeps,
+  deps: GrantPasswordDeps & RequestContextDeps,
   request: TokenRequest,
 ): Promise<SessionView> {
   const { email, phone, password } = requireBody(request)
@@ -115,12 +115,12 @@ async function grantByPassword(
   return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience, address })
 }
 
-async function grantByRefreshToken(deps: RefreshTokenGrantDeps, request: TokenRequest): Promise<SessionView> {
+async function grantByRefreshToken(deps: GrantRefreshTokenDeps, request: TokenRequest): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
   return grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
 }
 
-async function grantByAuthCode(deps: AuthCodeGrantDeps, request: TokenRequest): Promise<SessionView> {
+async function grantByAuthCode(deps: GrantAuthCodeDeps, request: TokenRequest): Promise<SessionView> {
   const { auth_code: authCode, code_verifier: codeVerifier } = requireBody(request)
   const { limitKey } = request.clientAddress
   return grantAuthCode(deps, { ...readSessionOrigin(request), authCode, codeVerifier, limitKey })

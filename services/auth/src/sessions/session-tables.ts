@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { FilledTimestamp, GeneratedTimestamp, JsonObject, Timestamp } from '../column-types.ts'
+import type { FilledTimestamp, GeneratedTimestamp, JsonObject, TimestampColumn } from '../column-types.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 
 /** A sign-in. Deleting the row ends it. */
@@ -9,7 +9,7 @@ export interface SessionsTable {
   /** NULL counts as aal1. */
   aal: ColumnType<string | null, string | undefined, string>
   factor_id: string | null
-  not_after: Timestamp | null
+  not_after: TimestampColumn | null
   /** In UTC, without a time zone. Only SQL reads it. */
   refreshed_at: ColumnType<Date | null, string | null | undefined, string | null>
   user_agent: string | null
@@ -42,9 +42,9 @@ export interface AmrClaimsTable {
   session_id: string
   authentication_method: string
   /** Since when the credential of the proof belongs to the account; null: since the account was made. */
-  credential_since: Timestamp | null
-  created_at: Timestamp
-  updated_at: Timestamp
+  credential_since: TimestampColumn | null
+  created_at: TimestampColumn
+  updated_at: TimestampColumn
 }
 
 /** A key of access tokens. `state` is next, active or retired. */
@@ -56,5 +56,5 @@ export interface SigningKeysTable {
   /** Null for a symmetric key. */
   public_jwk: JsonObject | null
   created_at: GeneratedTimestamp
-  retire_at: Timestamp | null
+  retire_at: TimestampColumn | null
 }

@@ -21,7 +21,7 @@ export interface OwnUserDeps {
 }
 
 /** A user who is about to be inserted, known by one identifier of their own. */
-export interface OwnUser {
+export interface NewOwnUser {
   readonly identifier: UserIdentifier
   readonly audience: string
   /** Null for a user without a password. */
@@ -38,7 +38,7 @@ export interface OwnUser {
 export async function insertOwnUser(
   trx: Transaction<AuthDatabase>,
   { config, hooks, jobs, now }: OwnUserDeps,
-  { identifier, audience, passwordHash, data, since }: OwnUser,
+  { identifier, audience, passwordHash, data, since }: NewOwnUser,
 ): Promise<User | undefined> {
   const at = now()
   const { kind, value } = identifier

@@ -18,7 +18,7 @@ export interface VerificationPasswordDeps extends BreachLookup, ConfirmerDeps {
 }
 
 /** A message that is about to be used up, and its user. */
-interface Verification {
+interface MessageUse {
   readonly type: VerifyType
   readonly user: User
 }
@@ -32,7 +32,7 @@ interface Verification {
  */
 export async function hashVerificationPassword(
   deps: VerificationPasswordDeps,
-  { type, user, password }: Verification & { readonly password: string | 'not-asked' | undefined },
+  { type, user, password }: MessageUse & { readonly password: string | 'not-asked' | undefined },
 ): Promise<string | undefined> {
   if (password === 'not-asked') return undefined
   const verdict = await judgeVerificationPassword(deps, { type, user })
@@ -49,7 +49,7 @@ export async function hashVerificationPassword(
  */
 export async function judgeVerificationPassword(
   deps: ConfirmerDeps,
-  { type, user }: Verification,
+  { type, user }: MessageUse,
 ): Promise<'needed' | 'taken' | 'ignored'> {
   if (type === 'signup' && user.passwordHash === null && !(await canSignInOtherwise(deps.db, user.id))) return 'needed'
   const isInvited = type === 'invite' && (await awaitsFirstSignIn(deps, user))

@@ -4,7 +4,7 @@ import { insertSigningKey, lockSigningKeys } from '../access-tokens/signing-key-
 import type { CommandDeps } from '../deps.ts'
 
 /** A signing key that does not exist yet. `kid` is its id, unique for ever. */
-export interface KeyToAdd {
+export interface AddSigningKeyInput {
   readonly alg: SigningAlgorithm
   readonly kid: string
 }
@@ -12,7 +12,7 @@ export interface KeyToAdd {
 /** Adds a key, which is published and signs once it is promoted. False when the kid has been used before. */
 export async function addSigningKey(
   deps: Pick<CommandDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
-  { alg, kid }: KeyToAdd,
+  { alg, kid }: AddSigningKeyInput,
 ): Promise<boolean> {
   // A token that JWT_SECRET has signed under this kid would be verified with the new key.
   if (kid === deps.config.jwt.secretKeyId) return false

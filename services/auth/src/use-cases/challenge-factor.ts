@@ -27,7 +27,7 @@ type ChallengeFactorDeps = Pick<
 >
 
 /** A request to challenge a second factor of the caller. */
-export interface ChallengeFactor {
+export interface ChallengeFactorInput {
   readonly caller: Caller
   readonly factorId: string
   /** The channel of the code of a phone factor. */
@@ -58,7 +58,10 @@ interface Question {
  * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing, sessionNotFound,
  * anonymousNotAllowed, tokenUserNotFound, userBanned
  */
-export async function challengeFactor(deps: ChallengeFactorDeps, input: ChallengeFactor): Promise<IssuedChallenge> {
+export async function challengeFactor(
+  deps: ChallengeFactorDeps,
+  input: ChallengeFactorInput,
+): Promise<IssuedChallenge> {
   const { user } = requireFactorOwner(await findCaller(deps, input.caller))
   const factor = await findFactor(deps.db, user.id, input.factorId)
   if (!factor || !isEnrolled(factor)) throw factorNotFound()
@@ -67,8 +70,10 @@ export async function challengeFactor(deps: ChallengeFactorDeps, input: Challeng
   const credential = factor.factorType === 'webauthn' ? await askForCredential(deps, user, factor) : undefined
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
-    return await retryAtTakenMoment(deps, (delay) =>
-      deps.db.transaction().execute((trx) => storeChallenge(trx, deps, { ...input, factor, credential, delay })),
+    return await retryAtTakenMoment(deps, (delayMicroseconds) =>
+      deps.db
+        .transaction()
+        .execute((trx) => storeChallenge(trx, deps, { ...input, factor, credential, delayMicroseconds })),
     )
   } catch (error) {
     await allowance?.giveBack()
@@ -96,7 +101,7 @@ const ATTEMPTS_MAX = 10
  */
 async function retryAtTakenMoment<Result>(
   { names }: Pick<AuthDeps, 'names'>,
-  run: (delay: number) => Promise<Result>,
+  run: (delayMicroseconds: number) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -110,7 +115,14 @@ async function retryAtTakenMoment<Result>(
 async function storeChallenge(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
-  { caller, factor, credential, channel, ip, delay }: ChallengeFactor & Question & Pick<NewChallenge, 'delay'>,
+  {
+    caller,
+    factor,
+    credential,
+    channel,
+    ip,
+    delayMicroseconds,
+  }: ChallengeFactorInput & Question & Pick<NewChallenge, 'delayMicroseconds'>,
 ): Promise<IssuedChallenge> {
   const id = randomUUID()
   const createdAt = deps.now()
@@ -125,7 +137,7 @@ async function storeChallenge(
       ? undefined
       : prepareFactorSms(deps, { userId: user.id, challengeId: id, phone: factor.phone, channel, expiresAt })
   const asked = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
-  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, delay, ...asked })
+  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, delayMicroseconds, ...asked })
   if (message?.sms) await queueSms(trx, deps, message.sms)
   const traits = { factor_id: factor.id, factor_status: factor.status }
   await recordAudit(trx, deps, { action: 'challenge_created', actor: user, sessionId: session.id, ip, traits })

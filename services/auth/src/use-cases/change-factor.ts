@@ -16,7 +16,7 @@ type ChangeFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'n
 type FactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A second factor of a user, and the admin who changes it. */
-export interface FactorOfUser extends ManagedUser {
+export interface ManagedFactor extends ManagedUser {
   readonly admin: Admin
   readonly factorId: string
   /** The client's address, for the audit log. */
@@ -33,7 +33,7 @@ export interface FactorChanges {
 /** Renames a factor of a user, or changes its phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
 export async function changeFactor(
   deps: ChangeFactorDeps,
-  owner: FactorOfUser,
+  owner: ManagedFactor,
   changes: FactorChanges,
 ): Promise<Factor> {
   const { friendlyName, phone } = changes
@@ -53,7 +53,7 @@ export async function changeFactor(
 }
 
 /** Removes a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
-export function removeFactor(deps: FactorDeps, owner: FactorOfUser): Promise<Factor> {
+export function removeFactor(deps: FactorDeps, owner: ManagedFactor): Promise<Factor> {
   return changeLockedFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
     await dropFactor(trx, deps, { userId: owner.userId, factor })
     return factor
@@ -62,7 +62,7 @@ export function removeFactor(deps: FactorDeps, owner: FactorOfUser): Promise<Fac
 
 async function changeLockedFactor(
   deps: FactorDeps,
-  { admin, factorId, ip, action, ...managed }: FactorOfUser & { readonly action: AuditAction },
+  { admin, factorId, ip, action, ...managed }: ManagedFactor & { readonly action: AuditAction },
   change: (trx: Transaction<AuthDatabase>, factor: Factor) => Promise<Factor>,
 ): Promise<Factor> {
   return deps.db.transaction().execute(async (trx) => {

@@ -62,7 +62,7 @@ export async function deleteOwnPasskey(deps: ChangePasskeyDeps, { caller, passke
 }
 
 /** A passkey of a user, and the admin who deletes it. */
-export interface PasskeyOfUser extends ManagedUser {
+export interface ManagedPasskey extends ManagedUser {
   readonly admin: Admin
   readonly passkeyId: string
   /** The client's address, for the audit log. */
@@ -72,7 +72,7 @@ export interface PasskeyOfUser extends ManagedUser {
 /** Deletes a passkey of a user. @throws userNotFound, passkeyNotFound */
 export async function deletePasskeyAsAdmin(
   deps: ChangePasskeyDeps,
-  { admin, passkeyId, ip, ...managed }: PasskeyOfUser,
+  { admin, passkeyId, ip, ...managed }: ManagedPasskey,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)

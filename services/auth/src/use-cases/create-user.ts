@@ -26,7 +26,7 @@ type CreateUserDeps = Pick<
 >
 
 /** A user that an admin wants, normalised. */
-export interface CreateUser {
+export interface CreateUserInput {
   readonly admin: Admin
   /** The id of the request; undefined makes one. */
   readonly id: string | undefined
@@ -40,7 +40,7 @@ export interface CreateUser {
  * @throws addressMissingForUser, passwordWithHash, passwordHashTooLong, passwordHashUnsupported, passwordTooLong,
  * weakPassword, userIdTaken, serviceUnavailable
  */
-export async function createUser(deps: CreateUserDeps, input: CreateUser): Promise<Profile> {
+export async function createUser(deps: CreateUserDeps, input: CreateUserInput): Promise<Profile> {
   const { wanted } = input
   if (!wanted.email && !wanted.phone) {
     throw addressMissingForUser()
@@ -75,7 +75,7 @@ async function hashWantedPassword(
 async function insertWantedUser(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
-  { admin, id, wanted, context, passwordHash }: CreateUser & { readonly passwordHash: string },
+  { admin, id, wanted, context, passwordHash }: CreateUserInput & { readonly passwordHash: string },
 ): Promise<Profile> {
   const { email, phone } = wanted
   const kinds = (['email', 'phone'] as const).filter((kind) => wanted[kind] !== undefined)

@@ -12,7 +12,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 type DeleteUserDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A user, and how an admin deletes them. */
-export interface DeleteUser extends ManagedUser {
+export interface DeleteUserInput extends ManagedUser {
   readonly admin: Admin
   /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */
   readonly manner: 'soft' | 'hard'
@@ -23,7 +23,7 @@ export interface DeleteUser extends ManagedUser {
 /** Deletes a user (reference: Deletion). @throws userNotFound */
 export async function deleteUserAsAdmin(
   deps: DeleteUserDeps,
-  { admin, manner, ip, ...managed }: DeleteUser,
+  { admin, manner, ip, ...managed }: DeleteUserInput,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)

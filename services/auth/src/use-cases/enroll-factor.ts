@@ -24,7 +24,7 @@ import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.
 type EnrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 
 /** A second factor, and the caller who enrols it. */
-export interface EnrollFactor {
+export interface EnrollFactorInput {
   readonly caller: Caller
   readonly wanted: NewFactor
   /** The client's address, for the audit log. */
@@ -55,7 +55,7 @@ const NONCE_BYTES = 12
  */
 export async function enrollFactor(
   deps: EnrollFactorDeps,
-  { caller, wanted, ip }: EnrollFactor,
+  { caller, wanted, ip }: EnrollFactorInput,
 ): Promise<EnrolledFactor> {
   requireEnrollEnabled(deps.config, wanted.type)
   try {
@@ -93,7 +93,7 @@ async function insertUnverifiedFactor(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, session }: FactorOwner,
-  { wanted, ip }: Pick<EnrollFactor, 'wanted' | 'ip'>,
+  { wanted, ip }: Pick<EnrollFactorInput, 'wanted' | 'ip'>,
 ): Promise<EnrolledFactor> {
   const { encryptionKeys, now, randomBytes } = deps
   const id = randomUUID()

@@ -97,7 +97,7 @@ export type FinishedAuthorization =
   | { readonly verdict: 'auth-code'; readonly code: string }
 
 /** A flow that was taken once, and the answer of its provider. */
-export interface FinishAuthorization {
+export interface FinishAuthorizationInput {
   readonly flow: AuthorizationFlow
   readonly answer: ProviderAnswer
   readonly context: RequestContext
@@ -110,7 +110,7 @@ export interface FinishAuthorization {
  */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,
-  { flow, answer, context }: FinishAuthorization,
+  { flow, answer, context }: FinishAuthorizationInput,
 ): Promise<FinishedAuthorization> {
   const { provider: name } = flow
   const configured = await findProvider(deps, name)
@@ -148,7 +148,7 @@ function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
 async function signInOrLink(
   trx: Transaction<AuthDatabase>,
   deps: AcceptDeps,
-  { flow, account, context }: Pick<FinishAuthorization, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
+  { flow, account, context }: Pick<FinishAuthorizationInput, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
 ): Promise<ExternalSignIn> {
   const { linking: target, inviteTokenHash } = flow
   if (target && linksAtExchange(deps)) {
@@ -169,7 +169,7 @@ async function createSessionOrCode(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
-  { flow, account, tokens, context }: Pick<FinishAuthorization, 'flow' | 'context'> & ProviderSignIn,
+  { flow, account, tokens, context }: Pick<FinishAuthorizationInput, 'flow' | 'context'> & ProviderSignIn,
 ): Promise<FinishedAuthorization> {
   const continues = flow.linking?.sessionId ?? null
   if (!flow.pkce) {

@@ -38,7 +38,7 @@ type GenerateLinkDeps = Pick<
 type LinkOwnerDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'jobs' | 'hooks'>
 
 /** A link, and the admin who wants it. */
-export interface GenerateLink extends WantedLink {
+export interface GenerateLinkInput extends WantedLink {
   readonly admin: Admin
   readonly context: RequestContext
 }
@@ -88,7 +88,7 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
  * @throws serviceUnavailable, emailExists, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong, weakPassword,
  * emailUnknown, secureChangeOff
  */
-export async function generateLink(deps: GenerateLinkDeps, input: GenerateLink): Promise<GeneratedLink> {
+export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   return deps.db.transaction().execute(async (trx) => {
@@ -110,7 +110,7 @@ async function storeLink(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
   { user, type, address }: LinkOwner,
-  { admin, context }: GenerateLink,
+  { admin, context }: GenerateLinkInput,
 ): Promise<GeneratedLink> {
   const { kind, linkType, sentAt, action } = LINKS[type]
   const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')

@@ -27,7 +27,7 @@ type GenerateRecoveryCodesDeps = Pick<
 >
 
 /** The caller whose recovery codes are made. */
-export interface RecoveryCodesRequest {
+export interface GenerateRecoveryCodesInput {
   readonly caller: Caller
   /** The client's address, for the audit log. */
   readonly ip: string
@@ -46,7 +46,7 @@ export interface RecoveryCodes {
  */
 export async function generateRecoveryCodes(
   deps: GenerateRecoveryCodesDeps,
-  { caller, friendlyName, ip }: RecoveryCodesRequest & { readonly friendlyName: string },
+  { caller, friendlyName, ip }: GenerateRecoveryCodesInput & { readonly friendlyName: string },
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)
   return deps.db.transaction().execute(async (trx) => {
@@ -76,7 +76,7 @@ export async function generateRecoveryCodes(
  */
 export async function regenerateRecoveryCodes(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
-  { caller, ip }: RecoveryCodesRequest,
+  { caller, ip }: GenerateRecoveryCodesInput,
 ): Promise<RecoveryCodes> {
   requireEnabled(deps)
   return deps.db.transaction().execute(async (trx) => {

@@ -19,7 +19,7 @@ import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 /** What the PKCE grant works with. */
-export type AuthCodeGrantDeps = Pick<
+export type GrantAuthCodeDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -36,7 +36,7 @@ export type AuthCodeGrantDeps = Pick<
 >
 
 /** The members of the request. Empty members count as absent. */
-export interface AuthCodeGrant extends SessionOrigin {
+export interface GrantAuthCodeInput extends SessionOrigin {
   readonly authCode: string | undefined
   readonly codeVerifier: string | undefined
   /** The key of the client's limits. */
@@ -58,7 +58,7 @@ type AuthCodeSession = SessionView & ProviderTokens
  * externalEmailUnverified, externalEmailMailed, signInUserBanned, tokenUserNotFound, userBanned, sessionNotFound,
  * identitiesNeedSecondFactor, identityLinked, identityTaken, emailExists, metadataTooLarge, hookFailed
  */
-export async function grantAuthCode(deps: AuthCodeGrantDeps, grant: AuthCodeGrant): Promise<AuthCodeSession> {
+export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: GrantAuthCodeInput): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant
   if (!authCode || !codeVerifier) {
     throw authCodeMissing()

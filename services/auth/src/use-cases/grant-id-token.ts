@@ -43,7 +43,7 @@ import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 
 /** What the id_token grant works with. */
-export type IdTokenGrantDeps = Pick<
+export type GrantIdTokenDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -61,7 +61,7 @@ export type IdTokenGrantDeps = Pick<
 >
 
 /** The members of the request. Empty members count as absent. */
-export interface IdTokenGrant {
+export interface GrantIdTokenInput {
   readonly idToken: string | undefined
   readonly provider: string | undefined
   /** In place of `provider`, with `clientId`. */
@@ -82,7 +82,7 @@ export interface IdTokenGrant {
  * externalEmailUnverified, externalEmailMailed, severalOwners, signupDisabled, hookFailed, and what `linkExternalIdentity`
  * throws
  */
-export async function grantIdToken(deps: IdTokenGrantDeps, grant: IdTokenGrant): Promise<SessionView> {
+export async function grantIdToken(deps: GrantIdTokenDeps, grant: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = grant
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   if (!grant.idToken) throw idTokenMissing()
@@ -121,7 +121,13 @@ async function findLinkingTarget(
 async function readAccount(
   deps: Pick<AuthDeps, 'config' | 'now' | 'keySets'>,
   idToken: string,
-  { configured, rules, audiences, nonce, accessToken }: IdTokenProvider & Pick<IdTokenGrant, 'nonce' | 'accessToken'>,
+  {
+    configured,
+    rules,
+    audiences,
+    nonce,
+    accessToken,
+  }: IdTokenProvider & Pick<GrantIdTokenInput, 'nonce' | 'accessToken'>,
 ): Promise<ExternalAccount> {
   const verified = await verifyIdToken(deps.keySets, idToken, { rules, audiences, now: deps.now() }).catch(refuseToken)
   const { claims, alg } = verified

@@ -19,7 +19,7 @@ import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
 
 /** The members of the request. Empty members count as absent. */
-export interface PasswordGrant extends SessionOrigin {
+export interface GrantPasswordInput extends SessionOrigin {
   readonly email: string | undefined
   readonly phone: string | undefined
   readonly password: string | undefined
@@ -34,7 +34,7 @@ export interface PasswordSessionView extends SessionView {
 }
 
 /** What the password grant works with. */
-export type PasswordGrantDeps = Pick<
+export type GrantPasswordDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -69,7 +69,7 @@ const REFUSALS = {
  * @throws twoAddressesAtSignIn, emailSignInsDisabled, addressMissingAtSignIn, phoneSignInsDisabled, phoneMalformed,
  * invalidCredentials, signInUserBanned, emailNotConfirmed, phoneNotConfirmed, hookFailed, passwordAttemptRejected
  */
-export async function grantPassword(deps: PasswordGrantDeps, grant: PasswordGrant): Promise<PasswordSessionView> {
+export async function grantPassword(deps: GrantPasswordDeps, grant: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, grant)
   const password = grant.password ?? ''
   const attempt = { identifier: identifier.value, address: grant.address }
@@ -97,7 +97,7 @@ interface VerifiedPassword {
 
 async function signInVerified(
   deps: PasswordSessionDeps,
-  { userAgent, ip, password = '' }: PasswordGrant,
+  { userAgent, ip, password = '' }: GrantPasswordInput,
   { user, verifiedHash, newHash, provider }: VerifiedPassword,
 ): Promise<PasswordSessionView> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
@@ -118,7 +118,10 @@ async function signInVerified(
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
-function readSignInIdentifier({ config }: Pick<AuthDeps, 'config'>, { email, phone }: PasswordGrant): UserIdentifier {
+function readSignInIdentifier(
+  { config }: Pick<AuthDeps, 'config'>,
+  { email, phone }: GrantPasswordInput,
+): UserIdentifier {
   if (email && phone) {
     throw twoAddressesAtSignIn()
   }

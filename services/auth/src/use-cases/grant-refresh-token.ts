@@ -18,12 +18,12 @@ import { findSessionOfToken } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 
 /** The refresh token of the request, and what its session stores of the request. */
-export interface RefreshTokenGrant extends SessionOrigin {
+export interface GrantRefreshTokenInput extends SessionOrigin {
   readonly refreshToken: string | undefined
 }
 
 /** What the refresh token grant works with. */
-export type RefreshTokenGrantDeps = Pick<
+export type GrantRefreshTokenDeps = Pick<
   AuthDeps,
   'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'
 >
@@ -44,7 +44,10 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
  * @throws refreshTokenMalformed, hookFailed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive,
  * sessionLowAal, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes
  */
-export async function grantRefreshToken(deps: RefreshTokenGrantDeps, grant: RefreshTokenGrant): Promise<SessionView> {
+export async function grantRefreshToken(
+  deps: GrantRefreshTokenDeps,
+  grant: GrantRefreshTokenInput,
+): Promise<SessionView> {
   const parent = grant.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
   const child = deriveChildToken(deps.refreshTokenKey, parent)

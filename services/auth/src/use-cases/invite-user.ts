@@ -13,7 +13,7 @@ type InviteUserDeps = Pick<
 >
 
 /** An invitation, and the admin who sends it. */
-export interface Invitation extends InvitedUser {
+export interface InviteUserInput extends InvitedUser {
   readonly admin: Admin
 }
 
@@ -21,7 +21,7 @@ export interface Invitation extends InvitedUser {
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
  * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge
  */
-export async function inviteUser(deps: InviteUserDeps, invitation: Invitation): Promise<Profile> {
+export async function inviteUser(deps: InviteUserDeps, invitation: InviteUserInput): Promise<Profile> {
   await askBeforeOwnUser(deps, invitation)
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
@@ -36,7 +36,7 @@ export async function inviteUser(deps: InviteUserDeps, invitation: Invitation): 
 async function storeInvitation(
   trx: Transaction<AuthDatabase>,
   deps: Omit<InviteUserDeps, 'db' | 'rateLimits'>,
-  invitation: Invitation,
+  invitation: InviteUserInput,
 ): Promise<Profile> {
   const { admin, email, context } = invitation
   const user = await findOrMakeInvited(trx, deps, invitation)

@@ -41,7 +41,7 @@ const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 
 const FOR_OIDC = ['issuer', 'discovery_url'] as const
 const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
 
-type Wanted = z.output<typeof customProviderChanges>
+type WantedProvider = z.output<typeof customProviderChanges>
 
 /**
  * Adds a provider (reference: Custom providers).
@@ -74,7 +74,7 @@ export async function createCustomProvider(
 export async function changeCustomProvider(
   deps: Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>,
   identifier: string,
-  { client_secret: secret, ...wanted }: Wanted,
+  { client_secret: secret, ...wanted }: WantedProvider,
 ): Promise<CustomProvider> {
   const found = await getCustomProvider(deps, identifier)
   const { discovery_document: _document, ...stored } = { discovery_document: undefined, ...found.settings }
@@ -107,7 +107,7 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
  */
 async function completeSettings(
   deps: Pick<AuthDeps, 'outbound'>,
-  wanted: Wanted & { readonly provider_type: CustomProviderSettings['provider_type'] },
+  wanted: WantedProvider & { readonly provider_type: CustomProviderSettings['provider_type'] },
 ): Promise<CustomProviderSettings> {
   const { provider_type: type } = wanted
   const foreign = (type === 'oidc' ? FOR_OAUTH2 : FOR_OIDC).find((name) => wanted[name] !== undefined)
@@ -123,7 +123,7 @@ async function completeSettings(
   throw memberInvalid({ member: issue?.path.join('.') ?? '', problem: memberText(issue) })
 }
 
-async function addMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Promise<object> {
+async function addMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: WantedProvider): Promise<object> {
   const { issuer, discovery_url: discoveryUrl } = wanted
   if (issuer === undefined) throw customProviderIssuerMissing()
   try {
@@ -133,6 +133,6 @@ async function addMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: Wanted): Pr
   }
 }
 
-function omitAbsent(wanted: Wanted): Wanted {
+function omitAbsent(wanted: WantedProvider): WantedProvider {
   return Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
 }

@@ -2,9 +2,9 @@ import {
   findActiveKid,
   findSigningKeyStatus,
   lockSigningKeys,
+  retiredVerifySeconds,
   updateKeyToActive,
   updateKeyToRetired,
-  verifySecondsOfRetired,
 } from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -36,7 +36,7 @@ export async function promoteSigningKey(
     const waitSeconds = Math.ceil(ageSecondsMin - key.ageSeconds)
     if (waitSeconds > 0) return { verdict: 'too-young', waitSeconds }
     const old = await findActiveKid(trx)
-    const until = old === undefined ? '' : await updateKeyToRetired(trx, old, verifySecondsOfRetired(config.jwt))
+    const until = old === undefined ? '' : await updateKeyToRetired(trx, old, retiredVerifySeconds(config.jwt))
     await updateKeyToActive(trx, kid)
     return { verdict: 'promoted', retired: old === undefined ? undefined : { kid: old, until } }
   })

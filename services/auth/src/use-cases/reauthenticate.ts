@@ -27,7 +27,7 @@ type ReauthenticateDeps = Pick<
 type SendCodeDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
 /** The caller who wants a nonce. */
-export interface Reauthentication {
+export interface ReauthenticateInput {
   readonly caller: Caller
   /** The client's address, for the audit log. */
   readonly ip: string
@@ -42,7 +42,7 @@ export interface Reauthentication {
  */
 export async function reauthenticate(
   deps: ReauthenticateDeps,
-  { caller, ip, limitKey }: Reauthentication,
+  { caller, ip, limitKey }: ReauthenticateInput,
 ): Promise<void> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)

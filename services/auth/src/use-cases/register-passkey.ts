@@ -40,7 +40,7 @@ export async function askForPasskey(deps: RegisterPasskeyDeps, caller: Caller): 
 }
 
 /** The answer of an authenticator to a challenge of the caller. */
-export interface RegisterPasskey {
+export interface RegisterPasskeyInput {
   readonly caller: Caller
   readonly challengeId: string
   readonly response: Registration
@@ -55,7 +55,7 @@ const USUAL_NAME = 'Passkey'
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists,
  * tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
-export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskey): Promise<Passkey> {
+export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskeyInput): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
   const found = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })

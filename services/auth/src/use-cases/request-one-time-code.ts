@@ -26,7 +26,7 @@ export type MagicLinkDeps = Pick<
 export type PhoneCodeDeps = MagicLinkDeps & Pick<AuthDeps, 'sms'>
 
 /** A request for a message to sign in with. */
-export interface OneTimeCodeWish {
+export interface OneTimeCodeInput {
   readonly identifier: UserIdentifier
   /** Whether an unknown identifier may become a user, once its code is entered. */
   readonly createUser: boolean
@@ -38,13 +38,13 @@ export interface OneTimeCodeWish {
 /** Requests a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
 export async function requestMagicLink(
   deps: MagicLinkDeps,
-  { pkce, ...wish }: OneTimeCodeWish & { readonly pkce: PkceChallenge | undefined },
+  { pkce, ...input }: OneTimeCodeInput & { readonly pkce: PkceChallenge | undefined },
 ): Promise<void> {
-  const { identifier, context } = wish
+  const { identifier, context } = input
   await requestMessage(deps, {
     purpose: 'magiclink',
     identifier,
-    stage: await decideStaging(deps, wish),
+    stage: await decideStaging(deps, input),
     pkce,
     context,
   })
@@ -56,13 +56,13 @@ export async function requestMagicLink(
  */
 export async function sendPhoneCode(
   deps: PhoneCodeDeps,
-  { channel, ...wish }: OneTimeCodeWish & { readonly channel: SmsChannel },
+  { channel, ...input }: OneTimeCodeInput & { readonly channel: SmsChannel },
 ): Promise<void> {
-  const stage = await decideStaging(deps, wish)
-  const allowance = await takeSms(deps, wish.identifier.value, wish.context.limitKey)
+  const stage = await decideStaging(deps, input)
+  const allowance = await takeSms(deps, input.identifier.value, input.context.limitKey)
   let held: HeldSms | undefined
   try {
-    held = await storeCode(deps, { ...wish, channel, stage })
+    held = await storeCode(deps, { ...input, channel, stage })
   } finally {
     if (!held) await allowance.giveBack()
   }
@@ -77,7 +77,7 @@ type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
  */
 async function decideStaging(
   { config, db }: Pick<AuthDeps, 'config' | 'db'>,
-  { identifier, createUser, data, context }: OneTimeCodeWish,
+  { identifier, createUser, data, context }: OneTimeCodeInput,
 ): Promise<Stage> {
   if (createUser && !config.signup.disabled) return { data }
   const user = await findUserByIdentifier(db, context.audience, identifier)
@@ -85,7 +85,7 @@ async function decideStaging(
   throw createUser ? signupDisabled() : otpDisabled()
 }
 
-interface PhoneCode extends OneTimeCodeWish {
+interface PhoneCode extends OneTimeCodeInput {
   readonly channel: SmsChannel
   readonly stage: Stage
 }

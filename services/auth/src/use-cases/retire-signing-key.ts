@@ -1,8 +1,8 @@
 import {
   findSigningKeyStatus,
   lockSigningKeys,
+  retiredVerifySeconds,
   updateKeyToRetired,
-  verifySecondsOfRetired,
 } from '../access-tokens/signing-key-repository.ts'
 import type { CommandDeps } from '../deps.ts'
 
@@ -32,7 +32,7 @@ export async function retireSigningKey(
     if (key.state === 'retired' && isOver) return { verdict: 'retired-already' }
     // A key that has never signed has no tokens to wait for.
     const hasTokens = tokens === 'hold' && key.state === 'active'
-    const until = await updateKeyToRetired(trx, kid, hasTokens ? verifySecondsOfRetired(config.jwt) : 0)
+    const until = await updateKeyToRetired(trx, kid, hasTokens ? retiredVerifySeconds(config.jwt) : 0)
     return { verdict: 'retired', until: hasTokens ? until : undefined, wasActive: key.state === 'active' }
   })
 }

@@ -17,7 +17,7 @@ export type SignInAnonymouslyDeps = Pick<
 >
 
 /** The metadata of the new user, and the request. */
-export interface AnonymousSignIn {
+export interface SignInAnonymouslyInput {
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
@@ -41,7 +41,7 @@ export async function checkAnonymousSignIn(
 /** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
 export async function signInAnonymously(
   deps: Omit<SignInAnonymouslyDeps, 'rateLimits'>,
-  { data, context }: AnonymousSignIn,
+  { data, context }: SignInAnonymouslyInput,
 ): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const fresh = {

@@ -26,7 +26,7 @@ export async function askForSignIn(deps: Pick<AuthDeps, 'config' | 'db' | 'logge
 }
 
 /** The answer of an authenticator to a challenge. */
-export interface PasskeySignIn extends SessionOrigin {
+export interface SignInWithPasskeyInput extends SessionOrigin {
   readonly challengeId: string
   readonly response: Assertion
 }
@@ -35,7 +35,10 @@ export interface PasskeySignIn extends SessionOrigin {
  * Signs in by passkey. Answers an unknown passkey like one with a wrong signature.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned
  */
-export async function signInWithPasskey(deps: SignInWithPasskeyDeps, input: PasskeySignIn): Promise<IssuedSession> {
+export async function signInWithPasskey(
+  deps: SignInWithPasskeyDeps,
+  input: SignInWithPasskeyInput,
+): Promise<IssuedSession> {
   const { challengeId, response, userAgent, ip } = input
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
   const passkey = await findPasskeyByCredential(deps.db, response.id)

@@ -16,7 +16,7 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 type StartAuthorizationDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
 
 /** A sign-in at a provider that a browser begins. */
-export interface StartAuthorization {
+export interface StartAuthorizationInput {
   readonly provider: string
   /** Scopes beside those that the service always asks for, separated by commas or spaces. */
   readonly scopes: string
@@ -36,7 +36,10 @@ export interface StartAuthorization {
  * @returns the URL that the browser goes to
  * @throws providerUnnamed, providerUnknown, userNotFound, exchangeFailed, tokenUserNotFound, userBanned, sessionNotFound
  */
-export async function startAuthorization(deps: StartAuthorizationDeps, request: StartAuthorization): Promise<string> {
+export async function startAuthorization(
+  deps: StartAuthorizationDeps,
+  request: StartAuthorizationInput,
+): Promise<string> {
   const { provider, scopes, query, pkce, linking } = request
   const configured = await findProvider(deps, provider)
   if (!configured) throw provider === '' ? providerUnnamed() : providerUnknown()
@@ -59,9 +62,9 @@ export async function startAuthorization(deps: StartAuthorizationDeps, request: 
 }
 
 /** A sign-in at a provider that links the identity to the caller. */
-export interface StartLinking {
+export interface StartLinkingInput {
   readonly caller: Caller
-  readonly request: Omit<StartAuthorization, 'inviteToken' | 'linking'>
+  readonly request: Omit<StartAuthorizationInput, 'inviteToken' | 'linking'>
 }
 
 /**
@@ -69,7 +72,10 @@ export interface StartLinking {
  * @throws manualLinkingDisabled, identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
  * and what `startAuthorization` throws
  */
-export async function startLinking(deps: StartAuthorizationDeps, { caller, request }: StartLinking): Promise<string> {
+export async function startLinking(
+  deps: StartAuthorizationDeps,
+  { caller, request }: StartLinkingInput,
+): Promise<string> {
   if (!deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)

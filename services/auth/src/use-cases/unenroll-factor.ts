@@ -13,7 +13,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 type UnenrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
 /** A second factor, and the caller who removes it. */
-export interface UnenrollFactor {
+export interface UnenrollFactorInput {
   readonly caller: Caller
   /** `recovery-codes`: the factor of the recovery codes. */
   readonly which: { readonly factorId: string } | 'recovery-codes'
@@ -27,7 +27,10 @@ export interface UnenrollFactor {
  * @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
  * anonymousNotAllowed
  */
-export async function unenrollFactor(deps: UnenrollFactorDeps, { caller, which, ip }: UnenrollFactor): Promise<string> {
+export async function unenrollFactor(
+  deps: UnenrollFactorDeps,
+  { caller, which, ip }: UnenrollFactorInput,
+): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)
     const { user, session } = requireFactorOwner(active)

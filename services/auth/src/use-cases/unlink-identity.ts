@@ -18,7 +18,7 @@ import { recordAddressChange, updateUser } from '../users/user-change-repository
 type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
 
 /** An identity, and the caller who unlinks it. */
-export interface UnlinkIdentity {
+export interface UnlinkIdentityInput {
   readonly caller: Caller
   readonly identityId: string
   /** The header X-JWT-AUD. */
@@ -36,7 +36,7 @@ const CONFLICT = { email: emailConflict, phone: emailConflict }
  */
 export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,
-  { caller, identityId, audience, ip }: UnlinkIdentity,
+  { caller, identityId, audience, ip }: UnlinkIdentityInput,
 ): Promise<void> {
   const { security, jwt } = deps.config
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()

@@ -62,7 +62,7 @@ export interface OwnChanges extends OwnAddresses {
 }
 
 /** The changes, the caller who makes them, and the request. */
-export interface UpdateOwnUser {
+export interface UpdateOwnUserInput {
   readonly caller: Caller
   readonly changes: OwnChanges
   readonly context: RequestContext
@@ -77,7 +77,7 @@ export interface UpdateOwnUser {
  */
 export async function updateOwnUser(
   deps: UpdateOwnUserDeps,
-  { caller, changes, context }: UpdateOwnUser,
+  { caller, changes, context }: UpdateOwnUserInput,
 ): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
@@ -114,7 +114,7 @@ function isStillAdmin({ config, hooks }: Pick<AuthDeps, 'config' | 'hooks'>, cal
   return config.jwt.adminRoles.includes(user.role)
 }
 
-interface Change {
+interface PreparedChange {
   readonly changes: OwnChanges
   readonly context: RequestContext
   readonly prepared: PreparedPassword | undefined
@@ -124,7 +124,7 @@ async function storeChanges(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   active: ActiveCaller,
-  { changes, context, prepared }: Change,
+  { changes, context, prepared }: PreparedChange,
 ): Promise<void> {
   const { user } = active
   const { data, appMetadata } = changes

@@ -25,7 +25,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 type UpdateUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
 
 /** A user, and the changes that an admin makes. */
-export interface UpdateUser extends ManagedUser {
+export interface UpdateUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   readonly wanted: AdminUser
   /** The client's address, for the audit log. */
@@ -36,7 +36,7 @@ export interface UpdateUser extends ManagedUser {
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
  * @throws userNotFound, passwordHashAtUpdate, passwordTooLong, weakPassword, serviceUnavailable, metadataTooLarge
  */
-export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUser): Promise<Profile> {
+export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUserAsAdminInput): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) {
     throw passwordHashAtUpdate()
@@ -63,7 +63,7 @@ async function hashPassword(
   return deps.passwords.hash(password)
 }
 
-interface Change {
+interface AdminChange {
   readonly user: User
   readonly wanted: AdminUser
   readonly passwordHash: string | undefined
@@ -72,7 +72,7 @@ interface Change {
 async function storeChanges(
   trx: Transaction<AuthDatabase>,
   { now }: Pick<AuthDeps, 'now'>,
-  { user, wanted, passwordHash }: Change,
+  { user, wanted, passwordHash }: AdminChange,
 ): Promise<void> {
   const { id } = user
   const at = now()

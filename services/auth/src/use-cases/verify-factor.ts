@@ -74,7 +74,7 @@ export type FactorAnswer =
   | { readonly kind: 'assertion'; readonly response: Assertion }
 
 /** The answer of the caller to a challenge of a factor. */
-export interface VerifyFactor extends SessionOrigin {
+export interface VerifyFactorInput extends SessionOrigin {
   readonly caller: Caller
   readonly factorId: string
   readonly challengeId: string
@@ -100,7 +100,7 @@ interface Asked {
  * webauthnFactorWrong, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned, hookFailed,
  * factorAttemptRejectedWith, factorAttemptRejected, tooManyFactors, enrollNeedsSecondFactor
  */
-export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor): Promise<SessionView> {
+export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
@@ -133,7 +133,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactor):
 async function findAsked(
   { config, db, now }: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   userId: string,
-  { factorId, challengeId, ip }: VerifyFactor,
+  { factorId, challengeId, ip }: VerifyFactorInput,
 ): Promise<Asked> {
   const factor = await findFactor(db, userId, factorId)
   if (!factor || !isEnrolled(factor)) throw factorNotFound()
@@ -153,7 +153,7 @@ async function findAsked(
 async function acceptProof(
   trx: Transaction<AuthDatabase>,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
-  { caller, userAgent, ip }: VerifyFactor,
+  { caller, userAgent, ip }: VerifyFactorInput,
   { factor, challenge, proof }: Asked & { readonly proof: FactorProof },
 ): Promise<IssuedSession | undefined> {
   const now = deps.now()
@@ -172,8 +172,8 @@ async function acceptProof(
   const method = FACTOR_METHODS[factorType]
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
   // A factor protects the account from its first proof on, not from its enrolment.
-  const promoted = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
-  if (!promoted) throw sessionNotFound()
+  const raised = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
+  if (!raised) throw sessionNotFound()
   // The sessions without this factor have just ended. An auth code would open another one.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
   // Changes that were asked for without a factor would circumvent it. At aal2 the user asked for them.
@@ -181,7 +181,7 @@ async function acceptProof(
   if (isFirst) await notify(trx, deps, user, { name: 'MFA_FACTOR_ENROLLED', variables: { FactorType: factorType } })
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
-  return promoted
+  return raised
 }
 
 /** Somebody who has only the password must not add a factor beside the user's. */

@@ -30,7 +30,7 @@ type VerifyRecoveryCodeDeps = Pick<
 >
 
 /** A recovery code of the caller. */
-export interface VerifyRecoveryCode extends SessionOrigin {
+export interface VerifyRecoveryCodeInput extends SessionOrigin {
   readonly caller: Caller
   /** As typed. */
   readonly code: string
@@ -45,7 +45,7 @@ export interface VerifyRecoveryCode extends SessionOrigin {
  */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
-  input: VerifyRecoveryCode,
+  input: VerifyRecoveryCodeInput,
 ): Promise<SessionView> {
   const { db, config, now, serverKeys } = deps
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
@@ -78,17 +78,17 @@ export async function verifyRecoveryCode(
 /** @returns undefined for a wrong code, and for a used one */
 async function raiseByRecoveryCode(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
-  { caller, userAgent, ip }: VerifyRecoveryCode,
+  { caller, userAgent, ip }: VerifyRecoveryCodeInput,
   { factorId, hashes, credentialSince }: CodeOfFactor & { readonly credentialSince: Timestamp },
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
     if (!(await consumeRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
-    const promoted = await raiseSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
-    if (!promoted) throw sessionNotFound()
+    const raised = await raiseSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
+    if (!raised) throw sessionNotFound()
     const traits = { factor_id: factorId }
     await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
-    return promoted
+    return raised
   })
 }

@@ -57,7 +57,7 @@ export type Redeemed =
   | { readonly verdict: 'other-address-left' }
 
 /** A typed code. */
-export interface VerifyCode {
+export interface VerifyCodeInput {
   readonly type: VerifyType
   /** The address that got the code. For a change of email or phone it is not the user's own yet. */
   readonly identifier: UserIdentifier
@@ -70,7 +70,7 @@ export interface VerifyCode {
  * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code.
  * @throws otpExpired, userBanned, and what `hashVerificationPassword` throws
  */
-export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCode): Promise<Redeemed> {
+export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
   const attempt = { identifier: identifier.value, address: context.address }
   const blocked = await isBlocked(deps, attempt)
@@ -105,7 +105,7 @@ type Guessed = OneTimeToken & { readonly codeHash: Buffer }
 /** Compares the code with every candidate, or with a dummy, so that the work is the same for any address. */
 function matchCode(
   { serverKeys, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
-  { type, identifier, code }: VerifyCode,
+  { type, identifier, code }: VerifyCodeInput,
   owner: User | undefined,
   candidates: readonly OneTimeToken[],
 ): Guessed | undefined {
@@ -121,7 +121,7 @@ function matchCode(
 }
 
 /** The token of a link. */
-export interface VerifyLink {
+export interface VerifyLinkInput {
   readonly type: VerifyType
   readonly token: string
   readonly password: string | undefined
@@ -134,7 +134,7 @@ export interface VerifyLink {
  * Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD.
  * @throws linkExpired, userBanned, and what `hashVerificationPassword` throws
  */
-export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLink): Promise<Redeemed> {
+export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLinkInput): Promise<Redeemed> {
   const { type, via } = input
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])

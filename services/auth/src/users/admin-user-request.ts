@@ -72,7 +72,7 @@ function requireRole(role: string): string {
 }
 
 /** The longest Go duration: 292 years, in milliseconds. */
-const LONGEST_MS = Number(2n ** 63n - 1n) / 1e6
+const DURATION_MS_MAX = Number(2n ** 63n - 1n) / 1e6
 
 /**
  * Parses the ban that an admin asks for, in milliseconds: a Go duration, `0` or `none` (reference: Bans). 0 clears a ban, and a
@@ -83,6 +83,6 @@ export function parseBanDuration(text: string): number | undefined {
   const unsigned = text.replace(/^[+-]/, '')
   if (unsigned === '0') return 0
   const ms = /[a-zµμ]$/.test(unsigned) ? parseDuration(unsigned) : undefined
-  if (ms === undefined || ms > LONGEST_MS) return undefined
+  if (ms === undefined || ms > DURATION_MS_MAX) return undefined
   return text.startsWith('-') && ms !== 0 ? -ms : ms
 }

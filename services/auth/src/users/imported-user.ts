@@ -56,12 +56,12 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
 }
 
 /** A user whom a provider has made without an address has claimed the account: a later address is only added to it. */
-function isClaimed({ email, phone, is_anonymous }: Row, identities: readonly ImportedIdentity[]): boolean {
+function isClaimed({ email, phone, is_anonymous }: ImportedRow, identities: readonly ImportedIdentity[]): boolean {
   const hasAddress = email !== null || phone !== null || identities.some(({ identity_data }) => identity_data.email)
   return !hasAddress && !is_anonymous
 }
 
-type Row = ReturnType<typeof toRow>
+type ImportedRow = ReturnType<typeof toRow>
 
 function toRow(line: UserLine, defaults: ImportDefaults) {
   const email = toEmail(line.email)
@@ -113,7 +113,7 @@ function toStoredHash(hash: string | undefined, firebase: FirebaseParameters | u
 }
 
 /** The identities of a user whose line has none: one for each identifier, as for a new user. */
-function ownIdentities(row: Row): readonly ImportedIdentity[] {
+function ownIdentities(row: ImportedRow): readonly ImportedIdentity[] {
   const times = { last_sign_in_at: row.last_sign_in_at, created_at: row.created_at, updated_at: row.updated_at }
   return (['email', 'phone'] as const)
     .filter((provider) => row[provider] !== null)
@@ -131,7 +131,7 @@ function ownIdentities(row: Row): readonly ImportedIdentity[] {
 }
 
 /** Parses an identity of a line. The subject is `id`, as in the API, or `provider_id`, as in a row. */
-function toIdentity(row: Row, line: IdentityLine): ImportedIdentity {
+function toIdentity(row: ImportedRow, line: IdentityLine): ImportedIdentity {
   const isOwn = line.provider === 'email' || line.provider === 'phone'
   const subject = isOwn ? row.id : (line.provider_id ?? line.id)
   if (!subject) throw new Error(IMPORT_TEXTS.identityWithoutId(line))

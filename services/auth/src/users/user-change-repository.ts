@@ -5,7 +5,7 @@ import type { Timestamp } from '../timestamp.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 
 /** A new user. The id and the times are made where they are not given. */
 export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
@@ -16,7 +16,7 @@ export const EMAIL_KEYS = ['users_email_partial_key', 'users_email_lower_key'] a
 export const PHONE_KEY = 'users_phone_key'
 
 /** Inserts a user. @throws the unique violation of one of EMAIL_KEYS or of PHONE_KEY for a duplicate */
-export async function insertUser(trx: Database, values: NewUser): Promise<User> {
+export async function insertUser(trx: Db, values: NewUser): Promise<User> {
   return toUser(await trx.insertInto('users').values(toNewRow(values)).returningAll().executeTakeFirstOrThrow())
 }
 
@@ -36,7 +36,7 @@ function toNewRow(values: NewUser) {
 }
 
 /** Inserts a user. Undefined when another transaction has just taken the email or phone. */
-export async function insertUnlessTaken(trx: Database, values: NewUser): Promise<User | undefined> {
+export async function insertUnlessTaken(trx: Db, values: NewUser): Promise<User | undefined> {
   const insert = trx
     .insertInto('users')
     .values(toNewRow(values))
@@ -47,14 +47,14 @@ export async function insertUnlessTaken(trx: Database, values: NewUser): Promise
 }
 
 /** Changes the given columns of a user. The caller gives `updated_at`. */
-export async function updateUser(trx: Database, id: string, changes: Updateable<UsersTable>): Promise<User> {
+export async function updateUser(trx: Db, id: string, changes: Updateable<UsersTable>): Promise<User> {
   return toUser(
     await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
   )
 }
 
 /** Bans a user for so many milliseconds from now, by the database's clock; 0 ends a ban (reference: Bans). */
-export async function updateBan(trx: Database, id: string, banMs: number): Promise<void> {
+export async function updateBan(trx: Db, id: string, banMs: number): Promise<void> {
   const until = sql<string>`clock_timestamp() + make_interval(secs => ${banMs / 1_000})`
   await trx
     .updateTable('users')
@@ -97,7 +97,7 @@ export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: strin
 
 /** Finds when a user changed to the email or phone that they have. Undefined when the account began with it, or an admin set it. */
 export async function findAddressChange(
-  db: Database,
+  db: Db,
   userId: string,
   kind: UserIdentifier['kind'],
 ): Promise<Timestamp | undefined> {

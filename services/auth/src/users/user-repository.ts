@@ -9,18 +9,18 @@ import { listIdentities } from '../identities/identity-repository.ts'
 import { NO_TIME } from '../timestamp.ts'
 import { isStaged, type User } from './user.ts'
 
-type Database = Kysely<AuthDatabase>
+type Db = Kysely<AuthDatabase>
 type Row = Selectable<UsersTable>
 
 /** Finds a user, also a staged or deleted one. */
-export async function findUserById(db: Database, id: string): Promise<User | undefined> {
+export async function findUserById(db: Db, id: string): Promise<User | undefined> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
 }
 
 /** Finds the user of an audience who has an email or phone number, also a staged one. */
 export async function findUserByIdentifier(
-  db: Database,
+  db: Db,
   audience: string,
   { kind, value }: UserIdentifier,
 ): Promise<User | undefined> {
@@ -69,7 +69,7 @@ export async function lockOwnerOfIdentifier(
 
 /** Finds the user who has an email or a phone number, in any audience, also a staged one. */
 export async function findIdentifierHolder(
-  db: Database,
+  db: Db,
   identifier: UserIdentifier,
 ): Promise<Pick<User, 'id' | 'stagedAt'> | undefined> {
   const query = db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(isIdentifiedBy(identifier))
@@ -77,7 +77,7 @@ export async function findIdentifierHolder(
 }
 
 /** Whether a user has an identifier. A staged user does not count. */
-export async function isIdentifierTaken(db: Database, identifier: UserIdentifier): Promise<boolean> {
+export async function isIdentifierTaken(db: Db, identifier: UserIdentifier): Promise<boolean> {
   const holder = await findIdentifierHolder(db, identifier)
   return holder !== undefined && holder.stagedAt === null
 }

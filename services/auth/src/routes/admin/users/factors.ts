@@ -6,7 +6,7 @@ import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { requirePhone } from '../../../identifier.ts'
 import { requireId } from '../../../ids.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
-import { changeFactor, type FactorOfUser, removeFactor } from '../../../use-cases/change-factor.ts'
+import { changeFactor, type ManagedFactor, removeFactor } from '../../../use-cases/change-factor.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 import { factorViewSchema, toFactorView } from '../../../users/user-view.ts'
 
@@ -66,7 +66,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-function readOwner(request: FastifyRequest, path: z.output<typeof FactorPath>): FactorOfUser {
+function readOwner(request: FastifyRequest, path: z.output<typeof FactorPath>): ManagedFactor {
   const userId = requireId('user_id', path.userId)
   const factorId = requireId('factor_id', path.factorId)
   const { admin, clientAddress } = request
