@@ -3,12 +3,12 @@ import { problemsOf } from './shop-tree.ts'
 import { testsBeside } from './tests-beside.ts'
 
 const route = 'services/auth/src/routes/carts.ts'
-const controller = 'services/auth/src/controllers/carts/items.ts'
+const controller = 'services/inventory/src/controllers/carts/items.ts'
 
 it('refuses a route and a controller without a test beside them', async () => {
   expect(await problemsOf(testsBeside, { [route]: '', [controller]: '' })).toEqual([
-    `${controller} has no test beside it: write services/auth/src/controllers/carts/items.test.ts`,
     `${route} has no test beside it: write services/auth/src/routes/carts.test.ts`,
+    `${controller} has no test beside it: write services/inventory/src/controllers/carts/items.test.ts`,
   ])
 })
 

@@ -1,7 +1,7 @@
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
-/** Services whose every route or controller has a test of its own. */
-const SERVICES = ['auth']
+/** Services. Every route or controller of theirs has a test beside it. */
+const SERVICES = ['auth', 'inventory', 'payments']
 
 /** Whoever reads a route finds its guarantees beside it: `x.test.ts` beside `x.ts`. */
 export const testsBeside: Rule = (tree) => {
