@@ -2,8 +2,6 @@ import type { CallExpression } from 'oxc-parser'
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Folders whose titles the rule reads. */
-const FOLDERS = ['services/auth/']
 /** What vitest replaces in the title of a table: `%s`, `%.40s`, `$name`, `$user.email`. */
 const PLACEHOLDER = /%(?:\.?\d+)?[a-z#$]|\$[\w.]+/gi
 
@@ -11,10 +9,7 @@ const PLACEHOLDER = /%(?:\.?\d+)?[a-z#$]|\$[\w.]+/gi
  * The title of a test is its guarantee. A title that only repeats the data of its table (`%s: %j`, `$name`) promises nothing, so
  * it needs words of its own.
  */
-export const testTitles: Rule = (tree) =>
-  tree.files
-    .filter(({ path }) => path.endsWith('.test.ts') && FOLDERS.some((folder) => path.startsWith(folder)))
-    .flatMap(problemsOf)
+export const testTitles: Rule = (tree) => tree.files.filter(({ path }) => path.endsWith('.test.ts')).flatMap(problemsOf)
 
 function problemsOf(file: SourceFile): readonly Problem[] {
   const problems: Problem[] = []

@@ -49,7 +49,7 @@ describe('start fails for a declaration that', () => {
     ['has a status that is none', { status: '201' }, 'has the option status, which must be a status from 200 to 599'],
     ['has aliases for a list', { aliases: { a: ['b'] } }, 'has the option aliases, which must be an object of names'],
     ['is null', null, 'is declared by a value that is not an object'],
-  ])('%s', async (_name, spec, message) => {
+  ])('refuses to start when a declaration %s', async (_name, spec, message) => {
     await expect(start({ X: declared(loose(spec)) })).rejects.toThrow(`index: X.GET ${message}`)
   })
 

@@ -143,7 +143,7 @@ const cases = ['listener', 'fastify'].flatMap((server) =>
   ['endless', 'readable', 'web'].map((path) => [server, path] as const),
 )
 
-describe.each(cases)('%s: /%s', (server, path) => {
+describe.each(cases)('a stream of %s at /%s', (server, path) => {
   it('closes its source when the client goes away', async () => {
     const name = `${server} ${path} gone`
     const { response, destroy } = await open(server, `/${path}`, name)
@@ -161,7 +161,7 @@ describe.each(cases)('%s: /%s', (server, path) => {
   })
 })
 
-describe.each([['listener'], ['fastify']])('%s', (server) => {
+describe.each([['listener'], ['fastify']])('an endless stream of %s', (server) => {
   it('reads no further ahead than the client', async () => {
     const { response, destroy } = await open(server, '/endless', `${server} slow`)
     await once(response, 'readable')

@@ -238,14 +238,13 @@ function openAcquirers(
   { acquirers }: PaymentsConfig,
   { lanes, meter, logger }: Pick<PaymentsDeps, 'lanes' | 'meter' | 'logger'>,
 ): Acquirers {
-  const { wait } = SOURCES
   const outbound = createOutbound(acquirers.map(({ url }) => hostOf(url)))
   const convert = (money: Money, currency: string) => findExchanged(lanes, money, currency)
   return createAcquirers({
-    simulator: createSimulator({ wait, convert }),
+    simulator: createSimulator({ wait: SOURCES.wait, convert }),
     others: new Map(acquirers.map((address) => [address.name, createHttpAcquirer({ ...address, outbound })])),
     meter,
     logger,
-    wait,
+    wait: SOURCES.wait,
   })
 }

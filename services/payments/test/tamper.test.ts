@@ -86,7 +86,7 @@ it('finds nothing before a change', async () => {
   expect(await violations(undefined)).toEqual([])
 })
 
-describe.each(PROVEN_TABLES)('%s', (table) => {
+describe.each(PROVEN_TABLES)('a change by hand in %s', (table) => {
   it(`finds one altered byte in any of ${rowCount} random rows (seed ${seed})`, async () => {
     const columns = (await readColumns(intruder, table)).filter(({ name }) => isProven(table, name))
     for (const { merchant, row: place, column: which, byte } of fc.sample(choice, { seed, numRuns: rowCount })) {

@@ -21,7 +21,7 @@ describe('accepts', () => {
     ],
     ['uuid', p.uuid(), [uuid], [uuid]],
     ['oneOf', p.oneOf('a', 'b'), ['a', 'b'], ['a', 'b']],
-  ])('%s', (_name, schema, given, expected) => {
+  ])('reads the accepted forms of %s', (_name, schema, given, expected) => {
     expect(given.map((value) => schema.parse(value))).toEqual(expected)
   })
 })
@@ -65,7 +65,7 @@ describe('rejects', () => {
     ],
     ['uuid', p.uuid(), ['', uuid.slice(1), `${uuid}0`, 'z'.repeat(36)]],
     ['oneOf', p.oneOf('a', 'b'), ['', 'A', 'c', 1]],
-  ])('%s', (_name, schema, given) => {
+  ])('refuses other values for %s', (_name, schema, given) => {
     expect(given.filter((value) => schema.safeParse(value).success)).toEqual([])
   })
 })

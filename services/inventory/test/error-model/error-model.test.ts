@@ -92,13 +92,13 @@ it('has a case for every error status that an operation documents, and no other'
   expect([...new Set([...raised, ...unraised])].sort()).toEqual(documented.sort())
 })
 
-describe.each(names.filter((name) => casesOf(name).length > 0))('%s', (name) => {
+describe.each(names.filter((name) => casesOf(name).length > 0))('the error %s', (name) => {
   const cases = casesOf(name).map((one) => {
     const { status, code, message, details, headers } = expectedOf(name, one)
     return { operation: one.operation ?? 'no operation', status, code, message, details, headers, raise: one.raise }
   })
   it.concurrent.each(cases)(
-    '$status $code from $operation: $message',
+    '$status: answers $code from $operation: $message',
     async ({ status, code, message, details, headers, raise }) => {
       const answer = await raise(world)
       expect([answer.status, JSON.parse(answer.body)]).toEqual([

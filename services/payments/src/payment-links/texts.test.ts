@@ -11,7 +11,7 @@ it('has twelve languages', () => {
   )
 })
 
-describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('%s', (language, said) => {
+describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('the texts of %s', (language, said) => {
   it('has all texts of English, in the same order', () => {
     expect(Object.keys(said)).toEqual(Object.keys(texts.en))
   })

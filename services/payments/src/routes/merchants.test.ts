@@ -383,7 +383,7 @@ describe('other methods and paths', () => {
     ['GET', '/merchants/%'],
     ['GET', '/merchants/%E0%A4%A'],
     ['GET', '/merchants/%FF'],
-  ] as const)('404: %s %s', async (method, url) => {
+  ] as const)('404: answers %s %s', async (method, url) => {
     const response = await payments.app.inject({ method, url })
     expect(response.statusCode).toBe(404)
     expect(response.json()).toEqual({ code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' })

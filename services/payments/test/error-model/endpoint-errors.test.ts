@@ -142,7 +142,7 @@ async function exceedLimit(
   return limited.inject(request)
 }
 
-describe.each(keyedEndpoints)('$name', (endpoint) => {
+describe.each(keyedEndpoints)('the errors of $name', (endpoint) => {
   const given = documented.get(endpoint.name) ?? []
   it.each(shared.filter(({ error }) => given.includes(error.status)))(
     '$error.status: answers $error.code',
@@ -179,7 +179,7 @@ describe.each(keyedEndpoints)('$name', (endpoint) => {
   })
 })
 
-describe.each(checkoutEndpoints)('$name', (endpoint) => {
+describe.each(checkoutEndpoints)('the errors of $name', (endpoint) => {
   const given = documented.get(endpoint.name) ?? []
   const fromDatabase = [errors.conflict, errors.internalError, errors.serviceUnavailable]
   const ways = shared.filter(({ error }) => fromDatabase.some((each) => each === error) || error.status === 413)

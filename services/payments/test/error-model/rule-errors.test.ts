@@ -49,7 +49,7 @@ it.each(declared as [string, Partial<ErrorFactory>][])(
   },
 )
 
-describe.each(Object.entries(ruleCases))('%s', (_name, cases) => {
+describe.each(Object.entries(ruleCases))('the refusals of %s', (_name, cases) => {
   it.each(cases)('$status: answers $body', async ({ status, body, code, raise }) => {
     const answer = await raise(world)
     expect([answer.status, answer.body]).toEqual([status, body])

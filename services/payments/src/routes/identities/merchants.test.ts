@@ -100,7 +100,7 @@ describe('GET /identities/:identityId/merchants', () => {
     ['limit=1&before=%00', 'before', 'FORMAT'],
     ['limit=1&filter[test]=maybe', 'filter.test', 'TYPE'],
     ['limit=1&x=%FF', 'query', 'FORMAT'],
-  ])('400: %s', async (query, field, code) => {
+  ])('400: refuses the query %j', async (query, field, code) => {
     const response = await list(query)
     expect(response.statusCode).toBe(400)
     expect(response.json()).toEqual([{ field, message: expect.any(String), code }])
