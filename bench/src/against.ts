@@ -96,7 +96,7 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   const { cores, database, folder, checkouts } = bench
   const databaseUrl = await database.create(`trestle_bench_${service}_${side}`)
   const deployment = await deploy(service, { checkout: checkouts[side], folder: join(folder, side), databaseUrl, env })
-  // Password work follows the number of cores; each side waits while another is loaded.
+  // Auth hashes passwords on every core. Both sides may have all cores, since only one side is loaded at a time.
   const all = service === 'auth' ? cores?.all : cores?.server
   const server = await deployment.start({ cores: all, coreCount: service === 'auth' ? availableParallelism() : 1 })
   const { runCommand } = deployment

@@ -209,7 +209,7 @@ function report(surfaces: readonly Surface[]): void {
   const without = (...names: string[]) => surfaces.filter(({ name }) => !names.includes(name))
   const leaks = [
     ...findLeaks(surfaces, secrets),
-    // Redirects the customer to the page that the challenge names.
+    // Accepting an invitation redirects to its page, whose URL contains the token.
     ...findLeaks(without('answers'), new Map([['token of an invitation', invitationToken]])),
     // The client has chosen this key, so the database must store it.
     ...findLeaks(without('database'), new Map([['idempotency key', IDEMPOTENCY_KEY]])),

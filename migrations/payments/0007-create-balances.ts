@@ -10,7 +10,8 @@ const comments = {
 
 export const createBalances: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // What is pending of a transaction only shrinks. So the sweep of expired authorizations goes on behind `expired_id`.
+    // The pending amount of a transaction only shrinks, so the sweep of expired authorizations looks at each once: `expired_id` is
+    // where it continues.
     await sql`
       CREATE TABLE ${names.id('merchant_balances')} (
         merchant_id text COLLATE "C" NOT NULL,

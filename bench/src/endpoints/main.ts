@@ -25,6 +25,7 @@ const TableFigures = z.object({
   /** Growth of the heap over a million requests, in MiB. */
   growthMib: z.number(),
 })
+/** The figures of one run: rates in operations per second, times in milliseconds, memory in MiB. */
 export type TableFigures = Readonly<z.infer<typeof TableFigures>>
 
 /** The pairs of servers that are compared, and the least ratio of each pair (endpoints reference: Performance targets). */

@@ -94,7 +94,7 @@ it('gives the same answers from sources, over node:http, Fastify, Hono, and bund
   const hono = new Hono().all('*', ({ req }) => app.fetch(req.raw))
   const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
   await once(server, 'listening')
-  // Its router refuses nothing, and its adapter corrects no path.
+  // Hono's router refuses nothing, and its adapter corrects no path.
   expect(await answersOf(fetch, originOf(server))).toEqual(expected)
   server.close()
 

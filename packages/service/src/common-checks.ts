@@ -38,7 +38,7 @@ export function commonChecks({
       advice: `give the service a folder that it may write to, or correct ${prefix}LOG_FILE`,
       run: async () => {
         if (logFile === undefined) return 'none, lines go to standard output'
-        // Opens the file, or throws.
+        // The check is that the file can be opened: the logger throws otherwise.
         createLogger({ level: 'info', file: logFile, stdout: false })
         return logFile
       },

@@ -37,7 +37,7 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
     consume: async (key: string): Promise<number | undefined> => {
       const used = await consume(limiter, key)
       if (used.consumedPoints !== 1) return used.consumedPoints > points ? used.msBeforeNext : undefined
-      // This use begins the window of the key.
+      // A new window. The key's earlier uses may have been moved to the rough counts, and must still count.
       const before = Math.min(points, usesBefore(key))
       exact.delete(key)
       exact.set(key, before)

@@ -1,4 +1,4 @@
-// The part of the catalogue in errors.ts about lines of `users import`: why one is refused. A refused line is no answer of HTTP.
+// The part of the catalogue in errors.ts about lines of `users import`: why a line is refused. A refused line is no answer of HTTP.
 // No text quotes the line.
 
 export const IMPORT_TEXTS = {

@@ -16,7 +16,7 @@ describe('a user with a token', () => {
   let payments: TestPayments
   let app: TestApp
   beforeAll(async () => {
-    // The token is the address.
+    // The stub takes the token itself for the verified address.
     payments = await startPayments({
       verifyUser: async (token) => (token.includes('bad') || token === '' ? undefined : `${token}@example.com`),
     })

@@ -134,7 +134,7 @@ function findRefusal(
   reply: FastifyReply,
 ): HttpError | undefined {
   if (hasNoBodyPlace(raw)) {
-    // The body is not read.
+    // The body stays unread, so the connection cannot be used again.
     reply.header('connection', 'close')
     return vocabulary.busy()
   }

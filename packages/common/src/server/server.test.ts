@@ -252,7 +252,7 @@ describe('a long text', () => {
 describe('headers for browsers', () => {
   const POLICY = "default-src 'none'; frame-ancestors 'none'"
   const BY_TLS = { 'x-forwarded-proto': 'https' }
-  // A test below counts the lines of the other log.
+  // A later test counts the lines of the shared log, so this test has a log of its own.
   const { logger } = createLogger({ level: 'fatal', stdout: false })
   const open = (trustedProxies?: number) => {
     const server = createServer({

@@ -96,7 +96,7 @@ function reportLoss(what: string): (error: Error) => void {
     try {
       writeSync(STDERR, `${what}: ${error.message}\n`)
     } catch {
-      // Standard error is closed too.
+      // If standard error is closed too, the loss cannot be reported anywhere, and must not end the process.
     }
   }
 }

@@ -28,7 +28,7 @@ describe('the metrics listener', () => {
     released = promise
     const asked = Promise.all(Array.from({ length: 20 }, ask))
     await expect.poll(() => observed).toBe(1)
-    // It is answered after the server has read the earlier requests.
+    // The server answers this request after it has read the earlier ones.
     expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
     resolve()
     const texts = await asked

@@ -59,7 +59,7 @@ export async function startTracing(config: TracingConfig): Promise<Tracing> {
         span?.setAttribute('http.status_code', reply.statusCode)
         // An application behind a wildcard has named its route only now.
         if (request.mappedRoute !== undefined) span?.setAttributes(requestAttributes(request, config.scrub))
-        // Replaces the status that the plugin has set with the message of the error.
+        // The plugin has put the error's message into the status. The message may quote the client, so it is replaced.
         if (reply.statusCode >= 400) span?.setStatus(failed)
       })
     },
@@ -95,12 +95,12 @@ function endSpanOfCut(request: FastifyRequest, reply: FastifyReply, failed: Span
 function requestAttributes(request: FastifyRequest, scrub = (text: string) => text): Attributes {
   const attributes: Attributes = {
     'http.method': request.method,
-    // Replaces the value of the plugin, which has the query and so may have tokens.
+    // The plugin's value includes the query, which may have tokens, so it is replaced.
     'url.path': scrub(shownPath(request)),
     'http.route': braceRoute(routeOf(request)),
   }
   for (const [key, value] of Object.entries(paramsOf(request))) {
-    // A wildcard is no parameter.
+    // The value of a wildcard is the rest of the path, which `url.path` shows already.
     if (key === '*') continue
     const shown = REDACTED_MEMBERS.has(key) ? CENSOR : scrub(String(value))
     attributes[`http.route.params.${snakeCase(key)}`] = shown

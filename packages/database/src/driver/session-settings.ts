@@ -25,7 +25,7 @@ export function underSettings(settings: Settings, hasSession: boolean): Settings
 
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
   const preamble: Preamble = {
-    // A query with values is one statement.
+    // A query with values may hold only one statement, so one SELECT makes all settings.
     select: `SELECT ${settings.map(([name, value]) => `set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
     // Not a SELECT: it would take the snapshot of the transaction before the client can set the isolation level.
     set: settings.map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}; `).join(''),

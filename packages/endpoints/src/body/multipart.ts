@@ -47,7 +47,7 @@ export async function* formParts(
   const reader = new PartReader(body, contentType, limits)
   try {
     for (let found = await reader.next(); found !== undefined; found = await reader.next()) {
-      // Skip the unread rest of a file.
+      // The handler may ask for the next part before it has read a file to its end.
       if (found === 'end of file' || 'chunk' in found) continue
       reader.endFile()
       yield toPart(found.info, found.field === undefined ? reader.file() : once(found.field))
@@ -185,7 +185,8 @@ function toPart(info: PartInfo, stream: ByteStream): FormPart {
  */
 function dispositionOf({ headers, filename }: PartInfo, name: string): string | undefined {
   const header = String(headers['content-disposition'] ?? '')
-  // Sticky: each match starts where the last one ended. So a quoted name cannot hide another parameter, and the time is linear.
+  // The flag `y` makes each match start where the last one ended. So a quoted name cannot hide another parameter, and the time
+  // is linear.
   const parameter = /\s*;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s";]*))/y
   parameter.lastIndex = 'form-data'.length
   for (let found = parameter.exec(header); found !== null; found = parameter.exec(header)) {
@@ -193,7 +194,7 @@ function dispositionOf({ headers, filename }: PartInfo, name: string): string | 
     if (key.toLowerCase() !== name || !/^form-data/i.test(header)) continue
     return (quoted?.replaceAll(/\\(["\\])/g, '$1') ?? token).replaceAll(/%(?:0A|0D|22)/gi, decodeURIComponent)
   }
-  // The parser has read an encoded name (`filename*`).
+  // A name may come in the encoded form only (`filename*`, RFC 8187), which the parser has decoded.
   return name === 'filename' ? filename : undefined
 }
 

@@ -35,7 +35,7 @@ export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: num
         .then(() => done(), done)
     },
   })
-  // A client may break off its connection.
+  // A client that breaks off its connection causes an error here, which would end the process.
   server.on('error', () => undefined)
   server.listen(port, '127.0.0.1')
   await once(server.server, 'listening')

@@ -22,7 +22,7 @@ const addressSettings = group('Address and process', {
   URI_ALLOW_LIST: globList()
     .default([])
     .describe('Further addresses that users may be redirected to. In the strict profile, whole addresses.'),
-  // Paths of links are appended to it.
+  // Paths of links are appended to the URL, which a query or a fragment would break.
   API_EXTERNAL_URL: url()
     .refine((value) => !/[?#]/.test(value), { error: 'must be a URL without query and fragment' })
     .meta({

@@ -45,7 +45,7 @@ export async function linkExternalIdentity(
   await requireIdentityFactor(trx, deps, caller)
   const known = await findExternalIdentity(trx, account)
   if (known) throw known.userId === owner.id ? identityLinked() : identityTaken()
-  // Also where a mail has to confirm the email first: it is a change of email too.
+  // The account gets its first email, at once or after a mail. Like any change of email, that needs the second factor.
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await adoptEmail(trx, deps, owner, account)

@@ -83,7 +83,7 @@ function toHtml({ title, button, host, form: { type, token, redirectTo } }: Page
 /** Browsers apply `form-action` to the redirects after a form too, so the policy names where the form ends. */
 function toPolicy(target: URL): string {
   const isHttp = target.protocol === 'https:' || target.protocol === 'http:'
-  // A policy cannot contain an IPv6 host.
+  // A source of a Content-Security-Policy cannot be an IPv6 host, so the policy permits its scheme.
   const source = isHttp && !target.hostname.startsWith('[') ? target.origin : target.protocol
   return [
     "default-src 'none'",

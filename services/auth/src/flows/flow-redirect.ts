@@ -108,7 +108,7 @@ export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
 function failureParameters({ status, code, message, details }: HttpError): RedirectParameters {
   const name = DENIALS.has(code) ? 'access_denied' : (oauthErrorName(status) ?? 'server_error')
   return {
-    // Where the provider refused, the name that it gave.
+    // If the provider refused, `details.error` is its name for the reason.
     error: typeof details.error === 'string' ? details.error : name,
     error_code: code,
     error_description: message,

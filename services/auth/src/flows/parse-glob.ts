@@ -61,7 +61,8 @@ function parseBraces(cursor: GlobPlace): GlobNode {
     cursor.slashes = slashes
     options.push(parseSequence(cursor, true))
   } while (take(cursor) === ',')
-  // Any of the options may match. What follows counts as authority as long as one of them stays in it.
+  // Some options may contain slashes that end the authority, others may not. Count none of them: the rest then stays bound by
+  // the stricter rules of the authority.
   cursor.slashes = slashes
   return { kind: 'either', options }
 }

@@ -50,7 +50,8 @@ export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectR
   if (!url) return 'not-absolute'
   if (FORBIDDEN_SCHEMES.has(url.protocol)) return 'forbidden-scheme'
   const authority = rawAuthority(redirectTo)
-  // Look at both: the parser finds the user of `https:user@host`, only the text shows the empty user of `//@host`.
+  // Look at the URL and its text: only the parser finds the user of `https:user@host`, and only the text shows the empty user
+  // of `//@host`.
   if (url.username || url.password || authority?.includes('@')) return 'userinfo'
   if (policy.allowsHost && sharesHost(url, new URL(policy.siteUrl))) return undefined
   const rule = hostRefusedBy(url, authority)

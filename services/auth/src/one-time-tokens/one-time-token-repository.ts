@@ -137,7 +137,7 @@ export async function countGuess(
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
   const yesterday = new Date(now.getTime() - DAY_MS)
-  // A user who wants an address is always signed in where they guess, so that proves nothing.
+  // Whoever asks for a new address is signed in, perhaps with a stolen session, so the network of a session proves nothing.
   const known = kinds.some(isAddressChange) ? null : (network ?? null)
   const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
   const hasHadShare = sql`EXISTS (

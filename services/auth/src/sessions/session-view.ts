@@ -170,7 +170,7 @@ async function customiseClaims(
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
   const { claims: wanted } = requireHookAnswer(claimsAnswerSchema, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
-  // The operator decides what a token permits, but not whose it is: a mistake there would sign people in as others.
+  // The operator decides what a token permits, but not whose token it is: a wrong `sub` would sign people in as others.
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     throw hookFailed({ cause: new Error('the hook names another user or session') })
   }

@@ -54,7 +54,7 @@ export function createCleanUp(
   return async () => {
     const time = AbortSignal.timeout(RUN_MS)
     let turns = listSweeps(deps.config, deps.now()).map((sweep) => ({ sweep, sparse: 0 }))
-    // One batch of each in turn, so that a table with many rows does not delay the others.
+    // One batch of each table in turn, so that a table with many rows does not delay the others.
     while (turns.length > 0 && !time.aborted) {
       const next: typeof turns = []
       for (const { sweep, sparse } of turns) {

@@ -49,7 +49,7 @@ export async function startAuthorization(
   await storeFlow(deps, {
     id,
     provider,
-    // EXTERNAL_REDIRECT_URL is the end of every flow.
+    // If EXTERNAL_REDIRECT_URL is set, every flow ends there, wherever the client wants it to end.
     redirectTo: deps.config.external.redirectUrl ?? request.redirectTo,
     pkce,
     inviteTokenHash,

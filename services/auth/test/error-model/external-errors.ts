@@ -242,7 +242,7 @@ export const externalErrors: ErrorCases = {
         const { email } = await createSignedUp(deps)
         return back(state, newPerson({ email, verified: false }))
       },
-      // The same as for an address that nobody has.
+      // The answer must not reveal that the address has a user, so it is that for an unknown address.
       {
         text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
         redirected: 'access_denied',

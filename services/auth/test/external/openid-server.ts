@@ -68,7 +68,7 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
   server.service.on('beforeUserinfo', (answer) => {
     answer.body = { ...openId.person }
   })
-  // It has another name at the public host than on loopback.
+  // The issuer has another name at the public host than on loopback.
   server.service.on('beforeWellKnownOpenIdConfiguration', (answer) => {
     answer.body = JSON.parse(JSON.stringify(answer.body).replaceAll(realm, ISSUER))
   })

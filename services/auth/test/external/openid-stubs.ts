@@ -88,7 +88,7 @@ export const OPENID_STUBS: readonly ProviderStub[] = [
     token: { url: 'https://oauth2.googleapis.com/token', auth: 'post', answer: { ...bearer, scope: 'openid email' } },
     idToken: {
       claims: {
-        // As old tokens write it.
+        // Old tokens of Google name their issuer without a scheme.
         iss: 'accounts.google.com',
         aud: 'google-client',
         azp: 'google-client',

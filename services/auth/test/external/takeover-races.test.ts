@@ -117,7 +117,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     const answer = await answerBehind(
       db,
       async (trx) => {
-        // This is what ends sessions everywhere.
+        // Whatever ends sessions locks the row of the user first.
         await trx.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
         await trx.deleteFrom('sessions').where('id', '=', sessionId).execute()
       },

@@ -75,7 +75,7 @@ export class StagedImport implements AsyncDisposable {
       const { created, updated } = await applyImportRows(trx, this.#id, mode === 'upsert')
       if (mode === 'insert' && created < judged.staged) return undefined
       await trx.commit().execute()
-      // Of a sku that comes twice one row was stored. The counts of the judgement say what became of the other rows.
+      // One row is stored of a sku that comes twice. Only the counts of the judgement include the other rows.
       return judged.skus < judged.staged
         ? counts
         : { ...counts, created, updated, skipped: judged.staged - created - updated }

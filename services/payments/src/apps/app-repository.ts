@@ -155,7 +155,7 @@ async function deleteBatchOfApps(db: Kysely<PaymentsTables>, days: number) {
         SELECT FROM ${sql.table('app_keys')} k
         WHERE k.app_id = a.id AND greatest(k.created, k.last_used) >= now() - make_interval(days => ${days}::int)
       ) LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
-    // Looked at again under the lock: a membership that was made before it is committed now.
+    // Look again under the lock: another request may have made the app a member before the lock was granted.
     const ids = await sql<{ id: string }>`
       SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${belongsToNoMerchant()}`
       .execute(trx)

@@ -34,7 +34,7 @@ const processSettings = group('Address and process', {
     .prefault('8082')
     .meta({ aliases: ['PORT'], description: 'Port of the API. 0 takes a free one.' }),
   HOST: text().prefault('127.0.0.1').describe('Address to bind.'),
-  // Paths are appended to it.
+  // Paths are appended to the URL, so a slash at its end would be doubled.
   BASE_URL: url()
     .transform((value) => value.replace(/\/+$/, ''))
     .describe("The service's own public address."),

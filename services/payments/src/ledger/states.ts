@@ -187,7 +187,8 @@ async function listStrayOperations(db: Kysely<PaymentsTables>, merchantId: strin
         WHERE r.merchant_id = ${merchantId} AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
           AND e.reference = 'accepted ' || right(r.reference, 24)
       ) AS is_repeat, EXISTS (
-        -- The line tells a repeat from an entry for which a client has chosen such a reference. A void has no line.
+        -- A client may choose a reference that looks like that of an entry which was booked again. Only the service writes the
+        -- description of a line. A void has no line.
         SELECT FROM ${sql.table('lines')} l
         WHERE l.merchant_id = ${merchantId} AND l.id = e.line_id AND left(l.description, 9) = 'Accepted '
       ) AS is_booked_again

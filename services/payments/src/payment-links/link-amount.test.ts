@@ -35,7 +35,7 @@ it.each([
   ['1,234,567', 'JPY', { amount: 1_234_567 }],
   ['0,05', 'EUR', { amount: 5 }],
   ['99999999999', 'EUR', tooLarge],
-  // A thousand, or one with three decimals: nobody can tell.
+  // `1.000` may be a thousand, or one with three decimals, so it is refused.
   ...['1.000', '1,000', '12.34.56', '1,23.4', '1.234.56', 'ten', '', '0', '-5', '5€'].map(
     (value) => [value, 'EUR', invalid] as const,
   ),

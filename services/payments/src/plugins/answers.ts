@@ -17,7 +17,7 @@ export const answers = fp(
   async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
       reply.headers(ANSWER_HEADERS)
-      // Fastify gives unknown paths the serializer of the moment when their handler was set, which is none, and then no type.
+      // Fastify took the serializer for unknown paths before this plugin set one, and without a serializer it sets no type.
       if (request.is404) {
         reply.type('application/json; charset=utf-8').serializer((payload: unknown) => layOut(payload, 404))
       }

@@ -86,7 +86,7 @@ export function sendPaymentPage(
   tried?: Pick<PaymentPage, 'expiry' | 'flaws' | 'refusal'>,
 ): FastifyReply {
   const { baseUrl: api, randomBytes } = request.server.deps
-  // Of the checkout, which the page calls.
+  // The script of the page calls the checkout at this origin, so the content policy permits it.
   const { origin } = new URL(api)
   const pageId = randomBytes(PAGE_ID_BYTES).toString('base64url')
   const page = paymentPage({ link, pageId, api, expiry: '', flaws: {}, refusal: undefined, ...tried }, locale)

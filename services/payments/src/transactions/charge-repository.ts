@@ -85,7 +85,6 @@ const beginQuery = prepare(
 
 /** Judges a charge and writes its attempt, before the acquirer is asked. */
 export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): Promise<BegunCharge> {
-  // The function reads the largest age of a rate from the charge.
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
   const row = await lanes.write.one(beginQuery, { ...input, charge })
   const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
@@ -94,7 +93,7 @@ export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): 
     identityId: row.identity_id,
     attempt: toAttempt(row),
     end: toEnd(row),
-    // A refusal with a processing error has an end.
+    // `end` has the processing error of a charge that is `refused`.
     refusal: refusal === 'refused' ? undefined : refusal,
   }
 }

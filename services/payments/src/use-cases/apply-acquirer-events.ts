@@ -115,7 +115,7 @@ async function applyEvent(
   event: AcquirerEvent,
 ): Promise<string | undefined> {
   const { merchantId } = event
-  // Two acquirers may use the same references, so the name of the acquirer is part of it.
+  // Two acquirers may use the same reference. The name of the acquirer makes the stored reference unique.
   const acquirerRef = `${acquirer}:${event.reference}`
   switch (event.type) {
     case 'dispute.opened': {

@@ -3,7 +3,7 @@ import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.bitbucket.org/2.0'
 const profileSchema = z.object({
-  // The curly braces around it are a part of the id.
+  // Bitbucket writes curly braces around the UUID. They are a part of the stored subject.
   uuid: z.string(),
   display_name: z.string().nullish(),
   avatar: z.object({ href: z.string() }).nullish(),

@@ -37,7 +37,7 @@ export const facebook: DefineProvider = ({ secret }) => ({
     readProfile: readClaims,
   },
   identify: async ({ get }, { accessToken }) => {
-    // Proves that the app which the token was made for uses it.
+    // Facebook compares this proof with the app's secret, so that a stolen token alone opens no profile.
     const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
     const fields = 'email,first_name,last_name,name,picture'
     const profile = await get(`${GRAPH}/me?fields=${fields}&appsecret_proof=${proof}`, profileSchema)

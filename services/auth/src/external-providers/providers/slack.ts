@@ -6,7 +6,7 @@ const API = 'https://slack.com/api'
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
 const profileSchema = z.object({
-  // Failures have the status 200 too.
+  // Slack answers failures with the status 200 too.
   ok: z.literal(true),
   [USER_ID]: z.string(),
   [TEAM_ID]: z.string().optional(),

@@ -53,11 +53,11 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
     const kept = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
     return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { kept } })
   }
-  // The customer's bank returns to this URL.
+  // GET: the customer's bank redirects the browser to this URL.
   app.get('/pos/pay/:pageId', { schema: { hide: true, params: PageParams } }, (request, reply) =>
     comeBack(request, reply, request.params.pageId),
   )
-  // A browser opened the URL of a form again.
+  // A browser that reopens the URL of a submitted form sends GET. Without this route it would see 404.
   app.get('/pos/pay', { schema: { hide: true } }, (request, reply) => comeBack(request, reply, ''))
 }
 
