@@ -34,7 +34,7 @@ const answerSchema = z.object({
 
 type CallbackAnswer = z.output<typeof answerSchema>
 
-const response = { 302: z.undefined(), 303: z.undefined(), ...errorAnswers(400, 413, 429) } as const
+const redirects = { 302: z.undefined(), 303: z.undefined() } as const
 
 /** `GET /callback`, `POST /callback`: a browser returns from a provider. Errors are answered by a redirect too. */
 export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -49,7 +49,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Return from an external provider; answers a redirect (302)',
         security: [],
         querystring: answerSchema,
-        response,
+        response: { ...redirects, ...errorAnswers(400, 429) },
       },
     },
     async (request, reply) => {
@@ -66,7 +66,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Return from an external provider that posts a form; answers a redirect (302)',
         security: [],
         body: answerSchema,
-        response,
+        response: { ...redirects, ...errorAnswers(400, 413, 429) },
       },
     },
     async (request, reply) => {

@@ -37,7 +37,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Enrol a second factor, which counts after its first verification',
         body: EnrollBody,
-        response: { 200: enrolledFactorSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+        response: { 200: enrolledFactorSchema, ...errorAnswers(400, 401, 403, 413, 422) },
       },
     },
     async (request) => {

@@ -19,7 +19,10 @@ const aboutUser = (makeRequest: (person: SignedUp) => Request): ErrorCase => ({
 export const adminErrors: ErrorCases = {
   notAdmin: [refused(get('/admin/users', { authorization: forgeBearer({ role: 'authenticated' }) }))],
   userNotFound: [refused(asAdmin(get(`/admin/users/${randomUUID()}`)))],
-  userIdTaken: [aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' }))],
+  userIdTaken: [
+    aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' })),
+    aboutUser(({ user }) => post('/admin/users', { id: user.id, email: 'other@example.com' })),
+  ],
   emailExists: [
     aboutUser(({ email }) => post('/admin/users', { email })),
     aboutUser(({ email }) => post(`/admin/users/${randomUUID()}`, { email })),

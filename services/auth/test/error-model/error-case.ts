@@ -7,6 +7,8 @@ import type { MailApp } from '../mail-app.ts'
 export interface World {
   /** The service with these settings; one for all cases that want the same, with workers, mail server and SMS gateway. */
   service(settings?: Readonly<Record<string, string>>): Promise<MailApp>
+  /** One whose routes fail as the request asks. */
+  failing(): Promise<TestApp>
   /** One that is broken in some way, for a single case. */
   broken(options: TestAppOptions): Promise<TestApp>
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { insertRecoverySet } from '../../src/factors/recovery-code-repository.ts'
 import { type AuthenticatorApp, addApp, challenge, enrollApp } from '../authenticator-app.ts'
 import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
-import { type ErrorCase, type ErrorCases, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
 
 type Settings = Readonly<Record<string, string>>
@@ -104,6 +105,17 @@ export const factorErrors: ErrorCases = {
   ],
   unenrollNeedsSecondFactor: [
     ask(async (person, service) => {
+      const set = {
+        id: randomUUID(),
+        user_id: person.user.id,
+        friendly_name: 'x',
+        created_at: new Date(),
+        updated_at: new Date(),
+      }
+      await service.deps.db.transaction().execute((trx) => insertRecoverySet(trx, set))
+      return { method: 'DELETE', url: '/factors/recovery-codes', headers: person.headers }
+    }),
+    ask(async (person, service) => {
       const id = await insertFactor(service, person, {})
       return { method: 'DELETE', url: `/factors/${id}`, headers: person.headers }
     }),
@@ -186,6 +198,8 @@ export const factorErrors: ErrorCases = {
   ],
   factorNotFound: [
     ask(({ headers }) => ({ method: 'DELETE', url: '/factors/recovery-codes', headers }), { settings: RECOVERY }),
+    ask(({ headers }) => get('/factors/recovery-codes', headers), { settings: RECOVERY }),
+    ask(({ headers }) => guess(headers), { settings: RECOVERY }),
     ask(
       async ({ headers }, service) => {
         const app = await addApp(service, headers, 'app')

@@ -7,6 +7,7 @@ import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { ask } from './factor-errors.ts'
+import { signInByPasskey } from './passkey-errors.ts'
 
 /** A hook of the cases' own, whose answer its address names. */
 const stub: HookStub = await startHookStub()
@@ -29,6 +30,8 @@ stub.answer = ({ name, payload }) => {
   if (name === 'MFA_VERIFICATION_ATTEMPT')
     return { body: { decision: 'reject', ...(factorText && { message: factorText }) } }
   if (name === 'PASSWORD_VERIFICATION_ATTEMPT') return { body: { decision: 'reject', message: 'Come back later' } }
+  if (name === 'CUSTOM_ACCESS_TOKEN')
+    return payload.authentication_method === 'passkey' ? ANSWERS.long : { body: { claims: payload.claims } }
   return ANSWERS[String(Reflect.get(Object(payload.user), 'email')).split('@')[0] ?? '']
 }
 
@@ -47,7 +50,7 @@ export const hookErrors: ErrorCases = {
   ],
   hookTimeout: [signUp('silent')],
   hookTimeoutAfterRetry: [signUp('away')],
-  hookAnswerTooLong: [signUp('long')],
+  hookAnswerTooLong: [signUp('long'), signInByPasskey(undefined, stub.settings('CUSTOM_ACCESS_TOKEN'))],
   hookAnswerNoJson: [signUp('text')],
   hookFailed: [signUp('broken')],
   factorAttemptRejected: [answerFactor('')],

@@ -28,6 +28,24 @@ interface Registration {
   readonly credential: ReturnType<ReturnType<typeof createAuthenticator>['create']>
 }
 
+/** What somebody is told who signs in with the passkey that they have just registered. */
+export const signInByPasskey = (
+  prepare: (service: MailApp, person: SignedIn) => Promise<unknown> = async () => {},
+  more: Readonly<Record<string, string>> = {},
+): ErrorCase =>
+  ask(
+    async (person, service) => {
+      const key = createAuthenticator()
+      const { challenge_id, options } = (await service.post(START, {}, person.headers)).json()
+      await service.post(FINISH, { challenge_id, credential: key.create(options) }, person.headers)
+      await prepare(service, person)
+      const asked = (await service.post('/passkeys/authentication/options', {})).json()
+      const payload = { challenge_id: asked.challenge_id, credential: key.get(asked.options) }
+      return post('/passkeys/authentication/verify', payload)
+    },
+    { settings: { ...settings, ...more } },
+  )
+
 /** Errors of passkeys. */
 export const passkeyErrors: ErrorCases = {
   passkeysNeedSecondFactor: [
@@ -38,6 +56,15 @@ export const passkeyErrors: ErrorCases = {
         return post(START, {}, headers)
       },
       { settings },
+    ),
+  ],
+  userBanned: [
+    signInByPasskey(({ deps }, { user }) =>
+      deps.db
+        .updateTable('users')
+        .set({ banned_until: new Date('2100-01-01') })
+        .where('id', '=', user.id)
+        .execute(),
     ),
   ],
   passkeyNotFound: [

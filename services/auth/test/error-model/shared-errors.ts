@@ -46,13 +46,14 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
   }),
 )
 
-const SETTINGS = { ...PASSKEYS, AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
+export const SETTINGS = { ...PASSKEYS, AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 const USER = { authorization: forgeBearer({ sub: randomUUID(), aud: 'authenticated', role: 'authenticated' }) }
 const isForAdmins = ({ path }: Operation): boolean => path.startsWith('/admin/') || path === '/invite'
-const bearerOf = (operation: Operation) => (isForAdmins(operation) ? OPERATOR : USER)
+/** The headers of a caller whom the guards of an operation admit. */
+export const bearerOf = (operation: Operation) => (isForAdmins(operation) ? OPERATOR : USER)
 
 /** A request to an operation. Every parameter of its path has the same value. */
-const request = (
+export const request = (
   { method, path }: Operation,
   headers: Request['headers'],
   parameter: string = randomUUID(),
@@ -163,12 +164,12 @@ export const sharedErrors: ErrorCases = {
     { text: /^(user|factor|identity|passkey)_id must be an UUID$/ },
   ),
   bodyNotJsonFrom: ofAll(
-    ({ method, path, statuses }) => method !== 'GET' && path !== '/callback' && statuses.includes(400),
+    ({ method, statuses }) => method !== 'GET' && statuses.includes(400),
     (operation) => ({ ...request(operation, operation.needsToken ? bearerOf(operation) : {}), payload: '{x' }),
     { text: 'Could not parse request body as JSON: the body is not JSON from character 2 on' },
   ),
   unstorableText: ofAll(
-    ({ method, path, statuses }) => method === 'GET' && path !== '/callback' && statuses.includes(400),
+    ({ method, statuses }) => method === 'GET' && statuses.includes(400),
     (operation) => {
       const asked = request(operation, operation.needsToken ? bearerOf(operation) : {})
       return { ...asked, url: `${asked.url}?x=%00` }
@@ -210,21 +211,3 @@ export const sharedErrors: ErrorCases = {
     { text: /^Request body too large \(max \d+ bytes\)$/ },
   ),
 }
-
-/** The documented pairs of operation and status that no case raises. */
-export const unraised: ReadonlySet<string> = new Set([
-  'delete /factors/recovery-codes 422',
-  'get /callback 400',
-  'get /callback 413',
-  'get /factors/recovery-codes 404',
-  'post /admin/users 409',
-  'post /admin/users/{userId} 404',
-  'post /callback 400',
-  'post /factors 404',
-  'post /factors/recovery-codes 404',
-  'post /factors/recovery-codes/verify 404',
-  'post /passkeys/authentication/options 403',
-  'post /passkeys/authentication/verify 403',
-  'post /passkeys/authentication/verify 422',
-  'put /admin/custom-providers/{identifier} 422',
-])

@@ -77,7 +77,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Change a custom provider; members that are not given stay',
         params,
         body: customProviderChanges,
-        response: { 200: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+        response: { 200: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
       },
     },
     async (request) => toCustomProviderView(await changeCustomProvider(deps, request.params.identifier, request.body)),

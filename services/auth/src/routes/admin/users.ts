@@ -105,7 +105,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Make a user with that id',
         params: UserPath,
         body: AdminUserBody,
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 409, 413, 422) },
       },
       serializerCompiler: plainJson,
     },

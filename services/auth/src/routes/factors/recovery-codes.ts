@@ -45,7 +45,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Make recovery codes, which are shown this once',
         body: GenerateBody,
-        response: { 200: recoveryCodesSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+        response: { 200: recoveryCodesSchema, ...errorAnswers(400, 401, 403, 413, 422) },
       },
     },
     async ({ caller, clientAddress, body }) => {

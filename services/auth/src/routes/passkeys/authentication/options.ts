@@ -18,7 +18,7 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
       schema: {
         summary: 'Begin to sign in with a passkey',
         security: [],
-        response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 403, 404, 413, 429) },
+        response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 404, 413, 429) },
       },
     },
     async () => toPasskeyQuestionView(await askForSignIn(deps)),

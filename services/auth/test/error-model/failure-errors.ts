@@ -1,0 +1,51 @@
+import { NoConnectionError } from '@trestle/database/unavailable.ts'
+import type { FastifyInstance, FastifyRequest, LightMyRequestResponse } from 'fastify'
+import type { ErrorCase, ErrorCases, Send, World } from './error-case.ts'
+import { bearerOf, type Operation, operations, request } from './shared-errors.ts'
+
+/** What goes wrong in a route, by the header that asks for it. The guards of the route have passed. */
+const FAULTS: Readonly<Record<string, () => Promise<never>>> = {
+  defect: () => Promise.reject(new Error('a secret in /etc/passwd')),
+  outage: () => Promise.reject(new NoConnectionError('no connection')),
+  silence: () => new Promise(() => {}),
+}
+const HEADER = 'x-fault'
+
+/** Makes every route fail as its request asks. */
+export async function failRoutes(app: FastifyInstance): Promise<void> {
+  const fail = async ({ headers }: FastifyRequest) => FAULTS[String(headers[HEADER])]?.()
+  app.addHook('onRoute', (route) => {
+    route.onRequest = [route.onRequest ?? [], fail].flat()
+  })
+}
+
+type Answers = Promise<ReadonlyMap<string, LightMyRequestResponse>>
+
+/** The same fault at every operation that documents its status. All are asked at once: late handlers are looked for in turns. */
+function atEach(status: number, fault: keyof typeof FAULTS): readonly ErrorCase[] {
+  const affected = operations.filter(({ statuses }) => statuses.includes(status))
+  const asked = new Map<Send, Answers>()
+  const askAll = async (world: World, send: Send): Answers => {
+    const service = await world.failing()
+    const ask = (operation: Operation) => send(service, request(operation, { ...bearerOf(operation), [HEADER]: fault }))
+    return new Map(await Promise.all(affected.map(async (each) => [each.name, await ask(each)] as const)))
+  }
+  return affected.map(({ name }) => ({
+    operation: name,
+    ...(name === 'post /token' ? { oauth: 'server_error' } : {}),
+    raise: async (world, send) => {
+      const answers = asked.get(send) ?? askAll(world, send)
+      asked.set(send, answers)
+      const answer = (await answers).get(name)
+      if (answer === undefined) throw new Error(`${name} was not asked`)
+      return answer
+    },
+  }))
+}
+
+/** Errors that every operation answers where the service itself fails. */
+export const failureErrors: ErrorCases = {
+  unexpectedFailure: atEach(500, 'defect'),
+  serviceUnavailable: atEach(503, 'outage'),
+  requestTimeout: atEach(504, 'silence'),
+}
