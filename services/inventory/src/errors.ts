@@ -17,7 +17,6 @@ export interface Issue {
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
 /** @param fault what the framework could not read, in its words: packages/endpoints/src/error-texts.ts has them */
 export const malformedRequest = defineError(400, 'BAD_REQUEST', ({ fault }: { readonly fault: string }) => `${fault}.`)
-export const bodyEndedEarly = defineError(400, 'BAD_REQUEST', 'The body ended early.')
 
 const invalidValues = defineError(
   400,

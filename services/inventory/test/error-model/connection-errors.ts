@@ -53,6 +53,3 @@ export const connectionErrors: ErrorCases = {
   uriTooLong: [raw(rawRequest(`GET /${'x'.repeat(9_000)}`))],
   headersTooLarge: [raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`)],
 }
-
-/** Errors that no client can read: the connection is gone, or the limits of the body refuse the request before. */
-export const unread: ReadonlySet<string> = new Set(['bodyEndedEarly', 'mergedTooDeep'])

@@ -1,6 +1,7 @@
 import type { InjectOptions } from 'fastify'
 import type { Scope } from '../../src/access/scopes.ts'
 import type { TokenVerifier } from '../../src/access/token-verifier.ts'
+import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
 import { Slots } from '../../src/plugins/turns.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
@@ -60,6 +61,13 @@ const tokens: TokenVerifier = {
     if (token === 'unknown') return undefined
     return { actor: 'user-1', scopes: new Set<Scope>([token === 'read' ? 'inventory:read' : 'inventory:write']) }
   },
+}
+/** A defect before the handler of any request. */
+const failing: InventoryDeps['tracing'] = {
+  instrument: async (app) => {
+    app.addHook('preHandler', () => Promise.reject(new Error('a defect of the service')))
+  },
+  close: async () => {},
 }
 const withToken = async (world: World, request: InjectOptions, token: string): Promise<Answer> =>
   send(await world.service({}, { tokens }), withHeaders(request, { authorization: `Bearer ${token}` }))
@@ -126,7 +134,13 @@ export const sharedErrors: ErrorCases = {
     await service.app.inject({ url: '/users/1', remoteAddress })
     return send(service, { ...request, remoteAddress })
   }),
-  serverError: ofAll(isGuarded, (world, request) => withToken(world, request, 'defect')),
+  serverError: [
+    ...ofAll(isGuarded, (world, request) => withToken(world, request, 'defect')),
+    ...ofAll(
+      (operation) => OPEN.has(operation),
+      async (world, request) => send(await world.service({}, { tracing: failing }), request),
+    ),
+  ],
   serviceUnavailable: ofAll(isGuarded, (world, request) => withToken(world, request, 'outage')),
   serverBusy: ofAll(
     (operation) => operation === 'get /products/export' || isImport(operation),
@@ -136,6 +150,3 @@ export const sharedErrors: ErrorCases = {
     },
   ),
 }
-
-/** Statuses that a handler would answer only with a defect of its own. The tests of the framework raise them. */
-export const unraised: ReadonlySet<string> = new Set(['get / 500', 'get /health 500'])

@@ -56,5 +56,20 @@ export const valueErrors: ErrorCases = {
   ],
   mergedToNull: [patch('null', errors.mergedToNull())],
   mergedTooLarge: [patch({ filler: 'x'.repeat(60_000) }, errors.mergedTooLarge(65_536))],
+  mergedTooDeep: [
+    {
+      operation: 'patch /products/{productId}',
+      expected: errors.mergedTooDeep(32),
+      raise: async (world) => {
+        const service = await world.service()
+        const made = await send(service, json('POST', '/products', { sku: unique(), attributes: {} }))
+        const { id } = JSON.parse(made.body).data
+        // As an operator may store it: no request can.
+        const deep = `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`
+        await world.query('UPDATE inventory.products SET attributes = $1 WHERE id = $2', [deep, id])
+        return send(service, json('PATCH', `/products/${id}`, { attributes: { b: 1 } }))
+      },
+    },
+  ],
   mergedTooManyKeys: [patch(keys(1_000, 'b'), errors.mergedTooManyKeys(1_000))],
 }

@@ -1,6 +1,6 @@
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { bodyEndedEarly, importRefused, payloadTooLarge, requestTimeout, unsupportedFileType } from '../../errors.ts'
+import { badRequest, importRefused, payloadTooLarge, requestTimeout, unsupportedFileType } from '../../errors.ts'
 import { recordBody, recordEnvelope } from '../../http/envelope.ts'
 import { outage } from '../../http/responses.ts'
 import { ImportReportView } from '../../imports/import-report.ts'
@@ -139,7 +139,7 @@ function toLine(line: object): RawJson {
 
 /**
  * The body of a request while it arrives.
- * @throws requestTimeout when nothing arrives for `silenceMs`, bodyEndedEarly when the client leaves
+ * @throws requestTimeout when nothing arrives for `silenceMs`, badRequest when the client leaves
  */
 async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number): AsyncGenerator<Uint8Array, void> {
   const reader = body.getReader()
@@ -164,7 +164,8 @@ function readWithTimeout<T>(reading: Promise<T>, silenceMs: number): Promise<T> 
       },
       (cause: unknown) => {
         clearTimeout(timer)
-        reject(bodyEndedEarly({ cause }))
+        // Nobody reads this answer.
+        reject(badRequest({ cause }))
       },
     )
   })
