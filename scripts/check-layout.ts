@@ -12,6 +12,7 @@ import { forbiddenNames } from './layout/forbidden-names.ts'
 import { functionFiles } from './layout/function-files.ts'
 import { imageFiles } from './layout/image-files.ts'
 import { importCycles } from './layout/import-cycles.ts'
+import { loneImplementations } from './layout/lone-implementations.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
@@ -66,6 +67,7 @@ export const rules: readonly Rule[] = [
   nounDependencies,
   nounOrder,
   singleImporters,
+  loneImplementations,
   smallFolders,
   sizes,
   pureFiles,

@@ -142,14 +142,7 @@ interface Server<Tables> {
   readonly until: Database<Tables>['until']
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
-  readonly lagging: LaggingReads<Tables>
-}
-
-/** Reads that may lag behind, with connections of their own. */
-interface LaggingReads<Tables> {
-  readonly pool: pg.Pool
-  run<T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T>
-  close(): Promise<void>
+  readonly lagging: ReturnType<typeof openLagging<Tables>>
 }
 
 function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables> {
@@ -165,13 +158,15 @@ function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables>
   return { db: openQueries(config, queryPool), until, pool, readers, lagging: openLagging({ ...config, url }) }
 }
 
-function openLagging<Tables>(config: DatabaseConfig): LaggingReads<Tables> {
+/** Opens connections of their own for reads that may lag behind. */
+function openLagging<Tables>(config: DatabaseConfig) {
   const pool = openServicePool({ ...config, poolSize: config.laggingConnections ?? LAGGING_CONNECTIONS })
   const cancellable = createCancellablePool(pool)
   const db = openQueries<Tables>(config, cancellable.pool)
   return {
     pool,
-    run: (read, signal) => cancellable.until(signal, () => read(db)),
+    run: <T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T> =>
+      cancellable.until(signal, () => read(db)),
     close: () => closePool(db, pool),
   }
 }

@@ -3,7 +3,6 @@ import { errorEnvelope } from './answers/error-answer.ts'
 import { answerRequest } from './calls/answer-request.ts'
 import { consoleLog, type Log } from './config/log.ts'
 import { type ApplicationOptions, readOptions } from './config/options.ts'
-import type { ControllerApplication, ListedRoute, ResolvedPath } from './controller-application.ts'
 import type { Core } from './core.ts'
 import { buildTable } from './discovery/build-table.ts'
 import { emptyTable } from './discovery/growing-table.ts'
@@ -20,13 +19,14 @@ import type { NodeListener } from './interfaces/node-listener.ts'
 import { buildDocument, packageInfo } from './openapi/document.ts'
 import type { OpenApiDocument } from './openapi/document-types.ts'
 import type { Incoming } from './request/incoming.ts'
+import type { ListedRoute, ResolvedPath } from './routing/listed-route.ts'
 import { listRoutes, resolvePath } from './routing/resolve.ts'
 import type { RouteTable } from './routing/table.ts'
 
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
 /** Controllers, and the ways to serve them. They are loaded when `ready` is called, or by the first request. */
-export class Application<Context = unknown> implements ControllerApplication<Context> {
+export class Application<Context = unknown> {
   /** The option `context`. */
   readonly context: Context
   readonly #options: ApplicationOptions<Context>

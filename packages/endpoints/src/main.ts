@@ -6,9 +6,9 @@ import { Application } from './application.ts'
 import { parseCommand, type ServeOptions, UsageError, usage } from './cli/command.ts'
 import { fetchListener } from './cli/fetch-listener.ts'
 import { drain, listen, loadServed, logged } from './cli/serve.ts'
-import type { ListedRoute } from './controller-application.ts'
 import { findModules } from './discovery/find-modules.ts'
 import { ImportError } from './discovery/load-modules.ts'
+import type { ListedRoute } from './routing/listed-route.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   const command = parseCommand(args, process.env.ENDPOINTS_HOST || undefined)

@@ -5,13 +5,31 @@ import { type BodySource, limitedStream, tooLarge } from '../body/body-source.ts
 import { type JsonCodec, parseJson } from '../body/json.ts'
 import { parseMediaType } from '../body/media-type.ts'
 import { type FormPart, formParts, type MultipartLimits } from '../body/multipart.ts'
-import type { ControllerApplication } from '../controller-application.ts'
+import type { Log } from '../config/log.ts'
 import { CallError } from '../errors.ts'
+import type { InjectedRequest } from '../interfaces/inject.ts'
+import type { OpenApiDocument } from '../openapi/document-types.ts'
+import type { ListedRoute, ResolvedPath } from '../routing/listed-route.ts'
 import type { Target } from '../routing/target.ts'
 import { type Credentials, parseCredentials, preferredRange, preferredType } from './header-fields.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
 import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
+
+/** What controllers and guards may ask of their application: `this.application` and `request.application`. */
+export interface ControllerApplication<Context = unknown> {
+  /** The option `context`. */
+  readonly context: Context
+  readonly log: Log
+  /** Answers a request without a server. */
+  inject(request: InjectedRequest): Promise<Response>
+  /** Lists every handler, in the order of the URLs. @throws Error before `ready` */
+  routes(): readonly ListedRoute[]
+  /** Says where a request would go. @throws Error before `ready` */
+  resolve(method: string, path: string): ResolvedPath
+  /** The OpenAPI 3.1 document of all handlers that are not hidden. @throws Error before `ready` */
+  openapi(): OpenApiDocument
+}
 
 /** What a request needs of its application. */
 export interface RequestHost {

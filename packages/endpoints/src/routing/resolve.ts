@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts'
-import type { ListedRoute, ResolvedPath } from '../controller-application.ts'
 import { CallError } from '../errors.ts'
+import type { ListedRoute, ResolvedPath } from './listed-route.ts'
 import { patternOf } from './pattern.ts'
 import type { Endpoint, ModuleNode, Route, RouteTable } from './table.ts'
 import { parseTarget } from './target.ts'
