@@ -28,8 +28,8 @@ import {
   type Turns,
 } from './plugins/turns.ts'
 import { createStockMetrics, observeOverdue, type StockMetrics } from './reservations/stock-metrics.ts'
+import { createUpkeep, type Upkeep } from './use-cases/run-upkeep.ts'
 import { VERSION } from './version.ts'
-import { createUpkeep } from './work.ts'
 
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
@@ -74,7 +74,7 @@ const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 
 /** The dependencies of a process, and what ends them. */
 export interface OpenInventoryDeps extends InventoryDeps {
-  readonly upkeep: ReturnType<typeof createUpkeep>
+  readonly upkeep: Upkeep
   /** Ends upkeep, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }

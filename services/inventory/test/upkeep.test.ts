@@ -2,7 +2,7 @@ import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { callReserve } from '../src/reservations/reservation-repository.ts'
 import { createStockMetrics } from '../src/reservations/stock-metrics.ts'
-import { createUpkeep } from '../src/work.ts'
+import { createUpkeep } from '../src/use-cases/run-upkeep.ts'
 import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
 
 let stock: StockDatabase

@@ -9,11 +9,11 @@ import {
   callReleaseReservation,
   callReserve,
 } from '../src/reservations/reservation-repository.ts'
+import * as model from '../src/reservations/stock.model.ts'
 import { findStockFaults } from '../src/stock/level-repository.ts'
 import { QUANTITY_MAX } from '../src/stock/level-view.ts'
 import { shownReservation } from './bodies.ts'
 import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
-import * as model from './stock-model.ts'
 
 let database: StockDatabase
 let locations: readonly number[]

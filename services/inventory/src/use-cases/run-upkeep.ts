@@ -1,10 +1,10 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { deleteOldKeys } from './idempotency/key-repository.ts'
-import { deleteOldImportRows } from './imports/import-repository.ts'
-import { callExpireReservations } from './reservations/reservation-repository.ts'
-import type { StockMetrics } from './reservations/stock-metrics.ts'
+import { deleteOldKeys } from '../idempotency/key-repository.ts'
+import { deleteOldImportRows } from '../imports/import-repository.ts'
+import { callExpireReservations } from '../reservations/reservation-repository.ts'
+import type { StockMetrics } from '../reservations/stock-metrics.ts'
 
 interface UpkeepOptions {
   readonly lanes: Lanes
@@ -17,6 +17,17 @@ interface UpkeepOptions {
   readonly stuckMs: number
 }
 
+/** The upkeep of a process. */
+export interface Upkeep {
+  /** Runs once: works through everything that is due now. */
+  run(): Promise<void>
+  start(): void
+  /** Throws when the upkeep was not started, or is stuck. A failed run does not count, because the next run may succeed. */
+  check(): Promise<void>
+  /** Stops after the run that is under way. */
+  stop(): Promise<void>
+}
+
 /** Small, because a batch keeps the levels of its reservations locked. */
 const BATCH = 100
 /** Larger, because nothing waits for these rows. */
@@ -26,7 +37,7 @@ const IMPORT_BATCH = 5_000
  * Expires due reservations, and deletes old Idempotency-Keys and the files of imports that broke off, at an interval. Any number
  * of processes may do so at the same time (reference: Upkeep).
  */
-export function createUpkeep(options: UpkeepOptions) {
+export function createUpkeep(options: UpkeepOptions): Upkeep {
   const { everyMs, stuckMs } = options
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
@@ -44,18 +55,15 @@ export function createUpkeep(options: UpkeepOptions) {
     }, everyMs)
   }
   return {
-    /** Runs once: works through everything that is due now. */
     run,
-    start: (): void => {
+    start: () => {
       if (timer === undefined) schedule()
     },
-    /** A failed run does not count, because the next run may succeed. @throws Error when the upkeep was not started, or is stuck */
-    check: async (): Promise<void> => {
+    check: async () => {
       if (timer === undefined || performance.now() - aliveAt > everyMs + stuckMs)
         throw new Error('nothing ends reservations that are due')
     },
-    /** Stops after the run that is under way. */
-    stop: async (): Promise<void> => {
+    stop: async () => {
       clearTimeout(timer)
       timer = undefined
       await running

@@ -1,8 +1,8 @@
-import { effectOf, type MovementLine } from '../src/movements/movement.ts'
-import type { NewReservation, ReservationStatus } from '../src/reservations/reservation.ts'
-import type { CommitRefusal } from '../src/reservations/reservation-repository.ts'
-import { applyMovement, type Quantities } from '../src/stock/apply-movement.model.ts'
-import type { MoveRefusal, ReserveRefusal } from '../src/stock/stock-refusals.ts'
+import { effectOf, type MovementLine } from '../movements/movement.ts'
+import { applyMovement, type Quantities } from '../stock/apply-movement.model.ts'
+import type { MoveRefusal, ReserveRefusal } from '../stock/stock-refusals.ts'
+import type { NewReservation, ReservationStatus } from './reservation.ts'
+import type { CommitRefusal } from './reservation-repository.ts'
 
 // The rules of stock in TypeScript: what the functions of the database must do.
 
