@@ -55,7 +55,7 @@ export interface LocationTable {
   readonly deleted_at: Date | null
 }
 
-/** The stock of a product at a location: the sum of its movements. */
+/** The stock of a product at a location, in units: the sum of its movements. */
 export interface StockLevelTable {
   readonly product_id: bigint
   readonly location_id: bigint
@@ -65,7 +65,7 @@ export interface StockLevelTable {
   readonly updated_at: Date
 }
 
-/** The ledger of stock. */
+/** The ledger of stock. Quantities are units of the product. */
 export interface MovementTable {
   readonly id: bigint
   readonly product_id: bigint

@@ -69,7 +69,7 @@ export async function openOwnersDatabase(config: PaymentsConfig): Promise<Databa
   return database
 }
 
-/** @throws Error when migrations of this release are pending */
+/** A command must not write to tables of an earlier release. @throws Error when migrations are pending */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')

@@ -10,7 +10,7 @@ export interface PoolOptions extends pg.PoolConfig {
   readonly onConnectionError: (error: Error) => void
 }
 
-/** Connections of a pool by state, for the gauge `db_pool_connections`. */
+/** How many connections a pool has in each state, for the gauge `db_pool_connections`. */
 export interface Connections {
   readonly idle: number
   readonly used: number

@@ -22,7 +22,7 @@ export const oldFunctions: readonly string[] = [
 /** Composite types of the old chain that the baseline does not have. */
 export const oldTypes: readonly string[] = ['move_item', 'move_result']
 
-/** @throws Error if the database was made by the old chain */
+/** Refuses a database whose tables were made by migrations before the baseline. @throws Error that says how to go on */
 export async function refuseOldChain(db: Kysely<unknown>, names: Names): Promise<void> {
   if (await hasOldChain(db, names)) {
     throw new Error('the migrations of this database were replaced by a baseline: run migrate rebase')

@@ -5,7 +5,7 @@ import { FAULT_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 import { ByteCollector } from './body-source.ts'
 
-/** Limits of a form. */
+/** Limits of a form: the number of parts, and bytes. */
 export interface MultipartLimits {
   readonly parts: number
   /** Largest file, in bytes. */

@@ -8,7 +8,7 @@ export interface AuthenticationMethod {
   readonly timestamp: number
 }
 
-/** The claims of an access token, in the order in which they are written (reference: Access tokens). */
+/** The claims of an access token, in the order of writing. Times are seconds since 1970 (reference: Access tokens). */
 export interface AccessTokenClaims {
   readonly iss: string
   readonly sub: string

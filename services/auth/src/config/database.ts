@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { databaseSettings as commonSettings } from '@trestle/service/common-settings.ts'
 import { retention } from './rules.ts'
 
-/** Settings of the database and of what is kept there. */
+/** Settings of the database and of what is kept there (docs/settings/auth.md). */
 export const databaseSettings = group('Database', {
   DB_DRIVER: oneOf('postgres').describe('The kind of database.'),
   DB_DATABASE_URL: databaseUrl().meta({

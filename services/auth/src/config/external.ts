@@ -82,7 +82,7 @@ const addressesWithoutEffect = group(
   }),
 )
 
-/** Settings of external providers. */
+/** Settings of external providers (docs/settings/auth.md). */
 export const externalSettings = {
   ...group('External providers', { ...flowSettings, ...providerSettings }),
   ...addressesWithoutEffect,

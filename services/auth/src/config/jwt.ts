@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { importSigningKey, type PrivateJwk, privateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
 
-/** Settings of access tokens. */
+/** Settings of access tokens (docs/settings/auth.md). */
 export const jwtSettings = group('Tokens', {
   JWT_SECRET: secret().describe(
     'Key of tokens that are signed with HS256: at least 32 random bytes, as text. Other keys are derived from it where they are not set.',

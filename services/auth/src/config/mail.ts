@@ -101,7 +101,7 @@ const messageSettings = group('Mails', {
   }),
 })
 
-/** Settings of mails. */
+/** Settings of mails (docs/settings/auth.md). */
 export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
 type Values = SettingValues<typeof mailSettings>

@@ -68,10 +68,10 @@ const observationSettings = group('Logs, traces and metrics', {
     .meta({ aliases: ['OTEL_SERVICE_NAME'], description: 'Name of the service in traces and metrics.' }),
 })
 
-/** Settings of the server, its log and its telemetry. */
+/** Settings of the server, its log and its telemetry (docs/settings/auth.md). */
 export const serverSettings = { ...addressSettings, ...observationSettings } as const
 
-/** Settings of GoTrue that have no effect here. */
+/** Settings of GoTrue that have no effect here (docs/settings/auth.md). */
 export const settingsWithoutEffect = group(
   { title: 'Without effect', about: 'Taken from configurations of GoTrue, and ignored with a warning.' },
   {

@@ -6,7 +6,7 @@ import { type BreachRules, loadCommonPasswords } from '../passwords/breached-pas
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
 import type { ProfileValues } from './rules.ts'
 
-/** Settings of sessions and their tokens. */
+/** Settings of sessions and their tokens (docs/settings/auth.md). */
 export const sessionSettings = group('Sessions', {
   SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: flag()
     .prefault('true')
@@ -34,7 +34,7 @@ export const sessionSettings = group('Sessions', {
     ),
 })
 
-/** Settings of passwords. */
+/** Settings of passwords (docs/settings/auth.md). */
 export const passwordSettings = group('Passwords', {
   PASSWORD_MIN_LENGTH: integer(0, 72)
     .prefault('6')

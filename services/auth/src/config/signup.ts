@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import type { ProfileValues } from './rules.ts'
 import type { serverSettings } from './server.ts'
 
-/** Settings of who may sign up, and how. */
+/** Settings of who may sign up, and how (docs/settings/auth.md). */
 export const signupSettings = group('Signing up', {
   DISABLE_SIGNUP: flag().prefault('false').describe('Let nobody sign up: users are invited, or made by an admin.'),
   EXTERNAL_EMAIL_ENABLED: flag().prefault('true').describe('Let users sign up and sign in by email.'),

@@ -56,7 +56,7 @@ const gatewaySettings = group(
   },
 )
 
-/** Settings of SMS and their gateways. */
+/** Settings of SMS and their gateways (docs/settings/auth.md). */
 export const smsSettings = { ...messageSettings, ...gatewaySettings } as const
 
 type Values = SettingValues<typeof smsSettings>

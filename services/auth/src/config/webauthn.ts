@@ -32,7 +32,7 @@ const passkeySettings = group(
   },
 )
 
-/** Settings of WebAuthn: second factors and passkeys. */
+/** Settings of WebAuthn: second factors and passkeys (docs/settings/auth.md). */
 export const webauthnSettings = { ...factorSettings, ...passkeySettings } as const
 
 type Values = SettingValues<typeof webauthnSettings>

@@ -46,7 +46,7 @@ export const customProviderChanges = z.object({
     .optional(),
 })
 
-/** A new provider. */
+/** The body of POST /admin/custom-providers. A change may not contain the type or the identifier. */
 export const newCustomProvider = customProviderChanges.extend({
   provider_type: z.enum(['oauth2', 'oidc']),
   identifier: z.string().regex(/^custom:[a-z0-9][a-z0-9:._-]{0,62}$/, { error: MEMBER_TEXTS.identifier }),

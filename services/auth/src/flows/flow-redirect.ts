@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { externalEmailUnverified } from '../external-errors.ts'
 
-/** The members of a session that a fragment carries. */
+/** The members of a session that a fragment carries. `expires_in` and `expires_at` are seconds, the latter since 1970. */
 export interface RedirectSession {
   readonly access_token: string
   readonly token_type: string

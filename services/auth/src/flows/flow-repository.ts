@@ -194,7 +194,7 @@ export interface FinishedFlow {
   readonly redirectTo: string
 }
 
-/** Finds the flow of an auth code. */
+/** Finds the flow of an auth code by the code's hash. An expired flow is found too: the caller judges its age. */
 export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Promise<FinishedFlow | undefined> {
   const query = db.selectFrom('flow_state').selectAll().where('auth_code_hash', '=', hashAuthCode(code))
   const row = await query.executeTakeFirst()

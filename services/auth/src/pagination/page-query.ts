@@ -24,12 +24,12 @@ const PER_PAGE_MAX = 1_000
 const PAGE_MAX = 1_000_000_000
 const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-/** @throws pageOutOfRange */
+/** The page that a query asks for, counted from 1. @throws pageOutOfRange */
 export function parsePage(fields: PageFields): Page {
   return { page: parseCount('page', fields.page, { usual: 1, max: PAGE_MAX }), perPage: parsePerPage(fields) }
 }
 
-/** @throws pageOutOfRange */
+/** How many rows a page has, within the bounds of the list. @throws pageOutOfRange */
 export function parsePerPage({ per_page: perPage }: PageFields): number {
   return parseCount('per_page', perPage, { usual: PER_PAGE, max: PER_PAGE_MAX })
 }
@@ -46,7 +46,7 @@ export function formatCursor({ createdAt, id }: Cursor): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }
 
-/** @throws cursorMalformed when the text is not one that `formatCursor` makes */
+/** The position after which a page begins. @throws cursorMalformed when the text is not one that `formatCursor` makes */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) {

@@ -19,11 +19,11 @@ export interface Argon2Cost {
   readonly m: number
   /** Passes. */
   readonly t: number
-  /** Lanes. */
+  /** The number of lanes. */
   readonly p: number
 }
 
-/** A parsed hash of scrypt or firebase-scrypt. */
+/** A parsed hash of scrypt or firebase-scrypt, with the parameters of RFC 7914. */
 export interface ScryptHash {
   /** N, a power of two. */
   readonly cost: number

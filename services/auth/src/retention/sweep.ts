@@ -38,7 +38,7 @@ export type WalkSweep =
 /** Where a sweep continues: the last id of a walk; an index always continues at its front. */
 export type SweepPlace = string
 
-/** What a batch of a sweep has done. */
+/** How many rows a batch of a sweep has removed, and where the next batch begins. */
 export interface SweptBatch {
   readonly removed: number
   /** Whether it deleted as many rows as a batch may, so that more may be left. */

@@ -20,7 +20,7 @@ export interface SessionOfUser extends SessionTimes {
   readonly aal: 'aal1' | 'aal2'
 }
 
-/** The user around a session. */
+/** The user around a session, at a time in milliseconds since 1970. */
 export interface SessionCircumstances {
   readonly hasVerifiedFactor: boolean
   /** The user's other sessions. */

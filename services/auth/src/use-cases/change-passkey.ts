@@ -30,7 +30,7 @@ export async function listOwnPasskeys(
 
 /**
  * Renames a passkey of the caller.
- * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what requirePasskeyOwner throws
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
 export async function renameOwnPasskey(
   deps: ChangePasskeyDeps,
@@ -50,7 +50,7 @@ export async function renameOwnPasskey(
 
 /**
  * Deletes a passkey of the caller.
- * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what requirePasskeyOwner throws
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
 export async function deleteOwnPasskey(deps: ChangePasskeyDeps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {

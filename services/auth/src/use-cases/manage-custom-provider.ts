@@ -88,7 +88,7 @@ export async function changeCustomProvider(
   return changed
 }
 
-/** @throws customProviderNotFound */
+/** A custom provider without its secret. @throws customProviderNotFound */
 export async function getCustomProvider({ db }: Pick<AuthDeps, 'db'>, identifier: string): Promise<CustomProvider> {
   const found = await findCustomProvider(db, identifier)
   if (!found) throw customProviderNotFound()

@@ -10,7 +10,7 @@ export interface Holders {
   readonly identities: Map<string, string>
 }
 
-/** The verdict on a line. */
+/** What an import does with a line: inserts its user, leaves the stored user as it is, or refuses the line. */
 export type LineVerdict =
   | { readonly verdict: 'new' }
   /** The user exists: an earlier run was interrupted, or the line occurs twice. */

@@ -41,7 +41,7 @@ export interface User {
   readonly updatedAt: Timestamp
 }
 
-/** Whether a user is banned. */
+/** Whether a user is banned at this time. A ban ends by itself at `bannedUntil`. */
 export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
   return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
 }

@@ -4,7 +4,7 @@ import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
 import { type Product, rowsThatFit } from '../products/product.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
 
-/** A product of an export. */
+/** A product whose attributes are split into columns of their own and the rest. */
 export interface ExportedProduct extends Product {
   /** JSON of each value that has a column of its own; null for a missing value. */
   readonly flattened: readonly (string | null)[]

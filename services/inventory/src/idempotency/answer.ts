@@ -5,7 +5,7 @@ import { keyMismatch, keyRunning } from '../errors.ts'
 /** Why a request with an Idempotency-Key is refused. */
 export type KeyRefusal = 'key-mismatch' | 'key-running'
 
-/** The error of each of these refusals. */
+/** The errors of refusals that every request with an Idempotency-Key may get. */
 export const keyRefusals: Readonly<Record<KeyRefusal, () => HttpError>> = {
   'key-mismatch': () => keyMismatch(),
   'key-running': () => keyRunning(),

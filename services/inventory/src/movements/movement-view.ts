@@ -24,7 +24,7 @@ export const MovementView = z
   })
   .meta({ id: 'Movement' })
 
-/** A row of the ledger, as the database has it. */
+/** A row of the ledger, as the database has it. Quantities are units of the product. */
 export interface Movement {
   readonly id: number
   readonly productId: number

@@ -56,7 +56,7 @@ export interface PageQuery {
   readonly after: Position | undefined
 }
 
-/** @throws validationError for too many rows, and for a cursor of another list, limitTooHigh, cursorForeign */
+/** The rows that a query asks for. @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list */
 export function readPage(listing: Listing, limits: PageLimits, keywords: PageKeywords): PageQuery {
   const { limit = limits.defaultLimit, cursor } = keywords
   if (limit > limits.limitMax) throw limitTooHigh(limits.limitMax)

@@ -42,7 +42,7 @@ export interface Turns {
   readonly exportReading: ReadingAhead
 }
 
-/** Turns of imports. */
+/** The two gates at which imports wait, since an atomic import holds its connection for long. */
 export interface ImportTurns {
   /** Storing or staging a batch, or judging a dry run. */
   readonly batches: FairGate

@@ -19,7 +19,7 @@ const FRACTION_DIGITS_MAX = 16_383
  * Checks attributes as a request sends them (reference: Attributes).
  * @param attributes JSON as text, or an object or array
  * @returns JSON text that can be stored
- * @throws validationError
+ * @throws validationError that says what is wrong with them
  */
 export function storableAttributes(attributes: string | JsonText, bytesMax: number): string {
   const checked = checkAttributes(typeof attributes === 'string' ? attributes : attributes.jsonText, bytesMax)

@@ -33,13 +33,13 @@ export const FilterKeywords = z
   })
   .catchall(Once)
 
-/** The keywords of the list of products. */
+/** The query of GET /products. Names that are no keyword are filters of attributes. */
 export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
   .extend({ count: p.oneOf('exact').optional().meta({ description: 'Adds the header X-Total-Count' }) })
   .extend(FilterKeywords.shape)
   .catchall(Once)
 
-/** All parameters of the list of products. */
+/** The parsed query of GET /products, filters of attributes included. */
 export type ProductListKeywords = z.output<typeof ProductListKeywords>
 
 /** Filters and order, as texts. */
@@ -47,8 +47,7 @@ type FilterInput = Readonly<Record<string, unknown>>
 
 /**
  * Reads filters and order.
- * @throws validationError for parameters that are not filters, and for too many or too long filters, tooManyFilters,
- * filtersTooLong, tooManyFilterValues
+ * @throws validationError for parameters that are not filters; tooManyFilters, filtersTooLong, tooManyFilterValues
  */
 export function readSelection({
   sort,

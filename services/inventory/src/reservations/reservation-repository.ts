@@ -69,7 +69,7 @@ export async function findOverdueSeconds(lanes: Lanes): Promise<number> {
   return (await lanes.read.one(overdueQuery, {})).seconds
 }
 
-/** A reservation, or undefined. */
+/** Finds a reservation of any status, also one that is over. */
 export async function findReservation(lanes: Lanes, id: number): Promise<Reservation | undefined> {
   return (await lanes.read.first(findQuery, { id }))?.reservation
 }

@@ -1,6 +1,6 @@
 import { QUANTITY_MAX } from './level-view.ts'
 
-/** The quantities of a level. */
+/** The quantities of a level, in units. `reserved` is a part of `onHand`. */
 export interface Quantities {
   readonly onHand: number
   readonly reserved: number

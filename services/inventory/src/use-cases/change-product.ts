@@ -27,7 +27,7 @@ export interface ChangeProductInput {
 
 /**
  * Changes a product in one statement. A change that alters nothing keeps the version.
- * @throws validationError, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
+ * @throws validationError for attributes that cannot be stored, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
  * mergedTooManyKeys
  */
 export async function changeProduct(

@@ -2,7 +2,7 @@ import type { InventoryDeps } from '../deps.ts'
 import { productChanged, productInStock, productNotFound } from '../errors.ts'
 import { callDeleteProduct } from '../products/product-repository.ts'
 
-/** A product to delete. */
+/** Which product to delete, on which versions the deletion may be based, and for whom. */
 export interface DeleteProductInput {
   readonly id: number
   /** The versions that the deletion may be based on; undefined accepts any version. */

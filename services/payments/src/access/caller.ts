@@ -17,7 +17,7 @@ export interface Repeat {
   readonly fingerprint: Buffer
 }
 
-/** The caller of a request. */
+/** Who calls, before and after the database has judged the key, and the Idempotency-Key of the call. */
 export interface Caller extends Credentials {
   /** For the log. `requireAccess` sets it once the database has answered. */
   identityId: string | undefined

@@ -55,10 +55,10 @@ export type TaskOutcome =
 
 /** In place of the merchant of an event that names no merchant. No merchant has this id. */
 export const NO_MERCHANT = '0'.repeat(24)
-/** Events of one list. */
+/** The most events that one answer of an acquirer may list. */
 export const EVENTS_LIMIT = 500
 
-/** Events of an acquirer. */
+/** What an acquirer has listed: the events that can be applied, and how many cannot. */
 export interface AcquirerNews {
   readonly events: readonly AcquirerEvent[]
   /** Elements of the list without a readable reference. They cannot be acknowledged. */

@@ -6,7 +6,7 @@ import type { Money } from '../money/minor-units.ts'
 
 type Db = Kysely<PaymentsTables>
 
-/** A reference of an acquirer. */
+/** How an acquirer names an object of its own, below the merchant. */
 export interface AcquirerReference {
   readonly merchantId: string
   readonly acquirer: string

@@ -1,4 +1,4 @@
-/** The month in which a card expires: `month` is 1 to 12. */
+/** The month in which a card expires: `month` is 1 to 12, `year` has four digits. */
 export interface CardExpiry {
   readonly month: number
   readonly year: number

@@ -21,7 +21,7 @@ interface SavedRow {
   error_code: number | null
 }
 
-/** After access: the card; a processing error; or no source, when the merchant has no such successful transaction. */
+/** After access: the card; the code of a processing error; or no source, when the merchant has no such successful transaction. */
 export interface SavedCard extends AccessResult {
   readonly cardId: string | null
   readonly errorCode: number | null

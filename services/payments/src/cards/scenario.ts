@@ -49,7 +49,7 @@ const FINE: Scenario = {
   delaySeconds: 0,
 }
 
-/** The complete scenario of a card. */
+/** A scenario with the behaviour of a good card for everything that a request leaves out. */
 export function completeScenario(changes: ScenarioChanges): Scenario {
   return { ...FINE, ...changes }
 }

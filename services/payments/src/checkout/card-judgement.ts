@@ -33,7 +33,7 @@ export function cardProblem({ number, network, expiry, test, scenario, now }: Ju
   return isExpired(lastDay(expiry), now) ? 'PAYMENT_CARD_EXPIRED' : undefined
 }
 
-/** The name of a network, or null. */
+/** The name of a network as clients see it; null if no network has the number of the card. */
 export function schemeName(network: SchemeVerdict): string | null {
   return network.verdict === 'unknown' ? null : network.scheme
 }

@@ -86,5 +86,5 @@ export const PaymentBody = z.object({
   mobilepay: notOffered(),
 })
 
-/** A payment order. */
+/** An order that `PaymentBody` has accepted. No token in it has been opened yet. */
 export type Order = z.output<typeof PaymentBody>

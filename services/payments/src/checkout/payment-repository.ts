@@ -98,7 +98,7 @@ export async function getPaidOrder(
   return { money: { currency, amount: Number(amount) }, reference, last4 }
 }
 
-/** The outcome of an attempt, with the values of the table `attempts`. */
+/** The outcome of an attempt, with the values of the table `attempts`. `errorCode` is that of a processing error. */
 export interface FinishPaymentInput {
   readonly merchantId: string
   readonly attemptId: string

@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 
-/** The address of an acquirer. */
+/** Where an acquirer is reached, and the secret that both sides share. */
 export interface AcquirerAddress {
   readonly name: string
   /** The URL without its secret. */
@@ -16,7 +16,7 @@ const DAYS_MAX = 3_650
 const CONFIRMATION_DAYS_MAX = 30
 const DELAY_DAYS = { live: 2, test: 0 } as const
 
-/** Settings of acquirers, expiry, payouts and seeding. */
+/** Settings of acquirers, expiry, payouts and seeding (docs/settings/payments.md). */
 export const acquiringSettings = group('Acquirers and payouts', {
   ACQUIRERS: acquirers()
     .default([])

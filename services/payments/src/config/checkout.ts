@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 
 const HOST = /^[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i
 
-/** Settings of the checkout and of payment links. */
+/** Settings of the checkout and of payment links (docs/settings/payments.md). */
 export const checkoutSettings = group('Checkout', {
   VAULT_HOST: matching(HOST, 'a host name without a port').optional().describe('A host whose root is the vault.'),
   REQUIRE_TLS: flag()

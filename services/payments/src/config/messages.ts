@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, flag, secret, text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 
-/** Settings of mails and webhooks. */
+/** Settings of mails and webhooks (docs/settings/payments.md). */
 export const messageSettings = group('Mails and webhooks', {
   SMTP_URL: secret(url('smtp', 'smtps'))
     .optional()

@@ -5,7 +5,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 const DAYS_MAX = 3_650
 const BASIS_POINTS_MAX = 10_000
 
-/** Settings of captures, refunds and voids. */
+/** Settings of captures, refunds and voids (docs/settings/payments.md). */
 export const postingSettings = group('Captures, refunds and exchange rates', {
   BATCH: oneOf('any', 'merchant')
     .prefault('any')

@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 
 const DAYS_MAX = 36_500
 
-/** Settings of registration, and of apps that nobody uses. */
+/** Settings of registration, and of apps that nobody uses (docs/settings/payments.md). */
 export const registrationSettings = group('Apps', {
   REGISTRATION: oneOf('open', 'invited', 'closed')
     .prefault('open')

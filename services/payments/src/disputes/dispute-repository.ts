@@ -30,7 +30,7 @@ const columns = sql`r.id, r.merchant_id, r.transaction_id, r.amount, r.currency 
   r.reason_title, r.due, r.status, r.resolved, r.created`
 const source = { table: 'disputes', columns }
 
-/** What is disputed, and why. */
+/** What is disputed, and why, by the numbers of the reference (reference: Disputes). */
 export interface NewDispute {
   /** Minor units. Absent: all that can be disputed. */
   readonly amount?: number | undefined

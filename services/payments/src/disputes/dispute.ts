@@ -26,7 +26,7 @@ const TITLES: ReadonlyMap<number, string> = new Map([
   [4853, 'Cardholder dispute'],
 ])
 
-/** The reason of a dispute without one. */
+/** The reason code of a dispute whose acquirer names none. */
 export const DEFAULT_REASON_CODE = 4853
 
 /** The title of a reason (reference: Disputes). Undefined for an unknown code. */

@@ -24,7 +24,7 @@ interface FraudColumns {
 const columns = sql`r.id, r.merchant_id, r.transaction_id, r.reported, r.reason, r.created`
 const source = { table: 'frauds', columns }
 
-/** A report of fraud about a transaction. */
+/** A report of fraud about a transaction. `reason` is 0 to 8 (reference: Fraud alerts). */
 export interface NewFraud {
   readonly reason?: number | undefined
   /** RFC 3339. */

@@ -54,7 +54,7 @@ export function readEveryRow<T>(
     })
 }
 
-/** The balance of a merchant, with the ends of its chains. */
+/** The balance of a merchant, with the ends of its chains. Amounts are minor units, the offset of the clock seconds. */
 export interface VerifiedBalance extends LedgerHead {
   readonly currency: string
   readonly clockOffset: bigint
@@ -67,7 +67,7 @@ export interface VerifiedRows {
   readonly balance: VerifiedBalance | undefined
   /** How many entries there are. */
   readonly entries: bigint
-  /** The sum of the payouts that the bank has not settled. */
+  /** The sum of the payouts that the bank has not settled, in minor units. */
   readonly unsettled: bigint
 }
 

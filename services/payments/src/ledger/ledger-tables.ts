@@ -52,7 +52,7 @@ export interface JournalsTable extends ChainedRow {
   test: boolean
 }
 
-/** One side of a journal. Credit is positive. */
+/** One side of a journal. Amounts are minor units of the currency; credit is positive. */
 export interface EntriesTable {
   merchant_id: string
   journal_id: string

@@ -22,7 +22,7 @@ export interface Movement {
   readonly fee: bigint
 }
 
-/** An entry of a journal. Credit is positive. */
+/** An entry of a journal. The amount is in minor units of the currency; credit is positive. */
 export interface Entry {
   readonly account: string
   readonly currency: string
@@ -45,7 +45,7 @@ export function entriesOf(movement: Movement, merchantCurrency: string): Entry[]
   )
 }
 
-/** The change of the merchant's balance by these entries. */
+/** The change of the merchant's balance by these entries, in minor units of the merchant's currency. */
 export function balanceEffect(entries: readonly Entry[]): bigint {
   return entries.reduce((sum, { account, amount }) => (account === 'merchant' ? sum + amount : sum), 0n)
 }

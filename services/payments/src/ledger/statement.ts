@@ -64,7 +64,7 @@ export function statementRows(lines: readonly Line[], currency: string): string 
   )
 }
 
-/** The closing balance. */
+/** The row of the closing balance. @param balance in minor units */
 export function statementFoot({ to }: StatementPeriod, currency: string, balance: bigint): string {
   return writeCsv([balanceRow(`${to}T23:59:59.999Z`, 'closing balance', currency, balance)])
 }

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { PaymentsTables } from '../database.ts'
 
-/** The result of `ledger verify` over all merchants. */
+/** How many links `ledger verify` has checked over all merchants, and how many violations it has found. */
 export interface Verification {
   readonly merchants: number
   readonly links: number

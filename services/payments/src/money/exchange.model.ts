@@ -15,7 +15,7 @@ export interface ExchangeRequest {
   readonly amount: bigint
   readonly from: Quote
   readonly to: Quote
-  /** The share that is kept, 0 to 10,000. */
+  /** The share that is kept, in hundredths of a percent: 0 to 10,000. */
   readonly marginBasisPoints: bigint
 }
 

@@ -110,7 +110,7 @@ export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   return message
 }
 
-/** A batch in an operator's list. */
+/** A batch in an operator's list. `payouts` is their number. */
 export interface ListedBatch {
   readonly id: string
   readonly created: Date

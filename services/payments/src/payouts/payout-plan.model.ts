@@ -36,7 +36,7 @@ export interface DisputedTransaction {
 }
 
 /**
- * What the merchant would lose if it lost all open disputes. The model of the SQL function `dispute_reserve`
+ * What the merchant would lose if it lost all open disputes, in minor units. The model of the SQL function `dispute_reserve`
  * (reference: Available amount).
  */
 export function disputeReserve(transactions: readonly DisputedTransaction[]): bigint {

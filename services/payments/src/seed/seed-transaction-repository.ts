@@ -20,7 +20,7 @@ export interface SeedInstrument {
   readonly scenario: object
 }
 
-/** A transaction of a customer, authorized in full. */
+/** A transaction of a customer, authorized in full. `amount` is in minor units of its currency. */
 export interface SeededTransaction {
   readonly id: string
   readonly merchantId: string

@@ -16,7 +16,7 @@ export type AmountsVerdict =
   | { readonly verdict: 'done'; readonly amounts: Amounts }
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
-/** A transaction as it was authorized. */
+/** A transaction of which nothing is captured yet. @param amount in minor units */
 export function authorized(amount: bigint): Amounts {
   return { amount, pending: amount, captured: 0n, refunded: 0n, voided: 0n, disputed: 0n, lost: 0n }
 }

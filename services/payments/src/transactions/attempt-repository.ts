@@ -9,7 +9,7 @@ export interface AttemptKey {
   readonly id: string
 }
 
-/** An attempt without a known outcome. */
+/** An attempt without a known outcome. `amount` is in minor units of `currency`. */
 export interface UnsettledAttempt extends AttemptKey {
   readonly kind: string
   /** `sent`: the acquirer has not answered yet, or the process that asked it has ended. */

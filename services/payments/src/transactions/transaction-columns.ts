@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { TrailEntry, Transaction } from './transaction.ts'
 
-/** The columns that queries select of a transaction. */
+/** The columns that queries select of a transaction. Amounts are minor units of its currency. */
 export interface TransactionColumns {
   id: string
   merchant_id: string

@@ -33,7 +33,7 @@ export interface TrailEntry {
 /** What a merchant may do to a transaction. */
 export type OperationKind = 'capture' | 'refund' | 'void'
 
-/** A transaction with its trail, oldest entry first. */
+/** A transaction with its trail, oldest entry first. Amounts are minor units of its currency. */
 export interface Transaction {
   readonly id: string
   readonly merchantId: string

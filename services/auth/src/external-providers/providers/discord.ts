@@ -14,7 +14,7 @@ const profileSchema = z.object({
 })
 const DEFAULT_AVATARS = 5
 
-/** Discord. */
+/** Discord. It says itself whether the email is verified, and has no OpenID Connect. */
 export const discord: DefineProvider = () => ({
   protocol: 'oauth2',
   issuer: 'https://discord.com/api',
