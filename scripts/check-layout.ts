@@ -1,6 +1,7 @@
 // Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
 import { join } from 'node:path'
 import { arrows } from './layout/arrows.ts'
+import { catalogueTexts } from './layout/catalogue-texts.ts'
 import { charters } from './layout/charters.ts'
 import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
@@ -44,6 +45,7 @@ export const rules: readonly Rule[] = [
   forbiddenNames,
   urlFiles,
   arrows,
+  catalogueTexts,
   clockAndEnvironment,
   moduleState,
   uncheckedInput,
