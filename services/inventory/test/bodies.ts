@@ -9,14 +9,10 @@ type Differences = Readonly<Record<string, unknown>>
 /**
  * The body of a refusal with 400 for one fault, whole.
  * @param path where the fault is; '' for the request itself
- * @param message undefined: any text
  */
-export function invalidBody(path?: string, message?: string): object {
-  const anyText: unknown = expect.any(String)
-  const whole = path === undefined || message === undefined
-  const description = whole ? anyText : `${path === '' ? 'The request' : path}: ${message}`
-  const issues = [{ path: path ?? anyText, message: message ?? anyText }]
-  return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues } }
+export function invalidBody(path: string, message: string): object {
+  const description = `${path === '' ? 'The request' : path}: ${message}`
+  return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues: [{ path, message }] } }
 }
 
 /** The body of a refusal, whole. */

@@ -46,8 +46,12 @@ describe('GET /locations', () => {
     expect(seen).toEqual(ids)
   })
 
-  it.each(['limit=0', 'cursor=x', 'code=MAIN'])('400: refuses ?%s', async (query) => {
-    expect((await get(`/locations?${query}`)).json()).toEqual(invalidBody())
+  it.each<[string, string, string]>([
+    ['limit=0', 'limit', 'must be at least 1'],
+    ['cursor=x', 'cursor', 'must come from the Link header of a page of this list'],
+    ['code=MAIN', 'code', 'is not known here'],
+  ])('400: refuses ?%s', async (query, path, message) => {
+    expect((await get(`/locations?${query}`)).json()).toEqual(invalidBody(path, message))
   })
 })
 
@@ -132,8 +136,13 @@ describe('GET /locations/:locationId', () => {
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 
-  it.each(['0', '01', 'abc', '9007199254740992'])('400: refuses the id %s', async (id) => {
-    expect((await get(`/locations/${id}`)).json()).toEqual(invalidBody('locationId'))
+  it.each<[string, string]>([
+    ['0', 'must be at least 1'],
+    ['01', 'must be a whole number'],
+    ['abc', 'must be a whole number'],
+    ['9007199254740992', 'must be at most 9007199254740991'],
+  ])('400: refuses the id %s', async (id, message) => {
+    expect((await get(`/locations/${id}`)).json()).toEqual(invalidBody('locationId', message))
   })
 })
 

@@ -398,17 +398,17 @@ describe('GET /movements', () => {
     expect((await get('/movements?from=2999-01-01T00:00:00Z')).json()).toEqual({ statusCode: 200, data: [] })
   })
 
-  it.each([
-    'productId=0',
-    'type=steal',
-    'from=yesterday',
-    'to=2026-02-30',
-    'limit=501',
-    'cursor=x',
-    'actor=x',
-    'type=ship&type=ship',
-  ])('400: refuses ?%s', async (query) => {
-    expect((await get(`/movements?${query}`)).json()).toEqual(invalidBody())
+  it.each<[string, string, string]>([
+    ['productId=0', 'productId', 'must be at least 1'],
+    ['type=steal', 'type', 'must be one of receive, ship, adjust, count, transfer, reserve, release, expire'],
+    ['from=yesterday', 'from', 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'],
+    ['to=2026-02-30', 'to', 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'],
+    ['limit=501', 'limit', 'must be at most 500'],
+    ['cursor=x', 'cursor', 'must come from the Link header of a page of this list'],
+    ['actor=x', 'actor', 'is not known here'],
+    ['type=ship&type=ship', 'type', 'must be one of receive, ship, adjust, count, transfer, reserve, release, expire'],
+  ])('400: refuses ?%s', async (query, path, message) => {
+    expect((await get(`/movements?${query}`)).json()).toEqual(invalidBody(path, message))
   })
 
   it('400: refuses the cursor of other filters', async () => {
@@ -427,8 +427,12 @@ describe('GET /movements/:movementId', () => {
     ])
   })
 
-  it.each(['0', 'abc', '1.0'])('400: refuses the id %s', async (id) => {
-    expect((await get(`/movements/${id}`)).json()).toEqual(invalidBody('movementId'))
+  it.each<[string, string]>([
+    ['0', 'must be at least 1'],
+    ['abc', 'must be a whole number'],
+    ['1.0', 'must be a whole number'],
+  ])('400: refuses the id %s', async (id, message) => {
+    expect((await get(`/movements/${id}`)).json()).toEqual(invalidBody('movementId', message))
   })
 
   it('405: refuses to change the ledger', async () => {

@@ -83,15 +83,15 @@ describe('PUT /products/:productId', () => {
     ])
   })
 
-  it.each<[unknown, string]>([
-    [{ sku: 'A' }, 'attributes'],
-    [{ attributes: {} }, 'sku'],
-    [{ sku: 'A', attributes: 'null' }, 'attributes'],
-    [{ sku: 'A', attributes: {}, id: 1 }, 'id'],
-  ])('400: refuses %j', async (body, path) => {
+  it.each<[unknown, string, string]>([
+    [{ sku: 'A' }, 'attributes', 'is required'],
+    [{ attributes: {} }, 'sku', 'is required'],
+    [{ sku: 'A', attributes: 'null' }, 'attributes', 'must not be null'],
+    [{ sku: 'A', attributes: {}, id: 1 }, 'id', 'is not known here'],
+  ])('400: refuses %j', async (body, path, message) => {
     const { url } = await create()
     const response = await send('PUT', url, body)
-    expect(response.json()).toEqual(invalidBody(path))
+    expect(response.json()).toEqual(invalidBody(path, message))
   })
 
   it('404: refuses an unknown id, whatever If-Match names', async () => {

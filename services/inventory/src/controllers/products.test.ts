@@ -261,14 +261,21 @@ describe('GET /products/:productId', () => {
     })
   })
 
-  it.each(['0', '-1', '01', '1.0', 'abc', '1e2', '%201', '9007199254740992', 'x'.repeat(500)])(
-    '400: refuses the id %s',
-    async (id) => {
-      const response = await get(`/products/${id}`)
-      expect(response.statusCode).toBe(400)
-      expect(response.json()).toEqual(invalidBody('productId'))
-    },
-  )
+  it.each<[string, string]>([
+    ['0', 'must be at least 1'],
+    ['-1', 'must be at least 1'],
+    ['01', 'must be a whole number'],
+    ['1.0', 'must be a whole number'],
+    ['abc', 'must be a whole number'],
+    ['1e2', 'must be a whole number'],
+    ['%201', 'must be a whole number'],
+    ['9007199254740992', 'must be at most 9007199254740991'],
+    ['x'.repeat(500), 'must be a whole number'],
+  ])('400: refuses the id %s', async (id, message) => {
+    const response = await get(`/products/${id}`)
+    expect(response.statusCode).toBe(400)
+    expect(response.json()).toEqual(invalidBody('productId', message))
+  })
 })
 
 describe('GET /products', () => {
@@ -311,21 +318,21 @@ describe('GET /products', () => {
     expect(response.headers.link).toBe('</products>; rel="first"')
   })
 
-  it.each([
-    'limit=0',
-    'limit=-1',
-    'limit=501',
-    'limit=1.5',
-    'limit=',
-    'limit=1&limit=2',
-    'cursor=abc',
-    'cursor=',
-    'constructor=1',
-    'x',
-  ])('400: refuses ?%s', async (query) => {
+  it.each<[string, string, string]>([
+    ['limit=0', 'limit', 'must be at least 1'],
+    ['limit=-1', 'limit', 'must be at least 1'],
+    ['limit=501', 'limit', 'must be at most 500'],
+    ['limit=1.5', 'limit', 'must be a whole number'],
+    ['limit=', 'limit', 'must be a whole number'],
+    ['limit=1&limit=2', 'limit', 'must be a whole number'],
+    ['cursor=abc', 'cursor', 'must come from the Link header of a page of this list'],
+    ['cursor=', 'cursor', 'must come from the Link header of a page of this list'],
+    ['constructor=1', 'constructor', 'is not known here'],
+    ['x', 'x', 'is not known here'],
+  ])('400: refuses ?%s', async (query, path, message) => {
     const response = await list.app.inject({ url: `/products?${query}` })
     expect(response.statusCode).toBe(400)
-    expect(response.json()).toEqual(invalidBody())
+    expect(response.json()).toEqual(invalidBody(path, message))
   })
 
   it('400: refuses the cursor of another list', async () => {

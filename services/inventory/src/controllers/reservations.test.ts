@@ -179,8 +179,13 @@ describe('GET /reservations', () => {
     expect((await list(next)).ids).toEqual([ids[2]])
   })
 
-  it.each(['status=gone', 'productId=x', 'limit=0', 'id=1'])('400: refuses ?%s', async (query) => {
-    expect((await requests.get(`/reservations?${query}`)).json()).toEqual(invalidBody())
+  it.each<[string, string, string]>([
+    ['status=gone', 'status', 'must be one of active, committed, released, expired'],
+    ['productId=x', 'productId', 'must be a whole number'],
+    ['limit=0', 'limit', 'must be at least 1'],
+    ['id=1', 'id', 'is not known here'],
+  ])('400: refuses ?%s', async (query, path, message) => {
+    expect((await requests.get(`/reservations?${query}`)).json()).toEqual(invalidBody(path, message))
   })
 })
 

@@ -68,12 +68,17 @@ describe('GET /stock', () => {
     expect(await list('below=0')).toEqual([])
   })
 
-  it.each(['below=-1', 'below=1.5', 'productId=a', 'sku=', 'limit=501', 'cursor=x', 'q=x'])(
-    '400: refuses ?%s',
-    async (query) => {
-      expect((await get(`/stock?${query}`)).json()).toEqual(invalidBody())
-    },
-  )
+  it.each<[string, string, string]>([
+    ['below=-1', 'below', 'must be at least 0'],
+    ['below=1.5', 'below', 'must be a whole number'],
+    ['productId=a', 'productId', 'must be a whole number'],
+    ['sku=', 'sku', 'must not be empty'],
+    ['limit=501', 'limit', 'must be at most 500'],
+    ['cursor=x', 'cursor', 'must come from the Link header of a page of this list'],
+    ['q=x', 'q', 'is not known here'],
+  ])('400: refuses ?%s', async (query, path, message) => {
+    expect((await get(`/stock?${query}`)).json()).toEqual(invalidBody(path, message))
+  })
 })
 
 describe('GET /stock/:productId', () => {
@@ -131,8 +136,12 @@ describe('GET /stock/:productId/:locationId', () => {
     expect((await get(`/stock/${products[0]}/1/2`)).statusCode).toBe(404)
   })
 
-  it.each(['/stock/0/1', '/stock/1/x', '/stock/01'])('400: refuses %s', async (url) => {
-    expect((await get(url)).json()).toEqual(invalidBody())
+  it.each<[string, string, string]>([
+    ['/stock/0/1', 'productId', 'must be at least 1'],
+    ['/stock/1/x', 'locationId', 'must be a whole number'],
+    ['/stock/01', 'productId', 'must be a whole number'],
+  ])('400: refuses %s', async (url, path, message) => {
+    expect((await get(url)).json()).toEqual(invalidBody(path, message))
   })
 })
 

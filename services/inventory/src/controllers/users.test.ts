@@ -41,9 +41,14 @@ describe('GET /users', () => {
     expect(second.headers.link).toBe('</users?limit=3>; rel="first"')
   })
 
-  it.each(['limit=501', 'limit=0', 'cursor=x', 'username=bill.gates'])('400: refuses ?%s', async (query) => {
+  it.each<[string, string, string]>([
+    ['limit=501', 'limit', 'must be at most 500'],
+    ['limit=0', 'limit', 'must be at least 1'],
+    ['cursor=x', 'cursor', 'must come from the Link header of a page of this list'],
+    ['username=bill.gates', 'username', 'is not known here'],
+  ])('400: refuses ?%s', async (query, path, message) => {
     const response = await get(`/users?${query}`)
-    expect(response.json()).toEqual(invalidBody())
+    expect(response.json()).toEqual(invalidBody(path, message))
   })
 })
 
@@ -63,8 +68,15 @@ describe('GET /users/:userId', () => {
     })
   })
 
-  it.each(['0', '-1', '01', '1.0', 'abc', '9007199254740992'])('400: refuses the id %s', async (id) => {
-    expect((await get(`/users/${id}`)).json()).toEqual(invalidBody('userId'))
+  it.each<[string, string]>([
+    ['0', 'must be at least 1'],
+    ['-1', 'must be at least 1'],
+    ['01', 'must be a whole number'],
+    ['1.0', 'must be a whole number'],
+    ['abc', 'must be a whole number'],
+    ['9007199254740992', 'must be at most 9007199254740991'],
+  ])('400: refuses the id %s', async (id, message) => {
+    expect((await get(`/users/${id}`)).json()).toEqual(invalidBody('userId', message))
   })
 })
 

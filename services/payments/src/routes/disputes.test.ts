@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const fields = (field: string, code: string, message: unknown = expect.any(String)) => [{ field, message, code }]
+const fields = (field: string, code: string, message: string) => [{ field, message, code }]
 
 describe('GET /disputes', () => {
   let id: string
@@ -57,28 +57,31 @@ describe('GET /disputes', () => {
     expect((await requests.get(`/disputes?limit=1&filter[merchantId]=${empty}`)).body).toBe('[\n]\n')
   })
 
-  it.each<[string, readonly [string, string][]]>([
+  it.each<[string, readonly [string, string, string][]]>([
     [
       '',
       [
-        ['limit', 'REQUIRED'],
-        ['filter.merchantId', 'REQUIRED'],
+        ['limit', 'REQUIRED', 'is required'],
+        ['filter.merchantId', 'REQUIRED', 'is required'],
       ],
     ],
     [
       'limit=0',
       [
-        ['limit', 'RANGE'],
-        ['filter.merchantId', 'REQUIRED'],
+        ['limit', 'RANGE', 'must be at least 1'],
+        ['filter.merchantId', 'REQUIRED', 'is required'],
       ],
     ],
-    ['limit=1&filter[merchantId]=x', [['filter.merchantId', 'FORMAT']]],
-    ['limit=1&filter[merchantId]=ID&filter[transactionId]=x', [['filter.transactionId', 'FORMAT']]],
-    ['limit=1&filter[merchantId]=ID&before=x', [['before', 'FORMAT']]],
+    ['limit=1&filter[merchantId]=x', [['filter.merchantId', 'FORMAT', 'must be 24 hexadecimal digits']]],
+    [
+      'limit=1&filter[merchantId]=ID&filter[transactionId]=x',
+      [['filter.transactionId', 'FORMAT', 'must be 24 hexadecimal digits']],
+    ],
+    ['limit=1&filter[merchantId]=ID&before=x', [['before', 'FORMAT', 'must be 24 hexadecimal digits']]],
   ])('400: refuses %j', async (query, refused) => {
     const response = await requests.get(`/disputes?${query.replace('ID', id)}`)
     expect(response.statusCode).toBe(400)
-    expect(response.json()).toEqual(refused.flatMap(([field, code]) => fields(field, code)))
+    expect(response.json()).toEqual(refused.flatMap(([field, code, message]) => fields(field, code, message)))
   })
 
   it('401, 404, 403: judges key, merchant and access before the rest of the query', async () => {

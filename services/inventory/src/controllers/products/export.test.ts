@@ -108,15 +108,15 @@ describe('GET /products/export', () => {
     expect((await get()).statusCode).toBe(200)
   })
 
-  it.each([
-    ['?format=xml', 'format'],
-    ['?limit=1', 'limit'],
-    ['?cursor=x', 'cursor'],
-    ['?attributes.=1', 'attributes.'],
-    ['?flatten=a', 'flatten'],
-    ['?format=csv&flatten=a..b', 'flatten'],
-  ])('400: refuses ?%s', async (query, path) => {
-    expect((await get(query)).json()).toEqual(invalidBody(path))
+  it.each<[string, string, string]>([
+    ['?format=xml', 'format', 'must be one of csv, ndjson'],
+    ['?limit=1', 'limit', 'is not known here'],
+    ['?cursor=x', 'cursor', 'is not known here'],
+    ['?attributes.=1', 'attributes.', 'must name at most eight keys, joined with dots'],
+    ['?flatten=a', 'flatten', 'is for CSV'],
+    ['?format=csv&flatten=a..b', 'flatten', 'must be keys joined with dots'],
+  ])('400: refuses ?%s', async (query, path, message) => {
+    expect((await get(query)).json()).toEqual(invalidBody(path, message))
   })
 
   it('406: refuses an Accept without CSV and NDJSON', async () => {

@@ -243,8 +243,13 @@ describe('mode', () => {
     expect(await stored()).toHaveLength(2)
   })
 
-  it.each(['mode=replace', 'atomic=maybe', 'dryRun=', 'limit=1'])('400: refuses ?%s', async (query) => {
-    expect((await post(file, `?${query}`)).json()).toEqual(invalidBody())
+  it.each<[string, string, string]>([
+    ['mode=replace', 'mode', 'must be one of insert, upsert, skip'],
+    ['atomic=maybe', 'atomic', 'must be true or false'],
+    ['dryRun=', 'dryRun', 'must be true or false'],
+    ['limit=1', 'limit', 'is not known here'],
+  ])('400: refuses ?%s', async (query, path, message) => {
+    expect((await post(file, `?${query}`)).json()).toEqual(invalidBody(path, message))
   })
 })
 

@@ -95,14 +95,14 @@ describe('POST /reservations/commit/:reservationId', () => {
     expect([response.statusCode, response.json()]).toEqual([404, absent])
   })
 
-  it.each<[string, object, string]>([
-    ['abc', {}, 'reservationId'],
-    ['0', {}, 'reservationId'],
-    ['1', { quantity: 0 }, 'quantity'],
-    ['1', { all: true }, 'all'],
-  ])('400: refuses %s with %j', async (id, body, path) => {
+  it.each<[string, object, string, string]>([
+    ['abc', {}, 'reservationId', 'must be a whole number'],
+    ['0', {}, 'reservationId', 'must be at least 1'],
+    ['1', { quantity: 0 }, 'quantity', 'must be at least 1'],
+    ['1', { all: true }, 'all', 'is not known here'],
+  ])('400: refuses %s with %j', async (id, body, path, message) => {
     const response = await requests.send('POST', `/reservations/commit/${id}`, body)
-    expect(response.json()).toEqual(invalidBody(path))
+    expect(response.json()).toEqual(invalidBody(path, message))
   })
 
   // ASVS 3.5.3

@@ -97,7 +97,7 @@ describe('POST /me/keys', () => {
     const json = await create({ ...app.headers, 'content-type': 'application/json' }, { payload: '{' })
     expect([json.statusCode, json.json()]).toEqual([
       400,
-      [{ field: 'body', message: expect.any(String), code: 'FORMAT' }],
+      [{ field: 'body', message: 'is not valid JSON', code: 'FORMAT' }],
     ])
     expect((await list()).body).toBe(before)
   })

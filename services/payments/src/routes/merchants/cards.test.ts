@@ -114,17 +114,17 @@ describe('POST /merchants/:merchantId/cards', () => {
     expect([first, again].map(({ headers }) => headers['idempotent-replayed'])).toEqual([undefined, 'true'])
   })
 
-  it.each<[object, string, string]>([
-    [{ transactionId: undefined }, 'transactionId', 'REQUIRED'],
-    [{ transactionId: 5 }, 'transactionId', 'TYPE'],
-    [{ transactionId: 'x' }, 'transactionId', 'FORMAT'],
-    [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN'],
-    [{ notes: 'x'.repeat(1_001) }, 'notes', 'RANGE'],
-    [{ notes: 5 }, 'notes', 'TYPE'],
-    [{ notes: '\0' }, 'notes', 'FORMAT'],
-  ])('400: refuses %j', async (changes, field, code) => {
+  it.each<[object, string, string, string]>([
+    [{ transactionId: undefined }, 'transactionId', 'REQUIRED', 'is required'],
+    [{ transactionId: 5 }, 'transactionId', 'TYPE', 'must be a string'],
+    [{ transactionId: 'x' }, 'transactionId', 'FORMAT', 'must be 24 hexadecimal digits'],
+    [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN', 'must be of a successful payment of this merchant'],
+    [{ notes: 'x'.repeat(1_001) }, 'notes', 'RANGE', 'must be at most 1000 characters'],
+    [{ notes: 5 }, 'notes', 'TYPE', 'must be a string'],
+    [{ notes: '\0' }, 'notes', 'FORMAT', 'must not contain U+0000 or lone surrogates'],
+  ])('400: refuses %j', async (changes, field, code, message) => {
     const response = await save({ transactionId, ...changes })
-    expect([response.statusCode, response.json()]).toEqual([400, [{ field, message: expect.any(String), code }]])
+    expect([response.statusCode, response.json()]).toEqual([400, [{ field, message, code }]])
   })
 
   it('400: refuses a transaction of another merchant', async () => {

@@ -240,35 +240,45 @@ describe('POST /merchants/:merchantId/transactions', () => {
   })
 
   const good = { transactionId: UNKNOWN_ID, currency: 'EUR', amount: 1 }
-  it.each<[object, string, string]>([
-    [{ transactionId: 5 }, 'transactionId', 'TYPE'],
-    [{ transactionId: true }, 'transactionId', 'TYPE'],
-    [{ transactionId: 'x' }, 'transactionId', 'FORMAT'],
-    [{ authorizationId: 'e'.repeat(24) }, 'authorizationId', 'MISMATCH'],
-    [{ cardId: UNKNOWN_ID }, 'cardId', 'DUPLICATE'],
-    [{ descriptor: 'x' }, 'descriptor', 'RANGE'],
-    [{ descriptor: 'é'.repeat(3) }, 'descriptor', 'FORMAT'],
-    [{ currency: 'eur' }, 'currency', 'FORMAT'],
-    [{ currency: 'XXX' }, 'currency', 'UNKNOWN'],
-    [{ amount: 0 }, 'amount', 'RANGE'],
-    [{ amount: -1 }, 'amount', 'RANGE'],
-    [{ amount: 1_000_000_000_000 }, 'amount', 'RANGE'],
-    [{ amount: 9.95 }, 'amount', 'TYPE'],
-    [{ amount: '995' }, 'amount', 'TYPE'],
-    [{ custom: 'x' }, 'custom', 'TYPE'],
-    [{ custom: [] }, 'custom', 'TYPE'],
-    [{ custom: { a: 'x'.repeat(50_000) } }, 'custom', 'RANGE'],
-    [{ custom: { a: { 'b\0': 1 } } }, 'custom', 'FORMAT'],
-    [{ custom: { a: ['\ud800'] } }, 'custom', 'FORMAT'],
-    [{ reference: 'x'.repeat(256) }, 'reference', 'RANGE'],
-    [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN'],
-    [{ transactionId: false, authorizationId: UNKNOWN_ID }, 'authorizationId', 'UNKNOWN'],
-    [{ transactionId: false, cardId: UNKNOWN_ID }, 'cardId', 'UNKNOWN'],
-  ])('400: refuses %j, and leaves no transaction', async (changes, field, code) => {
+  it.each<[object, string, string, string]>([
+    [{ transactionId: 5 }, 'transactionId', 'TYPE', 'must be a string'],
+    [{ transactionId: true }, 'transactionId', 'TYPE', 'must be a string'],
+    [{ transactionId: 'x' }, 'transactionId', 'FORMAT', 'must be 24 hexadecimal digits'],
+    [{ authorizationId: 'e'.repeat(24) }, 'authorizationId', 'MISMATCH', 'must be the same as transactionId'],
+    [{ cardId: UNKNOWN_ID }, 'cardId', 'DUPLICATE', 'cannot be given beside a transaction'],
+    [{ descriptor: 'x' }, 'descriptor', 'RANGE', 'must be at least 2 characters'],
+    [{ descriptor: 'é'.repeat(3) }, 'descriptor', 'FORMAT', 'must be printable ASCII characters'],
+    [{ currency: 'eur' }, 'currency', 'FORMAT', 'must be three upper-case letters'],
+    [{ currency: 'XXX' }, 'currency', 'UNKNOWN', 'must be a currency that can be charged'],
+    [{ amount: 0 }, 'amount', 'RANGE', 'must be at least 1'],
+    [{ amount: -1 }, 'amount', 'RANGE', 'must be at least 1'],
+    [{ amount: 1_000_000_000_000 }, 'amount', 'RANGE', 'must be at most 999999999999'],
+    [{ amount: 9.95 }, 'amount', 'TYPE', 'must be an integer'],
+    [{ amount: '995' }, 'amount', 'TYPE', 'must be an integer'],
+    [{ custom: 'x' }, 'custom', 'TYPE', 'must be an object'],
+    [{ custom: [] }, 'custom', 'TYPE', 'must be an object'],
+    [{ custom: { a: 'x'.repeat(50_000) } }, 'custom', 'RANGE', 'must be at most 50000 bytes'],
+    [{ custom: { a: { 'b\0': 1 } } }, 'custom', 'FORMAT', 'must not contain U+0000 or lone surrogates'],
+    [{ custom: { a: ['\ud800'] } }, 'custom', 'FORMAT', 'must not contain U+0000 or lone surrogates'],
+    [{ reference: 'x'.repeat(256) }, 'reference', 'RANGE', 'must be at most 255 characters'],
+    [{ transactionId: UNKNOWN_ID }, 'transactionId', 'UNKNOWN', 'must be of a successful payment of this merchant'],
+    [
+      { transactionId: false, authorizationId: UNKNOWN_ID },
+      'authorizationId',
+      'UNKNOWN',
+      'must be of a successful payment of this merchant',
+    ],
+    [
+      { transactionId: false, cardId: UNKNOWN_ID },
+      'cardId',
+      'UNKNOWN',
+      'must be of a successful payment of this merchant',
+    ],
+  ])('400: refuses %j, and leaves no transaction', async (changes, field, code, message) => {
     const before = await count()
     const response = await post({ ...good, ...changes })
     expect(response.statusCode).toBe(400)
-    expect(response.json()).toEqual([{ field, message: expect.any(String), code }])
+    expect(response.json()).toEqual([{ field, message, code }])
     expect(await count()).toBe(before)
   })
 

@@ -76,17 +76,17 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     expect(events).toEqual([{ type: 'fraud.created' }])
   })
 
-  it.each<[object, string, string]>([
-    [{ reason: 9 }, 'reason', 'RANGE'],
-    [{ reason: -1 }, 'reason', 'RANGE'],
-    [{ reason: 'x' }, 'reason', 'TYPE'],
-    [{ reported: 'yesterday' }, 'reported', 'FORMAT'],
-    [{ reported: 5 }, 'reported', 'TYPE'],
-    [{ reported: '0000-01-01T00:00:00Z' }, 'reported', 'RANGE'],
-    [{ reported: '9999-12-31T23:59:59-00:01' }, 'reported', 'RANGE'],
-  ])('400: refuses %j', async (payload, field, code) => {
+  it.each<[object, string, string, string]>([
+    [{ reason: 9 }, 'reason', 'RANGE', 'must be at most 8'],
+    [{ reason: -1 }, 'reason', 'RANGE', 'must be at least 0'],
+    [{ reason: 'x' }, 'reason', 'TYPE', 'must be an integer'],
+    [{ reported: 'yesterday' }, 'reported', 'FORMAT', 'is not valid'],
+    [{ reported: 5 }, 'reported', 'TYPE', 'must be a string'],
+    [{ reported: '0000-01-01T00:00:00Z' }, 'reported', 'RANGE', 'must lie between the years 1970 and 9999'],
+    [{ reported: '9999-12-31T23:59:59-00:01' }, 'reported', 'RANGE', 'must lie between the years 1970 and 9999'],
+  ])('400: refuses %j', async (payload, field, code, message) => {
     const response = await report(payload)
-    expect([response.statusCode, response.json()]).toEqual([400, [{ field, message: expect.any(String), code }]])
+    expect([response.statusCode, response.json()]).toEqual([400, [{ field, message, code }]])
   })
 
   it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
