@@ -28,7 +28,7 @@ export interface ServiceGroupOptions extends SharedSettings {
 /**
  * Starts all services at once and waits until each is ready.
  *
- * @throws {StackFailure} with the last lines of a service that ended early or was not ready in time. No service runs then
+ * @throws StackFailure with the last lines of a service that ended early or was not ready in time. No service runs then
  */
 export async function startServices(plan: StackPlan, options: ServiceGroupOptions) {
   const children: StartedService[] = []

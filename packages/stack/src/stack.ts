@@ -21,7 +21,7 @@ export interface StackControl {
  * Starts the database, the mail catcher and the services, prints their addresses, and keeps them running until `stop`. It stops
  * everything that it has started before it returns or throws: the services first, the database last.
  *
- * @throws {StackFailure} when something cannot start, or does not stay up.
+ * @throws StackFailure when something cannot start, or does not stay up.
  */
 export async function runStack(plan: StackPlan, control: StackControl): Promise<void> {
   for (const folder of [plan.dataDirectory, plan.runDirectory, plan.logDirectory])
@@ -100,7 +100,7 @@ const leftoverSteps = [
  * Makes this process the only stack of the data directory.
  *
  * @returns a function that gives this up
- * @throws {StackFailure} when another one runs.
+ * @throws StackFailure when another one runs.
  */
 async function claimStack(runDirectory: string, self: PidRecord): Promise<() => void> {
   const file = join(runDirectory, 'stack.pid')

@@ -46,7 +46,7 @@ export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: num
   }
 }
 
-/** @throws an error with the SMTP status 552 when the mail is too large. */
+/** @throws Error with the SMTP status 552 when the mail is too large. */
 async function readAll(stream: SMTPServerDataStream): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) {

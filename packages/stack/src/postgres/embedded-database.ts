@@ -34,7 +34,7 @@ export async function prepareHome(dataDirectory: string, stateDirectory: string)
 /**
  * Starts the server and makes its database if there is none. It restarts the server when it ends by itself.
  *
- * @throws {StackFailure} when the server does not start
+ * @throws StackFailure when the server does not start
  */
 export async function startDatabase(home: PostgresHome, options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const { port, password, logFile, say, stop } = options
@@ -69,7 +69,7 @@ function databaseUrl(port: number, password: string): string {
 /**
  * Makes the database if it does not exist.
  *
- * @throws {StackFailure} when the password is not that of the cluster
+ * @throws StackFailure when the password is not that of the cluster
  */
 async function createDatabaseOnce(port: number, password: string): Promise<void> {
   const client = new pg.Client({

@@ -15,7 +15,7 @@ export interface ServerState {
  * Stops a server that a killed stack left running on this data, and removes the pid file of a server that is gone. PostgreSQL
  * removes such a file itself, unless another process has got the id since.
  *
- * @throws {StackFailure} when the server does not stop
+ * @throws StackFailure when the server does not stop
  */
 export async function endLeftoverServer(data: string): Promise<void> {
   const state = findServerState(data)

@@ -30,7 +30,7 @@ const RETRIES = 25
  * Starts the server and waits until it accepts connections. It first stops a server that an earlier stack left running on the
  * same data.
  *
- * @throws {StackFailure} with the last lines of the server when it does not start
+ * @throws StackFailure with the last lines of the server when it does not start
  */
 export async function startServer(options: ServerOptions): Promise<Child> {
   for (let attempt = 0; ; attempt += 1) {

@@ -12,7 +12,7 @@ export interface WantedPort {
 /**
  * Checks every port before anything is started.
  *
- * @throws {StackFailure} with one line for each port that is in use or wanted twice
+ * @throws StackFailure with one line for each port that is in use or wanted twice
  */
 export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<void> {
   const problems: string[] = []

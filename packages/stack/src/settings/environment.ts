@@ -23,7 +23,7 @@ export function readUserEnvironment(envFile: string, processEnv: NodeJS.ProcessE
 /**
  * Reads a port from the settings.
  *
- * @throws {StackFailure} unless it is a number from 1 to 65535: the stack must know the port
+ * @throws StackFailure unless it is a number from 1 to 65535: the stack must know the port
  */
 export function portFrom(env: Environment, setting: string, fallback: number): number {
   const text = env[setting]

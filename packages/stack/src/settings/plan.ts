@@ -50,7 +50,7 @@ export interface PlanRequest {
   readonly isWatched: boolean
 }
 
-/** Plans a start. @throws {StackFailure} when a name or a setting is not valid */
+/** Plans a start. @throws StackFailure when a name or a setting is not valid */
 export function planStack({ root, program, env, names, isWatched }: PlanRequest): StackPlan {
   const chosen = chooseServices(names).map((definition) => ({
     definition,

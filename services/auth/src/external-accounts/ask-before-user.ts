@@ -19,7 +19,7 @@ interface AskBeforeDeps {
 
 /**
  * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.
- * @throws the error with which the hook refuses
+ * @throws hookFailed, hookRejected
  */
 export async function askBeforeExternalUser(
   deps: AskBeforeDeps,

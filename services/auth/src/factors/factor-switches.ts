@@ -20,12 +20,12 @@ const DISABLED: Readonly<Record<EnrolledType, { readonly enroll: ErrorFactory; r
   webauthn: { enroll: webauthnEnrollDisabled, verify: webauthnVerifyDisabled },
 }
 
-/** @throws the error of the type where the settings switch its enrolment off */
+/** Refuses to enrol a type that is switched off. @throws totpEnrollDisabled, phoneEnrollDisabled, webauthnEnrollDisabled */
 export function requireEnrollEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
   if (!mfa[type].enrollEnabled) throw DISABLED[type].enroll()
 }
 
-/** @throws the error of the type where the settings switch its use off */
+/** Refuses to use a type that is switched off. @throws totpVerifyDisabled, phoneVerifyDisabled, webauthnVerifyDisabled */
 export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
   if (!mfa[type].verifyEnabled) throw DISABLED[type].verify()
 }

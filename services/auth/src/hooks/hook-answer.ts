@@ -17,7 +17,7 @@ export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean
 
 /**
  * Reads the answer of a hook (reference: Hooks). An empty body is an empty object.
- * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed, or the error with which the hook refuses
+ * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed, hookRejected when the hook refuses
  */
 export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
   if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()

@@ -60,7 +60,7 @@ export async function workOnMails(deps: MailWorkDeps): Promise<void> {
   })
 }
 
-/** @returns false for a mail that nobody is to send @throws when it could not be sent */
+/** @returns false for a mail that nobody is to send @throws Error when it could not be sent */
 type SendMail = (job: MailJob, now: Date) => Promise<boolean>
 
 /**

@@ -19,7 +19,7 @@ export interface Mail {
 
 /** Sends mails by SMTP. */
 export interface Mailer {
-  /** @returns false where no server is set, and the mail is dropped @throws when the server does not take it */
+  /** @returns false where no server is set, and the mail is dropped @throws Error when the server does not take it */
   send(mail: Mail, now: Date): Promise<boolean>
   /** Does nothing where no server is set. @throws Error unless the server answers */
   check(): Promise<void>

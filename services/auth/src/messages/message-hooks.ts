@@ -39,7 +39,7 @@ const FIELDS = {
 
 /**
  * Sends a mail by the hook SEND_EMAIL. One call is one mail, to one address.
- * @returns false where its user no longer exists @throws when the hook does not take it; the queue tries again
+ * @returns false where its user no longer exists @throws Error when the hook does not take it; the queue tries again
  */
 export async function sendMailByHook(
   deps: MessageHookDeps,

@@ -41,7 +41,10 @@ export const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
 
 /** A limit for messages of one kind, for all users together. A client may use half of it at most. */
 export interface MessageLimit {
-  /** Counts a message. @param client the key of the client's limits; undefined: of no client @throws the 429 of its kind */
+  /**
+   * Counts a message. @param client the key of the client's limits; undefined: of no client
+   * @throws overEmailRateLimit or overSmsRateLimit
+   */
   take(client: string | undefined): Promise<Allowance>
   /** Gives a message back that another part of the service has counted, and that is not sent after all. */
   giveBack(): Promise<void>

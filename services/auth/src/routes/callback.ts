@@ -103,7 +103,7 @@ function completeSignIn(deps: CallbackDeps, request: FastifyRequest, input: Fini
   )
 }
 
-/** The address where a flow ends that has succeeded. @throws as `finishAuthorization` does */
+/** The address where a flow ends that has succeeded. @throws what `finishAuthorization` throws */
 async function signIn(deps: CallbackDeps, input: FinishAuthorizationInput): Promise<string> {
   const { redirectTo, provider } = input.flow
   const finished = await finishAuthorization(deps, input)

@@ -42,7 +42,7 @@ export interface SessionClaims {
 /**
  * Makes the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
  * @param method how the token was obtained: by default, how the session was last proven
- * @throws hookFailed
+ * @throws hookFailed, hookRejected
  */
 export async function makeClaims(
   deps: SessionViewDeps,
@@ -79,7 +79,7 @@ export async function signNewSession(
   }
 }
 
-/** The body of a session, with a new access token. @throws hookFailed */
+/** The body of a session, with a new access token. @throws hookFailed, hookRejected */
 export async function signSessionView(
   deps: SessionViewDeps,
   session: IssuedSession,

@@ -50,7 +50,7 @@ const NONCE_BYTES = 12
 /**
  * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent requests cannot exceed
  * them.
- * @throws the error of a type that is switched off, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
+ * @throws what `requireEnrollEnabled` throws, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
  * factorNameTaken, tooManyFactors, enrollNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
  */
 export async function enrollFactor(

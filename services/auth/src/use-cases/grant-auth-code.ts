@@ -56,7 +56,8 @@ type AuthCodeSession = SessionView & ProviderTokens
  * identity of a linking flow.
  * @throws authCodeMissing, flowStateNotFound, flowStateExpired, badCodeVerifier, linkedEmailUnverified,
  * externalEmailUnverified, externalEmailMailed, signInUserBanned, tokenUserNotFound, userBanned, sessionNotFound,
- * identitiesNeedSecondFactor, identityLinked, identityTaken, emailExists, metadataTooLarge, hookFailed
+ * identitiesNeedSecondFactor, identityLinked, identityTaken, emailExists, metadataTooLarge, hookFailed, hookRejected, and
+ * what `refuseUnverified` throws
  */
 export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: GrantAuthCodeInput): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = grant

@@ -79,8 +79,8 @@ export interface GrantIdTokenInput {
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
  * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, tokenUserNotFound, userBanned,
  * sessionNotFound, identitiesNeedSecondFactor, signInTooOld, idTokenWithoutEmail, linkedEmailUnverified,
- * externalEmailUnverified, externalEmailMailed, severalOwners, signupDisabled, hookFailed, and what `linkExternalIdentity`
- * throws
+ * externalEmailUnverified, externalEmailMailed, severalOwners, signupDisabled, hookFailed, hookRejected, and what
+ * `linkExternalIdentity` and `refuseUnverified` throw
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, grant: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = grant

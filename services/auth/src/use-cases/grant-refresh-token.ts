@@ -42,7 +42,7 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
  * @throws refreshTokenMalformed, hookFailed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive,
- * sessionLowAal, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes
+ * sessionLowAal, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, hookRejected
  */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,

@@ -19,7 +19,7 @@ export interface InviteUserInput extends InvitedUser {
 
 /**
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
- * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge
+ * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge, hookFailed, hookRejected
  */
 export async function inviteUser(deps: InviteUserDeps, invitation: InviteUserInput): Promise<Profile> {
   await askBeforeOwnUser(deps, invitation)

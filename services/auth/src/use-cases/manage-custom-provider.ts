@@ -88,7 +88,7 @@ export async function changeCustomProvider(
   return changed
 }
 
-/** A custom provider without its secret. @throws customProviderNotFound */
+/** A custom provider, enabled or not. Its secret stays sealed. @throws customProviderNotFound */
 export async function getCustomProvider({ db }: Pick<AuthDeps, 'db'>, identifier: string): Promise<CustomProvider> {
   const found = await findCustomProvider(db, identifier)
   if (!found) throw customProviderNotFound()

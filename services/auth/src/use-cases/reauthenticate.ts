@@ -38,7 +38,7 @@ export interface ReauthenticateInput {
 /**
  * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
  * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, tokenUserNotFound,
- * userBanned, sessionNotFound, smsProviderMissing
+ * userBanned, sessionNotFound, smsProviderMissing, overEmailRateLimit, overSmsRateLimit
  */
 export async function reauthenticate(
   deps: ReauthenticateDeps,

@@ -38,7 +38,10 @@ export async function checkAnonymousSignIn(
   if (config.signup.disabled) throw signupDisabled()
 }
 
-/** Creates a user without an identifier, and signs them in (reference: Anonymous users). */
+/**
+ * Creates a user without an identifier, and signs them in (reference: Anonymous users).
+ * @throws hookFailed, hookRejected
+ */
 export async function signInAnonymously(
   deps: Omit<SignInAnonymouslyDeps, 'rateLimits'>,
   { data, context }: SignInAnonymouslyInput,

@@ -73,7 +73,7 @@ export interface UpdateOwnUserInput {
  * transaction makes all of them or none, under the user's lock.
  * @throws appMetadataForAdmins, secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists,
  * phoneExists, tokenUserNotFound, userBanned, sessionNotFound, reauthenticationNotValid, currentPasswordInvalid,
- * metadataTooLarge, smsProviderMissing, and what `preparePassword` throws
+ * metadataTooLarge, smsProviderMissing, overEmailRateLimit, overSmsRateLimit, and what `preparePassword` throws
  */
 export async function updateOwnUser(
   deps: UpdateOwnUserDeps,

@@ -25,7 +25,7 @@ export abstract class OpenController extends Controller<InventoryDeps> {
   /**
    * Sends the API document, or a part of the page about it, as the other services do: compressed once for all clients. The
    * framework leaves a reply alone that has been sent.
-   * @throws the 404 of unknown paths while the documents are switched off
+   * @throws notFound while the documents are switched off
    */
   protected async sendDocument(part: keyof DocumentPages): Promise<void> {
     const request = fastifyRequestOf(this.request)

@@ -27,8 +27,8 @@ export interface ChangeProductInput {
 
 /**
  * Changes a product in one statement. A change that alters nothing keeps the version.
- * @throws validationError for attributes that cannot be stored, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
- * mergedTooManyKeys
+ * @throws validationError for attributes that cannot be stored, productNotFound, productChanged, duplicateSku, mergedToNull,
+ * mergedTooLarge, mergedTooDeep, mergedTooManyKeys
  */
 export async function changeProduct(
   { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,
