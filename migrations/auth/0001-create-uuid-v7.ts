@@ -1,8 +1,8 @@
+// Ids of sessions, audit entries and one-time tokens are ordered by time: clean-up walks the primary key, and inserts stay at
+// its right edge. PostgreSQL has a function for such ids from version 18 on; the service supports 15.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// Ids of sessions, audit entries and one-time tokens are ordered by time: clean-up walks the primary key, and inserts stay at
-// its right edge. PostgreSQL has a function for such ids from version 18 on; the service supports 15.
 export const createUuidV7: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     // 48 bits of milliseconds, then the bits of a random UUID v4. Two bits turn its version nibble 4 into 7.

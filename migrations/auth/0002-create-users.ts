@@ -1,6 +1,3 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource, Names } from '../migration.ts'
-
 // One row per user. The first part of the table is the one that supabase/auth has, column by column, so that SQL written for it
 // works here, and so that the service can adopt a database of it. Hence most columns may be NULL, `''` stands for none in columns
 // of tokens and changes, and an email may have capitals. The service writes the columns that it does not read as supabase/auth
@@ -15,6 +12,9 @@ import type { MigrationSource, Names } from '../migration.ts'
 // - `claimed_at`: when the account became somebody's, for good; see the trigger.
 // - `email_change_asked_at`, `phone_change_asked_at`: when a signed-in user asked for the change. Anybody can have its message
 //   sent again, so `…_sent_at` does not tell how old the change is. The service sends no message for an old change.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
 export const createUsers: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTable(db, names)

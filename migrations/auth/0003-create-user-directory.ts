@@ -1,6 +1,3 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { MigrationSource, Names } from '../migration.ts'
-
 // The users whom an admin may list, in the order of creation, with the text that a search looks through. Staged users are
 // absent. The directory stands beside `users` because the searched text seldom changes, while every refresh writes `users`:
 // here PostgreSQL reads the order from the index alone, and a candidate of a search costs a narrow row. A trigger keeps the
@@ -10,6 +7,9 @@ import type { MigrationSource, Names } from '../migration.ts'
 //
 // A search finds substrings through an inverted index of all runs of three characters. Unlike the runs of pg_trgm, they include
 // `@`, `.`, digits, spaces and letters of any script, whatever the locale of the database, and they need no extension.
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
 export const createUserDirectory: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTextGrams(db, names)

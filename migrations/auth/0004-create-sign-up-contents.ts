@@ -1,10 +1,10 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
-
 // Anybody can sign up with somebody else's address. When the owner then signs up or asks for a code, and confirms, the account
 // must not hold the password and the metadata of whoever came first. So each request whose message may confirm an account notes
 // here what it brings, by the kind of its message, and confirming by a message takes on the content of its request. An account
 // has rows here while it began with a sign-up and nobody has confirmed it.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
 export const createSignUpContents: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

@@ -1,10 +1,10 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
-
 // A way to sign in: the user's own email or phone, or an account at an external provider. `provider_id` is the subject at the
 // provider; for email and phone it is the user's id.
 //
 // The table is the one that supabase/auth has, column by column; see the table of users.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
 export const createIdentities: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

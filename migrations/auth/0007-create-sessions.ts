@@ -1,6 +1,3 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource, Names } from '../migration.ts'
-
 // One row per sign-in. Refresh tokens and authentication methods belong to a session, so deleting its row ends it. All code
 // takes locks in one order: the row of the user, then of the session, then of its tokens.
 //
@@ -8,6 +5,9 @@ import type { MigrationSource, Names } from '../migration.ts'
 // time zone there: it is in UTC. `oauth_client_id` refers to no table as long as there is none of clients.
 //
 // The second part is the service's own: the address of the last refresh, and what the user calls the session.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
 export const createSessions: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`CREATE TYPE ${names.id('aal_level')} AS ENUM ('aal1', 'aal2', 'aal3')`.execute(db)

@@ -1,8 +1,8 @@
+// The chain of refresh tokens of a session, by hash: the clear token is never stored. `counter` numbers the chain, and its
+// unique index also finds the newest token of a session. No updated column is indexed, so updates stay in their page.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// The chain of refresh tokens of a session, by hash: the clear token is never stored. `counter` numbers the chain, and its
-// unique index also finds the newest token of a session. No updated column is indexed, so updates stay in their page.
 export const createRefreshTokens: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

@@ -1,6 +1,3 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource, Names } from '../migration.ts'
-
 // Second factors. Every refresh reads them: a user record lists them, and SESSIONS_ALLOW_LOW_AAL may limit a session that has
 // not shown one.
 //
@@ -12,6 +9,9 @@ import type { MigrationSource, Names } from '../migration.ts'
 // - `guesses`, `guessed_at`: guesses since the owner last showed the factor. Each step of an authenticator app has a new code,
 //   so patience alone would win against a count per code. The service counts a guess before it compares it, so that no number
 //   of processes lets more guesses through.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
 export const createMfaFactors: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`CREATE TYPE ${names.id('factor_type')} AS ENUM ('totp', 'webauthn', 'phone')`.execute(db)

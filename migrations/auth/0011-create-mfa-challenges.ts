@@ -1,8 +1,8 @@
+// What a second factor is asked, and from which address. The service raises `guesses` before it compares a code, so that
+// parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// What a second factor is asked, and from which address. The service raises `guesses` before it compares a code, so that
-// parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
 export const createMfaChallenges: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     const challenges = names.id('mfa_challenges')

@@ -1,12 +1,12 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource, Names } from '../migration.ts'
-
 // Codes for users who have lost every other second factor. A user has one set of codes. To clients a set is a factor of the type
 // `recovery_code`, but the type of `mfa_factors` is an enum that supabase/auth shares: so sets have a table of their own, and
 // the view `user_factors` joins both for all that lists factors.
 //
 // `guesses` and `failing_since` count guesses at the codes of a set within a window. The service counts a guess before
 // it compares it, so that no number of processes lets more guesses through.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
 export const createRecoveryCodes: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTables(db, names)

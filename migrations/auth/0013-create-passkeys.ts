@@ -1,8 +1,8 @@
+// Passkeys, and the challenges of their ceremonies. The request that answers a challenge deletes its row. The public key of a
+// passkey is no secret. A sign-in updates no indexed column.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
-// Passkeys, and the challenges of their ceremonies. The request that answers a challenge deletes its row. The public key of a
-// passkey is no secret. A sign-in updates no indexed column.
 export const createPasskeys: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createCredentials(db, names)

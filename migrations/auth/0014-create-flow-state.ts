@@ -1,6 +1,3 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource, Names } from '../migration.ts'
-
 // What a sign-in that spans several requests must remember: the PKCE challenge and the code issued against it, and for external
 // providers the page where the user came from and the provider's own secrets (sealed). Rows live minutes.
 //
@@ -14,6 +11,9 @@ import type { MigrationSource, Names } from '../migration.ts'
 //   the flow. The browser that comes back from the provider may be led there, and its account would become a way into the
 //   account of whoever led it. The provider's account waits here until the exchange.
 // - `credential_since`: since when the credential of this sign-in belongs to the account; see `mfa_amr_claims`.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource, Names } from '../migration.ts'
+
 export const createFlowState: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTable(db, names)

@@ -1,8 +1,8 @@
+// The secrets of one message: the token of the link (high entropy, SHA-256) and the typed code (few digits, keyed and salted).
+// Both secrets share a row, so using either ends both, and a new message of the same kind replaces the row.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// The secrets of one message: the token of the link (high entropy, SHA-256) and the typed code (few digits, keyed and salted).
-// Both secrets share a row, so using either ends both, and a new message of the same kind replaces the row.
 export const createOneTimeTokens: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     const tokens = names.id('one_time_tokens')

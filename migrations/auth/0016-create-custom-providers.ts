@@ -1,8 +1,8 @@
+// Providers that admins add while the service runs. `settings` is a document that the service checks: what to ask the provider,
+// and how to read its answers. The client secret is sealed. Identities name a provider by its identifier, and outlive it.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// Providers that admins add while the service runs. `settings` is a document that the service checks: what to ask the provider,
-// and how to read its answers. The client secret is sealed. Identities name a provider by its identifier, and outlive it.
 export const createCustomProviders: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

@@ -1,8 +1,8 @@
+// The keys of access tokens. A `next` key is published and waits, the `active` key signs, a `retired` key verifies until
+// `retire_at`. The service seals the private parts: whoever has the database alone cannot forge a token.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// The keys of access tokens. A `next` key is published and waits, the `active` key signs, a `retired` key verifies until
-// `retire_at`. The service seals the private parts: whoever has the database alone cannot forge a token.
 export const createSigningKeys: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

@@ -1,7 +1,7 @@
+// Who did what to whom. Entries outlive the users and sessions that they name, so no column is a foreign key.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
-// Who did what to whom. Entries outlive the users and sessions that they name, so no column is a foreign key.
 export const createAuditLog: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     const entries = names.id('audit_log_entries')

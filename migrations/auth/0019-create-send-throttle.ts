@@ -1,9 +1,9 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
-
 // When somebody last asked for a message of a kind, by a keyed hash of the address. Known and unknown addresses have rows alike,
 // so that the interval between two messages does not tell who has an account. `mfa_sms` counts by phone: enrolling the phone
 // anew as a second factor does not begin its interval anew.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
 export const createSendThrottle: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

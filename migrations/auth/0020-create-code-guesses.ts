@@ -1,8 +1,8 @@
+// How often somebody has guessed at the codes of an address in a day, by a keyed hash of the address as in `send_throttle`. The
+// count outlives a code: each new message gives ten new guesses, so patience alone would win against a count per code.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
-// How often somebody has guessed at the codes of an address in a day, by a keyed hash of the address as in `send_throttle`. The
-// count outlives a code: each new message gives ten new guesses, so patience alone would win against a count per code.
 export const createCodeGuesses: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

@@ -1,9 +1,9 @@
-import { type Kysely, sql } from 'kysely'
-import type { MigrationSource } from '../migration.ts'
-
 // The counters of rate-limiter-flexible when RATE_LIMIT_STORE is `postgres`. The columns are the library's own. A migration
 // makes the table because the role of the service may not create tables. It is unlogged: after a crash, counting from zero is
 // fine.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
 export const createRateLimits: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`

@@ -56,7 +56,7 @@ export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
         const runs = [wire.url, database.url, database.url].map((url) => migrateAtStart(optionsOf(url)))
         const [, second, third] = await Promise.allSettled(runs)
         expect([second?.status, third?.status]).toEqual(['fulfilled', 'fulfilled'])
-        expect(compareCatalogues(made, await readAll(optionsOf(database.url)))).toEqual([])
+        expect(compareCatalogues(made, await readMade(optionsOf(database.url)))).toEqual([])
         await wire.close()
         await database.drop()
       },
@@ -107,10 +107,10 @@ async function expectMended({ cuts, optionsOf, start }: KilledRuns): Promise<voi
     // The answer to the last statement tells it nothing new.
     if (cutAt < statements) expect({ cutAt, status: killed.status }).toEqual({ cutAt, status: 'rejected' })
     await expect.poll(() => countBusy(options), { timeout: PATIENCE_MS }).toBe(0)
-    const left = JSON.stringify([...(await readAll(options))])
+    const left = JSON.stringify([...(await readMade(options))])
     if (!mended.has(left)) {
       await migrateUp(options)
-      const differences = compareCatalogues(made, await readAll(options))
+      const differences = compareCatalogues(made, await readMade(options))
       expect({ cutAt, differences }).toEqual({ cutAt, differences: [] })
       mended.add(left)
     }
@@ -138,7 +138,7 @@ async function runUncut(optionsOf: CutsOptions['optionsOf'], start: () => Promis
   const database = await start()
   const wire = await openWire(database.url)
   await migrateUp(optionsOf(wire.url))
-  const made = await readAll(optionsOf(database.url))
+  const made = await readMade(optionsOf(database.url))
   await wire.close()
   await database.drop()
   return { statements: wire.statements(), made }
@@ -151,7 +151,7 @@ function choosePoints(statements: number, cuts: string): readonly number[] {
 }
 
 /** The objects of the service and of its queue, and how many rows its tables have. */
-function readAll(options: MigrateOptions): Promise<ReadonlyMap<string, string>> {
+export function readMade(options: MigrateOptions): Promise<ReadonlyMap<string, string>> {
   const { schema, jobSchema } = options.names
   return withDatabase(options, async (db) => {
     const all = new Map<string, string>()

@@ -3,6 +3,7 @@ import { migrateDown, migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { findDrift } from '@trestle/database/rehearsal/drift.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
+import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -83,11 +84,13 @@ describe('migrations of auth', () => {
     })
   })
 
-  it('can be reverted one by one and applied again', async () => {
+  it('go down one by one to an empty schema, and up to the same objects', async () => {
+    const made = await readMade(options)
     for (let i = 0; i < count; i += 1) await migrateDown(options)
     const left = await objects()
     expect(left.filter((name) => !name.includes('trestle_migrations'))).toEqual([])
     expect((await migrateUp(options)).migrations).toHaveLength(count)
+    expect(await readMade(options)).toEqual(made)
   })
 
   it('run once when several processes start together', async () => {

@@ -1,5 +1,6 @@
 import { migrateDown, migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
+import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -272,12 +273,13 @@ describe('the ledger', () => {
 })
 
 describe('the migrations', () => {
-  it('go up, down and up again, under a prefix', async () => {
+  it('go up, down and up again to the same objects, under a prefix', async () => {
     const { url, drop } = await createEmptyDatabase()
     const options = migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: undefined })
     const names = Object.keys(options.sources)
     expect((await planMigrations(options)).map(({ name }) => name)).toEqual(names)
     expect((await migrateUp(options)).migrations).toEqual(names)
+    const made = await readMade(options)
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     const objects = await client.query<{ name: string }>(
@@ -291,6 +293,7 @@ describe('the migrations', () => {
     )
     for (const name of names.toReversed()) expect((await migrateDown(options)).migrations).toEqual([name])
     expect((await migrateUp(options)).migrations).toEqual(names)
+    expect(await readMade(options)).toEqual(made)
     await client.end()
     await drop()
   }, 60_000)
