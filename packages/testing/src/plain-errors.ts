@@ -1,5 +1,6 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
+import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 /** Errors of a service that exists only in tests. */
 export const plainErrors = {
@@ -10,7 +11,12 @@ export const plainErrors = {
   tooLarge: defineError(413, 'too_large', 'Too large'),
   mediaType: defineError(415, 'media_type', 'Unsupported media type'),
   away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
-  notReady: defineError(503, 'away', ({ reason }: { readonly reason: string }) => reason, { 'retry-after': '1' }),
+  notReady: defineError(
+    503,
+    'away',
+    (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+    { 'retry-after': '1' },
+  ),
   busy: defineError(503, 'busy', 'Busy', { 'retry-after': '1' }),
   late: defineError(504, 'late', 'Late'),
   slowBody: defineError(408, 'slow_body', 'Slow body'),

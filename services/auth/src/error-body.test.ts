@@ -20,8 +20,8 @@ describe('toErrorBody', () => {
     expect(text(toErrorBody(userBanned(), { ...context, apiVersion: '2024-01-01' }))).toBe(
       '{"code":"user_banned","message":"User is banned"}',
     )
-    expect(text(toErrorBody(notReady({ reason: 'm' }), context))).toBe(
-      '{"code":503,"error_code":"service_unavailable","msg":"m","error_id":"r1"}',
+    expect(text(toErrorBody(notReady({ check: 'm' }), context))).toBe(
+      '{"code":503,"error_code":"service_unavailable","msg":"m does not answer","error_id":"r1"}',
     )
     expect(text(toErrorBody(userBanned(), { ...context, isTokenRequest: true }))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned","error":"invalid_grant","error_description":"User is banned"}',

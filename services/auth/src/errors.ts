@@ -1,4 +1,5 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
+import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
 // request, member-errors.ts for what is wrong with one of its members, session-errors.ts for tokens, external-errors.ts for
@@ -182,9 +183,12 @@ export const serviceUnavailable = defineError(
   { 'retry-after': '1' },
 )
 /** Of `GET /ready`: names what is missing. */
-export const notReady = defineError(503, 'service_unavailable', ({ reason }: { readonly reason: string }) => reason, {
-  'retry-after': '1',
-})
+export const notReady = defineError(
+  503,
+  'service_unavailable',
+  (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+  { 'retry-after': '1' },
+)
 export const serverBusy = defineError(503, 'server_busy', 'Too many requests at once, please retry after a moment', {
   'retry-after': '2',
 })

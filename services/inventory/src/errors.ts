@@ -1,4 +1,5 @@
 import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
 
 // Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
@@ -199,9 +200,14 @@ export const serviceUnavailable = defineError(
   { 'Retry-After': '1' },
 )
 /** Of `GET /ready`: names what is missing. */
-export const notReady = defineError(503, 'SERVICE_UNAVAILABLE', ({ reason }: { readonly reason: string }) => reason, {
-  'Retry-After': '1',
-})
+export const notReady = defineError(
+  503,
+  'SERVICE_UNAVAILABLE',
+  (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+  {
+    'Retry-After': '1',
+  },
+)
 /** A bounded queue is full. */
 export const serverBusy = defineError(
   503,

@@ -1,4 +1,5 @@
 import { defineError, type ErrorFactory, type ErrorTemplate, HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
@@ -55,7 +56,7 @@ export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The servi
 /** Of `GET /ready`: names what is missing. */
 export const notReady = declareTemplate(
   [503, 'SERVICE_UNAVAILABLE'],
-  ({ reason }: { readonly reason: string }) => reason,
+  (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
   RETRY,
 )
 export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait for their turn', RETRY)

@@ -35,7 +35,7 @@ describe('createReadiness', () => {
     expect(await readiness.missing()).toBeUndefined()
     isAway = true
     await vi.advanceTimersByTimeAsync(1_000)
-    expect(await readiness.missing()).toBe('database does not answer')
+    expect(await readiness.missing()).toEqual({ check: 'database' })
     isAway = false
     await vi.advanceTimersByTimeAsync(1_000)
     expect(await readiness.report()).toEqual({ process: true, migrations: true, database: true })
@@ -46,7 +46,7 @@ describe('createReadiness', () => {
     readiness.markReady()
     const missing = readiness.missing()
     await vi.advanceTimersByTimeAsync(2_000)
-    expect(await missing).toBe('database does not answer')
+    expect(await missing).toEqual({ check: 'database' })
   })
 
   it('reports at once that the process is about to stop', async () => {
@@ -54,6 +54,6 @@ describe('createReadiness', () => {
     readiness.markReady()
     expect(await readiness.missing()).toBeUndefined()
     readiness.drain()
-    expect(await readiness.missing()).toBe('the process is draining')
+    expect(await readiness.missing()).toEqual({ state: 'draining' })
   })
 })

@@ -11,6 +11,9 @@ const CHECK_MS = 2_000
 /** How long the outcome of a check is kept. Anybody may ask, as often as they like. */
 const OUTCOME_MS = 1_000
 
+/** Why a process should get no requests: its own state, or the check that fails. */
+export type Missing = { readonly state: 'starting' | 'draining' } | { readonly check: string }
+
 /** Makes the readiness of a process, which is not ready before `markReady`. */
 export function createReadiness(checks: ReadinessChecks) {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
@@ -25,10 +28,10 @@ export function createReadiness(checks: ReadinessChecks) {
       state = 'draining'
     },
     /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
-    missing: async (): Promise<string | undefined> => {
-      if (state !== 'ready') return `the process is ${state}`
+    missing: async (): Promise<Missing | undefined> => {
+      if (state !== 'ready') return { state }
       for (const [name, isInOrder] of asked) {
-        if (!(await isInOrder())) return `${name} does not answer`
+        if (!(await isInOrder())) return { check: name }
       }
       return undefined
     },
@@ -72,7 +75,7 @@ async function passes(check: () => Promise<void>): Promise<boolean> {
  */
 export async function answerReady(
   readiness: Pick<Readiness, 'missing'>,
-  unavailable: (missing: string) => HttpError,
+  unavailable: (missing: Missing) => HttpError,
 ): Promise<{ readonly status: 'ready' }> {
   const missing = await readiness.missing()
   if (missing !== undefined) throw unavailable(missing)

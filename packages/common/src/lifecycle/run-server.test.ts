@@ -199,7 +199,7 @@ it('takes requests for a while after the signal, and is not ready', async () => 
   const { app, events, options, process } = prepare({ readiness, shutdownDelayMs: 300 })
   await runServer(options)
   process.emit('SIGTERM')
-  expect(await readiness.missing()).toBe('the process is draining')
+  expect(await readiness.missing()).toEqual({ state: 'draining' })
   const late = await open(app)
   late.write(GET)
   expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /)

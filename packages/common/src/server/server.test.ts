@@ -41,7 +41,7 @@ beforeAll(async () => {
     brokenRequestHeaders: () => ({ 'x-content-type-options': 'nosniff' }),
   })
   await app.register(httpTelemetry, { meter: metrics.meter })
-  app.get('/ready', () => answerReady(readiness, (reason) => plainErrors.notReady({ reason })))
+  app.get('/ready', () => answerReady(readiness, plainErrors.notReady))
   app.get('/things/:thingId', async (request) => {
     request.logFields = { own: 'field', password: 'hush' }
     return { id: (request.params as { thingId: string }).thingId }

@@ -4,5 +4,5 @@ import { notReady } from '../errors.ts'
 
 /** `GET /ready`: whether the process should get requests. */
 export const readyRoutes: FastifyPluginAsync = async (app) => {
-  app.get('/ready', { schema: { hide: true } }, () => answerReady(app.deps.readiness, (reason) => notReady({ reason })))
+  app.get('/ready', { schema: { hide: true } }, () => answerReady(app.deps.readiness, notReady))
 }

@@ -7,6 +7,6 @@ import { OpenController } from '../plugins/inventory-controller.ts'
 export class Default extends OpenController {
   static GET = accepts({ hidden: true })
   async GET() {
-    return answerReady(this.application.context.readiness, (reason) => notReady({ reason }))
+    return answerReady(this.application.context.readiness, notReady)
   }
 }

@@ -12,7 +12,7 @@ const raw = (request: string): ErrorCase => ({
 const starting: InventoryDeps['readiness'] = {
   markReady: () => {},
   drain: () => {},
-  missing: async () => 'the process is starting',
+  missing: async () => ({ state: 'starting' }),
   report: async () => ({}),
 }
 
@@ -21,7 +21,7 @@ export const connectionErrors: ErrorCases = {
   badRequest: [raw('nonsense\r\n\r\n')],
   notReady: [
     {
-      expected: errors.notReady({ reason: 'the process is starting' }),
+      expected: errors.notReady({ state: 'starting' }),
       raise: async (world) => send(await world.service({}, { readiness: starting }), { url: '/ready' }),
     },
   ],

@@ -156,7 +156,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       status: 503,
       body: { code: 'SERVICE_UNAVAILABLE', message: 'the process is starting' },
       raise: async (world) => {
-        const readiness = { ...world.payments.deps.readiness, missing: async () => 'the process is starting' }
+        const readiness = { ...world.payments.deps.readiness, missing: async () => ({ state: 'starting' as const }) }
         const app = await buildBroken(world, { readiness })
         return callAs({ payments: { ...world.payments, app } }, {}, { method: 'GET', url: '/ready' })
       },
