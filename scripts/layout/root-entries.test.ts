@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { rootEntries } from './root-entries.ts'
 import { problemsOf } from './shop-tree.ts'
 
-const readme = '| `services/`, `packages/`, `migrations/` | the shop |\n'
+const readme = '| `services/`, `packages/`, `migrations/`, `scripts/` | the shop |\n'
 
 it('accepts a root whose every entry README.md explains', async () => {
   expect(await problemsOf(rootEntries, { 'README.md': readme })).toEqual([])
