@@ -35,7 +35,8 @@ describe('the data that strangers can add', () => {
     await main.post('/recover', { email })
     await main.idle()
     const { rows } = await sql<{ action: string; name: string }>`
-      SELECT action, payload ->> 'actor_name' AS name FROM ${sql.table('audit_log_entries')}`.execute(deps.db)
+      SELECT action, payload ->> 'actor_name' AS name FROM ${sql.table('audit_log_entries')}
+      WHERE payload ->> 'actor_username' = ${email}`.execute(deps.db)
     expect(new Set(rows.map(({ action }) => action))).toEqual(
       new Set([
         'user_confirmation_requested',

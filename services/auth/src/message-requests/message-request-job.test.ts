@@ -1,14 +1,19 @@
-import { afterAll, describe, expect, it } from 'vitest'
-import { openTestApp } from '../../test/auth-app.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { overEmailRateLimit } from '../errors.ts'
 import { answerMessageRequest } from './message-request-job.ts'
 import { toMessageRequest } from './request-message.ts'
 
-const { deps, clock, close } = await openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '1' } })
-afterAll(close)
+let test: TestApp
+// Each test starts with an allowance of one message.
+beforeEach(async () => {
+  test = await openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '1' } })
+})
+afterEach(() => test.close())
 
-const { email } = deps.rateLimits
+const refused = overEmailRateLimit({ headers: { 'retry-after': expect.stringMatching(/^\d+$/) } })
 
-function askForNobody() {
+function askForNobody({ deps }: TestApp) {
   const asked = { audience: 'authenticated', redirectTo: '', linkBase: 'http://localhost:8081', ip: '127.0.0.1' }
   const context = { ...asked, limitKey: undefined }
   const identifier = { kind: 'email', value: 'nobody@example.com' } as const
@@ -17,16 +22,22 @@ function askForNobody() {
 
 describe('answerMessageRequest', () => {
   it('returns a late message to the limit once, also when its job runs again', async () => {
-    const request = { ...askForNobody(), askedAt: new Date(clock.now().getTime() - 86_400_000).toISOString() }
+    const { deps, clock } = test
+    const { email } = deps.rateLimits
+    const request = { ...askForNobody(test), askedAt: new Date(clock.now().getTime() - 86_400_000).toISOString() }
     await email.take(undefined)
     expect(await answerMessageRequest(deps, request, 1)).toBe('dropped')
     expect(await answerMessageRequest(deps, request, 2)).toBe('dropped')
     await email.take(undefined)
-    await expect(email.take(undefined)).rejects.toMatchObject({ status: 429 })
+    await expect(email.take(undefined)).rejects.toEqual(refused)
   })
 
   it('counts a message to an unknown address like one to a user', async () => {
-    expect(await answerMessageRequest(deps, askForNobody(), 1)).toBe('dropped')
-    await expect(email.take(undefined)).rejects.toMatchObject({ status: 429 })
+    const { deps } = test
+    const { email } = deps.rateLimits
+    // The request has taken the message, as for a user.
+    await email.take(undefined)
+    expect(await answerMessageRequest(deps, askForNobody(test), 1)).toBe('dropped')
+    await expect(email.take(undefined)).rejects.toEqual(refused)
   })
 })
