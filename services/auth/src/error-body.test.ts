@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
 import { createSignedUp } from '../test/signed-up.ts'
 import { errorVocabulary, isVersioned, oauthName, toErrorBody } from './error-body.ts'
-import { notReady, userBanned, weakPassword } from './errors.ts'
+import { notReady, serviceUnavailable, userBanned, weakPassword } from './errors.ts'
 import { lockUserById } from './users/user-repository.ts'
 
 const { deps, close } = await openTestApp()
@@ -84,6 +84,6 @@ describe('errorVocabulary', () => {
     })
     expect(Object(error).code).toBe('55P03')
     expect(errorVocabulary.isUnavailable(error)).toBe(true)
-    expect(errorVocabulary.unavailable(error)).toMatchObject({ status: 503, code: 'service_unavailable' })
+    expect(errorVocabulary.unavailable(error)).toEqual(serviceUnavailable({ cause: error }))
   })
 })

@@ -125,7 +125,10 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     const { user, email, password } = await createSignedUp(test.deps)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
     const { statusCode, body } = await logIn({ email, password })
-    expect([statusCode, JSON.parse(body)]).toEqual([403, expect.objectContaining({ error_code: 'hook_rejected' })])
+    expect([statusCode, JSON.parse(body)]).toEqual([
+      403,
+      grantErrorBody('invalid_request', 'hook_rejected', 'Not you', 403),
+    ])
     await test.post('/magiclink', { email })
     const { token } = await test.readMail(email)
     expect((await test.post('/verify', { type: 'magiclink', token_hash: token })).statusCode).toBe(403)

@@ -1,3 +1,4 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
@@ -5,6 +6,14 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { anyId } from '../../test/bodies.ts'
 import { NOTHING, startHookStub } from '../../test/hook-stub.ts'
 import { loadAuthConfig } from '../config.ts'
+import {
+  hookAnswerNoJson,
+  hookAnswerTooLong,
+  hookFailed,
+  hookRejected,
+  hookTimeout,
+  hookTimeoutAfterRetry,
+} from '../external-errors.ts'
 import { createHooks } from './hooks.ts'
 
 const stub = await startHookStub()
@@ -53,45 +62,41 @@ describe('createHooks', () => {
   })
 
   const long = { body: { text: 'x'.repeat(204_800) } }
-  it.each<[string, readonly (StubAnswer | undefined)[], object]>([
-    ['does not work three times', [{ status: 503, body: '' }], { status: 422, code: 'hook_timeout_after_retry' }],
-    ['answers too much', [long], { status: 422, code: 'hook_payload_over_size_limit' }],
+  it.each<[string, readonly (StubAnswer | undefined)[], HttpError]>([
+    ['does not work three times', [{ status: 503, body: '' }], hookTimeoutAfterRetry()],
+    ['answers too much', [long], hookAnswerTooLong()],
     [
       'answers something else than JSON',
       [{ headers: { 'content-type': 'text/html' }, body: '{}' }],
-      { status: 400, code: 'hook_payload_invalid_content_type' },
+      hookAnswerNoJson(),
     ],
-    ['answers no JSON under that name', [{ body: '{' }], { status: 500, code: 'unexpected_failure' }],
-    ['answers no object', [{ body: [1] }], { status: 500, code: 'unexpected_failure' }],
-    ['fails', [{ status: 500, body: '' }], { status: 500, code: 'unexpected_failure' }],
-    ['sends elsewhere', [{ status: 302, headers: { location: '/' }, body: '' }], { status: 500 }],
+    ['answers no JSON under that name', [{ body: '{' }], hookFailed()],
+    ['answers no object', [{ body: [1] }], hookFailed()],
+    ['fails', [{ status: 500, body: '' }], hookFailed()],
+    ['sends elsewhere', [{ status: 302, headers: { location: '/' }, body: '' }], hookFailed()],
     [
       'refuses',
       [{ body: { error: { http_code: 418, message: 'I am a teapot' } } }],
-      { status: 418, code: 'hook_rejected', message: 'I am a teapot' },
+      hookRejected({ status: 418, message: 'I am a teapot' }),
     ],
     [
       'refuses by its own status too',
       [{ status: 400, body: { error: { http_code: 403, message: 'No' } } }],
-      { status: 403, message: 'No' },
+      hookRejected({ status: 403, message: 'No' }),
     ],
     [
       'wants patience',
       [{ body: { error: { http_code: 429, message: 'Later' } } }],
-      { status: 429, message: 'Later', headers: { 'retry-after': '60' } },
+      new HttpError(429, 'hook_rejected', { message: 'Later', headers: { 'retry-after': '60' } }),
     ],
-    [
-      'fails in words of its own',
-      [{ body: { error: { http_code: 500, message: 'secret detail' } } }],
-      { status: 500, message: 'Error running hook' },
-    ],
+    ['fails in words of its own', [{ body: { error: { http_code: 500, message: 'secret detail' } } }], hookFailed()],
   ])('refuses when the hook %s', async (_, answers, error) => {
     answerWith(...answers)
-    await expect(call()).rejects.toMatchObject(error)
+    await expect(call()).rejects.toEqual(error)
   })
 
   it('waits for five seconds', async () => {
     answerWith(undefined)
-    await expect(call()).rejects.toMatchObject({ status: 422, code: 'hook_timeout' })
+    await expect(call()).rejects.toEqual(hookTimeout())
   }, 10_000)
 })

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { sql, type Transaction } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
 import type { AuthDatabase } from '../database.ts'
+import { overSmsRateLimit } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import { takeSms } from './sms-allowance.ts'
@@ -103,11 +105,11 @@ describe('sendHeldSms', () => {
   it('422: returns the refusal of the gateway and ends the job', async () => {
     sms.answer = { status: 400, body: { code: 21211, message: 'not a valid number' } }
     const phone = nextPhone()
-    await expect(sendHeldSms(deps, await hold(phone))).rejects.toMatchObject({
-      status: 422,
-      code: 'sms_send_failed',
-      message: 'Error sending confirmation OTP to provider: not a valid number',
-    })
+    await expect(sendHeldSms(deps, await hold(phone))).rejects.toEqual(
+      new HttpError(422, 'sms_send_failed', {
+        message: 'Error sending confirmation OTP to provider: not a valid number',
+      }),
+    )
     await expect.poll(lastState).toBe('completed')
     expect(sentTo(phone)).toHaveLength(1)
   })
@@ -158,10 +160,11 @@ describe('a phone of SMS_TEST_OTP', () => {
   it('counts messages again after the fixed code has expired', async () => {
     const late = { ...deps, now: () => new Date('2030-01-01T00:00:00Z') }
     await takeSms(late, '15005550001', undefined)
-    await expect(takeSms(late, '15005550001', undefined)).rejects.toMatchObject({ code: 'over_sms_send_rate_limit' })
-    await expect(takeSms({ ...late, sms: undefined }, '15005550001', undefined)).rejects.toMatchObject({
-      status: 500,
-      message: 'Unable to get SMS provider',
-    })
+    await expect(takeSms(late, '15005550001', undefined)).rejects.toEqual(
+      overSmsRateLimit({ headers: { 'retry-after': expect.stringMatching(/^\d+$/) } }),
+    )
+    await expect(takeSms({ ...late, sms: undefined }, '15005550001', undefined)).rejects.toEqual(
+      new HttpError(500, 'unexpected_failure', { message: 'Unable to get SMS provider' }),
+    )
   })
 })

@@ -1,3 +1,4 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -26,12 +27,9 @@ function load(settings: Record<string, string> = {}) {
 
 const verify = (token: string | undefined, settings: Record<string, string> = {}) =>
   verifyCaptcha(createOutbound([]), load({ AUTH_SECURITY_CAPTCHA_URL: provider.url, ...settings }), token, '8.8.8.8')
-const refused = (codes: string) => ({
-  status: 400,
-  code: 'captcha_failed',
-  message: `captcha protection: request disallowed (${codes})`,
-})
-const broken = { status: 500, code: 'unexpected_failure', message: 'captcha verification process failed' }
+const refused = (codes: string) =>
+  new HttpError(400, 'captcha_failed', { message: `captcha protection: request disallowed (${codes})` })
+const broken = new HttpError(500, 'unexpected_failure', { message: 'captcha verification process failed' })
 
 describe('verifyCaptcha', () => {
   it.each([
@@ -71,18 +69,18 @@ describe('verifyCaptcha', () => {
   ])('refuses %j', async (given, error) => {
     answer = given
     const asked = provider.requests.length
-    await expect(verify('a token')).rejects.toMatchObject(error)
+    await expect(verify('a token')).rejects.toEqual(error)
     expect(provider.requests.length - asked).toBe(1)
   })
 
   it.each([undefined, ''])('refuses %j without asking the provider', async (token) => {
     const asked = provider.requests.length
-    await expect(verify(token)).rejects.toMatchObject(refused('no captcha_token found'))
+    await expect(verify(token)).rejects.toEqual(refused('no captcha_token found'))
     expect(provider.requests).toHaveLength(asked)
   })
 
   it('waits no longer than SECURITY_CAPTCHA_TIMEOUT', async () => {
     answer = undefined
-    await expect(verify('a token', { AUTH_SECURITY_CAPTCHA_TIMEOUT: '50ms' })).rejects.toMatchObject(broken)
+    await expect(verify('a token', { AUTH_SECURITY_CAPTCHA_TIMEOUT: '50ms' })).rejects.toEqual(broken)
   })
 })

@@ -3,6 +3,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { memoryStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
+import { overRequestRateLimit } from '../errors.ts'
 import { createRateLimits } from './rate-limits.ts'
 
 const database = await openTestDatabase('app')
@@ -59,7 +60,7 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     const key = randomUUID()
     for (let i = 0; i < 2; i += 1) await limits.consume('anonymous', key)
     const error = await limits.consume('anonymous', key).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^3[56]\d\d$/) } })
+    expect(error).toEqual(overRequestRateLimit({ headers: { 'retry-after': expect.stringMatching(/^3[56]\d\d$/) } }))
   })
 
   it('applies no limit when the setting is off', async () => {

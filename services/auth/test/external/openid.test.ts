@@ -87,7 +87,7 @@ const google = (changes: Readonly<Record<string, unknown>> = {}) => ({
 })
 const refusedWith = (msg: string) => ({
   status: 400,
-  body: expect.objectContaining({ error_code: 'validation_failed', msg }),
+  body: grantErrorBody('invalid_request', 'validation_failed', msg),
 })
 
 /** The data of the newest identity at Google. */

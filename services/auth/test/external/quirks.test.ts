@@ -81,7 +81,6 @@ describe('apple', () => {
         }),
       ),
     )
-    expect(user.user_metadata).not.toHaveProperty('name')
   })
 })
 

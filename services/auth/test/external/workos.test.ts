@@ -24,8 +24,12 @@ describe('a sign-in by WorkOS', () => {
   it('signs in to no account by an address of an untrusted connection', async () => {
     const { user, email } = await createSignedUp(service.deps)
     const { fragment, query } = await signInBy('conn_strange', 'org_strange', email)
-    expect(query.error_code).toBe('provider_email_needs_verification')
-    expect(fragment).not.toHaveProperty('access_token')
+    const refused = {
+      error: 'access_denied',
+      error_code: 'provider_email_needs_verification',
+      error_description: 'Unverified email with workos. A confirmation email has been sent to your workos email',
+    }
+    expect([query, fragment]).toEqual([refused, { ...refused, sb: '' }])
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     expect(await identities.execute()).toEqual([{ provider: 'email' }])
   })

@@ -9,7 +9,15 @@ import {
   claimsOf,
   enrollApp,
 } from '../../../test/authenticator-app.ts'
-import { anyTime, claimsBody, factorBody, grantErrorBody, proof } from '../../../test/bodies.ts'
+import {
+  anyTime,
+  claimsBody,
+  factorBody,
+  grantErrorBody,
+  proof,
+  sessionBody,
+  signedUpBody,
+} from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../../test/signed-in.ts'
@@ -64,17 +72,8 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { app, headers, user, sessionId, email } = await createWithApp()
     const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     const { access_token, ...rest } = answer.json()
-    expect([answer.statusCode, rest]).toEqual([
-      200,
-      {
-        token_type: 'bearer',
-        expires_in: 3600,
-        expires_at: expect.any(Number),
-        refresh_token: expect.stringMatching(/^[\w-]{32}$/),
-        user: expect.objectContaining({ id: user.id, email }),
-      },
-    ])
-    expect(rest.user.factors).toEqual([factorBody({ id: app.factorId, last_challenged_at: anyTime })])
+    const factors = [factorBody({ id: app.factorId, last_challenged_at: anyTime })]
+    expect([answer.statusCode, answer.json()]).toEqual([200, sessionBody(signedUpBody({ user, email }, { factors }))])
     expect(rest.user.factors[0].last_challenged_at).toMatch(/^2026-/)
     const claims = claimsOf(access_token)
     expect(claims).toEqual(
