@@ -15,16 +15,18 @@ it('passes with status 0 and keeps what was printed', async () => {
 })
 
 it('fails with another status', async () => {
-  expect(await run('console.log("why"); process.exit(3)')).toMatchObject({ passed: false, output: 'why\n' })
+  const { passed, output } = await run('console.log("why"); process.exit(3)')
+  expect([passed, output]).toEqual([false, 'why\n'])
 })
 
 it('fails when the program is ended by a signal', async () => {
-  expect(await run('process.kill(process.pid, "SIGKILL")')).toMatchObject({ passed: false })
+  const { passed, output } = await run('process.kill(process.pid, "SIGKILL")')
+  expect([passed, output]).toEqual([false, ''])
 })
 
 it('fails with the reason when the program is not there', async () => {
-  const result = await runStep({ name: 'step', command: '/nowhere/tool', args: [] }, tmpdir())
-  expect(result).toMatchObject({ passed: false, output: expect.stringContaining('ENOENT') })
+  const { passed, output } = await runStep({ name: 'step', command: '/nowhere/tool', args: [] }, tmpdir())
+  expect([passed, output]).toEqual([false, expect.stringContaining('ENOENT')])
 })
 
 const report = (numPassedTests: number, numFailedTests: number) => JSON.stringify({ numPassedTests, numFailedTests })

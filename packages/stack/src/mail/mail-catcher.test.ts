@@ -43,7 +43,14 @@ describe('GET /messages', () => {
           subject: 'Second',
           bytes: expect.any(Number),
         },
-        expect.objectContaining({ to: ['ada@example.com'], subject: 'Confirm <your> address' }),
+        {
+          id: expect.any(Number),
+          received: expect.stringMatching(/^\d{4}-.*Z$/),
+          from: 'Trestle <auth@trestle.localhost>',
+          to: ['ada@example.com'],
+          subject: 'Confirm <your> address',
+          bytes: expect.any(Number),
+        },
       ],
     })
     const some = JSON.parse((await call('/messages?to=grace@example.com')).body)

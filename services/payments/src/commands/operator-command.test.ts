@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createNames } from '@trestle/database/names.ts'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { deletedRows, merchantJson, shownMerchant } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -194,6 +194,8 @@ describe('payments tasks', () => {
       VALUES (${name}, ${state}, 'clean_up', ${JSON.stringify({ message })}::jsonb, '{}')`.execute(payments.database.db)
   }
 
+  beforeEach(() => sql`DELETE FROM ${sql.id(jobSchema, 'job')}`.execute(payments.database.db))
+
   it('list: counts waiting and dead jobs; retry: puts dead jobs back', async () => {
     await addJob('clean_up', 'retry')
     await addJob('clean_up_dead', 'created')
@@ -213,7 +215,9 @@ describe('payments tasks', () => {
     const [text, json] = [await run('tasks', 'list'), await run('tasks', 'list', '--json')]
     expect(text.join()).toContain(String.raw`\u{1b}]0;title\u{7} \u{9b}31m \u{202e}gpj`)
     expect([...text, ...json].join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
-    expect(JSON.parse(json[0] ?? '')).toContainEqual(expect.objectContaining({ state: 'dead', reason: message }))
+    expect(JSON.parse(json[0] ?? '')).toEqual([
+      { task: 'clean_up', state: 'dead', count: 1, last: anyTime, reason: message },
+    ])
   })
 })
 

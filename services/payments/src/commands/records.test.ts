@@ -1,7 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { shownMerchant } from '../../test/bodies.ts'
+import { shownCard, shownMerchant, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -97,7 +97,24 @@ describe('payments dispute', () => {
       currency: 'EUR',
       due: anyTime,
     })
-    expect(await get(`/transactions/${transactionId}`)).toHaveProperty('transaction.disputedAmount', 300)
+    const trail = [
+      trailEntry({ amount: 1_000, balance: 961, fee: { flat: 25, rate: 14 }, capture: true, lineId: anyId }),
+      trailEntry({
+        amount: 300,
+        balance: -2_800,
+        fee: { flat: 2_500, rate: 0 },
+        dispute: { id: opened.id, lost: true },
+        lineId: anyId,
+      }),
+      trailEntry({ amount: 700, dispute: { id: rest.id, won: true } }),
+    ]
+    const card = shownCard({ bin: '424242', last4: '4242' })
+    expect((await get(`/transactions/${transactionId}`)).transaction).toEqual(
+      shownTransaction({
+        ...{ id: transactionId, merchantId, test: false, amount: 1_000, capturedAmount: 1_000, disputedAmount: 300 },
+        ...{ card, trail },
+      }),
+    )
   })
 
   it('fails for objects that do not exist, and for malformed values', async () => {
