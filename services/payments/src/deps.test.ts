@@ -2,9 +2,9 @@ import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { openTestDatabase } from '../test/payments-app.ts'
+import { openOperatorDeps } from './commands/operator-database.ts'
 import { loadPaymentsConfig } from './config.ts'
-import { openOperatorDeps } from './deps.ts'
-import { openPaymentsDatabase } from './payments-database.ts'
+import { openPaymentsDatabase } from './migrations.ts'
 
 it('limits statements of operators to an hour and those of requests to seconds, and waits for locks equally long', async () => {
   const test = await openTestDatabase()

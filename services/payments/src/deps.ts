@@ -8,11 +8,14 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
+import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
+import { standbyOf } from '@trestle/service/standby.ts'
 import type { FastifyBaseLogger } from 'fastify'
-import { pino } from 'pino'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { createSimulator } from './acquirers/simulator.ts'
@@ -22,18 +25,12 @@ import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import type { UserTokens } from './members/user-token.ts'
+import { openPaymentsDatabase, openPaymentsJobs, tasks } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
-import {
-  expectMigrations,
-  observeDatabase,
-  openOwnersDatabase,
-  openPaymentsJobs,
-  openServingDatabase,
-} from './payments-database.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
-import type { Telemetry } from './telemetry/open-telemetry.ts'
+import { observeDatabase, type Telemetry } from './telemetry/open-telemetry.ts'
 import { createOperationQueue, type OperationQueue } from './transactions/operation-queue.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/text-seal.ts'
@@ -121,7 +118,7 @@ export async function createDeps(
   const { meter } = metrics
   const database = await openServingDatabase(config, logger)
   const { db, lanes } = database
-  observeDatabase(meter, database)
+  observeDatabase(meter, database, tasks)
   const limiters = await openLimiterStore(
     { store: config.rateLimitStore, redisUrl: config.redisUrl },
     database,
@@ -173,28 +170,21 @@ export async function createDeps(
   }
 }
 
-/** Opens what an operator's command needs. @throws Error when there is no database that it may change */
-export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
-  const database = await openOwnersDatabase(config)
-  const meter = (await import('@opentelemetry/api')).createNoopMeter()
-  const { lanes } = database
-  const { pepper, vault } = createSecrets(config, meter)
-  return {
-    pepper,
-    vault,
-    createKey: SOURCES.createKey,
-    randomBytes: SOURCES.randomBytes,
-    pricing: config.pricing,
-    payouts: config.payouts,
-    unusedAppDays: config.unusedAppDays,
-    seedAllowed: config.seedAllowed,
-    webhookSecrets: createWebhookSecrets(config),
-    acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
-    operations: createOperationQueue({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
-    jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: Date.now }),
-    database,
-    close: () => database.close(),
-  }
+/** Opens the database of a serving process, with its standby. Traced statements have spans. */
+async function openServingDatabase(
+  config: PaymentsConfig,
+  logger: FastifyBaseLogger,
+): Promise<Database<PaymentsTables>> {
+  return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
+    standby: standbyOf(config.standby, logger),
+    spans: await loadQuerySpans(config.tracingEnabled),
+  })
+}
+
+/** A command must not write to tables of an earlier release. @throws Error when migrations are pending */
+export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
+  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
+  if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
 
 function settingsOf(config: PaymentsConfig): Settings {
@@ -219,7 +209,8 @@ export const SOURCES: Sources = {
   wait: (ms, signal) => setTimeout(ms, undefined, signal && { signal }),
 }
 
-function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
+/** What keeps secrets, by the keys of the settings. */
+export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   return {
     pepper: createSecretKey(config.pepper),
     vault: createPanVault(config.vaultKeys, meter),
@@ -234,7 +225,7 @@ async function openSignIn(lanes: Lanes, signIn: NonNullable<PaymentsConfig['sign
 }
 
 /** The simulator, and the acquirers of the settings, which may stand in the operator's own network. */
-function openAcquirers(
+export function openAcquirers(
   { acquirers }: PaymentsConfig,
   { lanes, meter, logger }: Pick<PaymentsDeps, 'lanes' | 'meter' | 'logger'>,
 ): Acquirers {

@@ -4,11 +4,11 @@ import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { loadPaymentsConfig } from '../config.ts'
-import { openOperatorDeps } from '../deps.ts'
 import { migrateToLatest } from '../migrations.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
+import { openOperatorDeps } from './operator-database.ts'
 
 const sink = await startMailSink()
 let database: TemporaryDatabase

@@ -1,7 +1,17 @@
+import type { Meter } from '@opentelemetry/api'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
+import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
+import type { AnyTask } from '@trestle/jobs/task.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { observeAcquiring } from '../acquirers/acquirer-tasks.ts'
 import type { PaymentsConfig } from '../config.ts'
+import type { PaymentsTables } from '../database.ts'
+import { observeLedger } from '../ledger/verification.ts'
+import { observeRates } from '../money/rate-repository.ts'
 import { VERSION } from '../version.ts'
 import { scrub } from './scrub.ts'
 
@@ -29,4 +39,16 @@ const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.c
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createPaymentsLog(config: Pick<PaymentsConfig, 'logLevel' | 'logFile'>): ServiceLogger {
   return createLogger({ level: config.logLevel, file: config.logFile, redact: SECRET_PATHS, scrub })
+}
+
+/** Reports what only the database knows: its connections, work, rates and books. */
+export function observeDatabase(meter: Meter, database: Database<PaymentsTables>, tasks: readonly AnyTask[]): void {
+  const { db } = database
+  const schema = database.names.jobSchema
+  observeConnections(meter, database)
+  observeAcquiring(meter, { db, schema })
+  observeJobs(meter, { db, schema, tasks })
+  observeOutbox(meter, { db, writtenAt: 'created' })
+  observeRates(meter, db)
+  observeLedger(meter, db)
 }

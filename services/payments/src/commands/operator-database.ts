@@ -1,0 +1,56 @@
+import type { Database } from '@trestle/database/connect.ts'
+import { isSameDatabase } from '@trestle/database/database-identity.ts'
+import { pino } from 'pino'
+import type { PaymentsConfig } from '../config.ts'
+import type { PaymentsTables } from '../database.ts'
+import { createSecrets, expectMigrations, type OperatorDeps, openAcquirers, SOURCES } from '../deps.ts'
+import { openPaymentsDatabase, openPaymentsJobs } from '../migrations.ts'
+import { createOperationQueue } from '../transactions/operation-queue.ts'
+import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
+
+/** A statement of an operator may read all rows. */
+const OPERATION_TIMEOUT_MS = 3_600_000
+
+/** Opens what an operator's command needs. @throws Error when there is no database that it may change */
+export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
+  const database = await openOwnersDatabase(config)
+  const meter = (await import('@opentelemetry/api')).createNoopMeter()
+  const { lanes } = database
+  const { pepper, vault } = createSecrets(config, meter)
+  return {
+    pepper,
+    vault,
+    createKey: SOURCES.createKey,
+    randomBytes: SOURCES.randomBytes,
+    pricing: config.pricing,
+    payouts: config.payouts,
+    unusedAppDays: config.unusedAppDays,
+    seedAllowed: config.seedAllowed,
+    webhookSecrets: createWebhookSecrets(config),
+    acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
+    operations: createOperationQueue({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
+    jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: () => SOURCES.now().getTime() }),
+    database,
+    close: () => database.close(),
+  }
+}
+
+/**
+ * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
+ * @throws Error when it is another database than the service's, or when migrations are pending
+ */
+async function openOwnersDatabase(config: PaymentsConfig): Promise<Database<PaymentsTables>> {
+  const { databaseUrl, migrationDatabaseUrl } = config
+  if (databaseUrl !== migrationDatabaseUrl && !(await isSameDatabase(databaseUrl, migrationDatabaseUrl))) {
+    throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
+  }
+  const asOwner = { ...config, databaseUrl: migrationDatabaseUrl, databaseRole: undefined }
+  const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
+  try {
+    await expectMigrations(database)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return database
+}
