@@ -6,6 +6,7 @@ const path = 'services/shop/src/items/price.ts'
 const test = 'services/shop/src/items/price.test.ts'
 const schema = 'parse it with a schema, or call it unknown'
 const stated = `states the type of JSON: ${schema}`
+const returned = `returns JSON without a check: ${schema}`
 const read = `reads JSON without a check: ${schema}`
 
 it.each([
@@ -20,6 +21,14 @@ it.each([
   ['const { price } = JSON.parse(text).item', read],
   ['sell((await response.json()).price)', read],
   ['sell(response.json<Price>())', stated],
+  ['const read = (text: string): Price => JSON.parse(text)', returned],
+  ['const read = (text: string) => JSON.parse(text)', returned],
+  ['async function read(): Promise<Price> { return response.json() }', returned],
+  [
+    'function read(): Price { return [1].map((): unknown => 1) && JSON.parse(text) && (() => JSON.parse(text))() }',
+    returned,
+  ],
+  ['const till = { read(): Price { try { return JSON.parse(text) } catch { return none } } }', returned],
   ['export const sell = (price: any) => price', 'any switches the compiler off: use unknown'],
 ])('refuses %s', async (text, ...messages) => {
   const problems = await problemsOf(uncheckedInput, { [path]: `${text}\n` })
@@ -35,6 +44,8 @@ it.each([
   'const url = URL.parse(text) as URL',
   'const prices = [1, 2] as const',
   'const parse = (text: string): unknown => JSON.parse(text)',
+  'async function read(): Promise<unknown> { return response.json() }',
+  'function read(): Price { return Price.parse(load((): unknown => JSON.parse(text))) }',
 ])('allows %s', async (text) => {
   expect(await problemsOf(uncheckedInput, { [path]: `${text}\n` })).toEqual([])
 })

@@ -1,13 +1,19 @@
-import type { Expression, TSType } from 'oxc-parser'
+import type { ArrowFunctionExpression, Expression, Function as FunctionNode, TSType } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
 const FOLDERS = ['services', 'packages', 'migrations', 'bench', 'scripts', 'examples']
+/** Functions that return JSON as a type, and why the type is right. */
+const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
+  ['packages/endpoints/src/openapi/schemas.ts', 'copies a schema that it has just written as JSON'],
+  ['packages/jobs/src/seal.ts', 'opens what the same service has sealed, and nobody else has the keys'],
+])
 const SCHEMA = 'parse it with a schema, or call it unknown'
 
 /**
  * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or `response.json()`,
- * and nothing is `any`. Outside of tests the result is not read either: it goes to a schema, or into a variable of type unknown.
+ * and nothing is `any`. Outside of tests the result is not read either: it goes to a schema, into a variable of type unknown, or
+ * out of a function that returns unknown.
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
@@ -19,7 +25,26 @@ function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[]
   const refuse = ({ start }: { readonly start: number }, message: string): void => {
     problems.push({ path: file.path, line: lineAt(file.text, start), message })
   }
+  const functions: (FunctionNode | ArrowFunctionExpression)[] = []
+  const leave = (): void => void functions.pop()
+  const enter = (node: FunctionNode | ArrowFunctionExpression): void => {
+    functions.push(node)
+    if (node.type === 'ArrowFunctionExpression' && node.body.type !== 'BlockStatement') checkReturn(node.body)
+  }
+  const checkReturn = (value: Expression | null): void => {
+    const stated = functions.at(-1)?.returnType
+    const isFree = stated && /\bunknown\b/.test(file.text.slice(stated.start, stated.end))
+    if (value === null || !isProduction || !isJson(value) || isFree || EXCEPTIONS.has(file.path)) return
+    refuse(value, `returns JSON without a check: ${SCHEMA}`)
+  }
   visitSyntax(file, {
+    FunctionDeclaration: enter,
+    'FunctionDeclaration:exit': leave,
+    FunctionExpression: enter,
+    'FunctionExpression:exit': leave,
+    ArrowFunctionExpression: enter,
+    'ArrowFunctionExpression:exit': leave,
+    ReturnStatement: ({ argument }) => checkReturn(argument),
     TSAnyKeyword: (node) => refuse(node, 'any switches the compiler off: use unknown'),
     TSAsExpression(node) {
       if (isJson(node.expression) && !isUnknown(node.typeAnnotation)) refuse(node, `states the type of JSON: ${SCHEMA}`)
