@@ -77,7 +77,7 @@ export function createCheckout({ url, showPage, tellToApprove }: CheckoutOptions
     for (let taken = 0; taken < CHALLENGES_MAX; taken++) {
       const answer = Answer.parse(await send('/payments', { ...paid, hints }))
       if ('transactionId' in answer) return answer.transactionId
-      // The best way comes first. This page may not support all others.
+      // The service lists the best challenge first, and this page supports some of them.
       const challenge = answer.challenges.find(({ type }) => ways[type] !== undefined)
       const take = challenge && ways[challenge.type]
       if (!take) break

@@ -7,7 +7,7 @@ export type OpenVerdict =
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
 /**
- * Disputes captured money that is neither refunded nor disputed: all of it, or `asked`. The model of the SQL function
+ * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` minor units. The model of the SQL function
  * `open_dispute` (reference: Movements).
  */
 export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVerdict {

@@ -1,2 +1,2 @@
-// Goes on to where the page leads, and leaves no step to come back to.
+// Follows the link of the page. `replace` keeps this page out of the history, so that Back does not lead here again.
 window.location.replace(document.querySelector('#leave').href)

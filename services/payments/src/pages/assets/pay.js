@@ -11,12 +11,12 @@ const STEPS_MAX = 20
 const ATTEMPTS = 3
 const RETRY_MS = 1_000
 const REQUEST_MS = 45_000
-/** Statuses below 500 that say nothing of the order either. */
+/** Statuses below 500 that, like 5xx, leave open whether the order was paid. */
 const BUSY = [409, 429]
-/** Codes of our own: the customer has given up; no answer came, so that nobody knows whether the order is paid. */
+/** Codes that the checkout does not have. UNANSWERED: no answer came, so nobody knows whether the order is paid. */
 const [CANCELLED, UNANSWERED] = ['CANCELLED', 'UNANSWERED']
 
-/** Ends a payment with a status code of the checkout, or one of our own. */
+/** Ends a payment with a status code of the checkout, CANCELLED or UNANSWERED. */
 class Refusal extends Error {
   constructor(code) {
     super(code)
@@ -24,7 +24,7 @@ class Refusal extends Error {
   }
 }
 
-/** The order under way. An unanswered one is sent again as it was, and no other before it: so it pays once. */
+/** The order under way. An unanswered order is sent again unchanged before any other order, so that it pays once. */
 let begun
 
 form.noValidate = true
@@ -37,7 +37,7 @@ form.number.addEventListener('input', () => groupDigits(form.number))
 form.expiry.addEventListener('input', ({ inputType }) => {
   if (inputType === 'insertText') form.expiry.value = slash(form.expiry.value)
 })
-// A page that comes back from the browser's memory has been left busy.
+// A page that the browser restores from its memory still shows that it is busy.
 window.addEventListener('pageshow', ({ persisted }) => persisted && (begun ? keep() : setBusy(false)))
 
 async function pay(card) {
@@ -59,7 +59,7 @@ async function makeOrder({ number, expiry, code }) {
   return { ...order, card: { number: tokens[0], expiry, code: tokens[1] }, hints: [] }
 }
 
-/** Takes every step of an order. The hints that it ends with prove that it is paid. */
+/** Takes every step of an order. The last hints prove to the server that the order is paid. */
 async function authorize(paid) {
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const { challenges } = await send('/payments', paid)
@@ -70,7 +70,7 @@ async function authorize(paid) {
   throw new Refusal('')
 }
 
-/** The page that follows is the server's: it asks for the order once more, and is told that it is paid. */
+/** Submits the form, so that the server shows the receipt. It sends the order once more, and gets the same answer. */
 function finish({ card: { number, expiry, code }, hints }) {
   const card = JSON.stringify({ number: number.token, code: code.token, expiry, hints })
   const [link, page] = ['link', 'page'].map((name) => form[name].value)
@@ -90,7 +90,7 @@ const WAYS = {
   poll: (ask) => inDialog((cancelled) => poll(ask, cancelled), { app: true }),
 }
 
-/** Shows a page of the bank in a frame until it says that it is done. Without a word in time there are no hints. */
+/** Shows a page of the bank in a frame until the page reports its end. After the timeout the step has no hints. */
 async function showFrame({ action, fields, timeout, hints }, attributes, cancelled = new Promise(() => {})) {
   const frame = Object.assign(document.createElement('iframe'), { name: `step-${Date.now()}`, ...attributes })
   const done = new AbortController()
@@ -111,7 +111,7 @@ async function showFrame({ action, fields, timeout, hints }, attributes, cancell
   }
 }
 
-/** Asks again and again until the bank knows. */
+/** Repeats a request until the bank has decided. */
 async function poll(ask, cancelled) {
   for (;;) {
     const { hints, interval } = await ask()
@@ -120,7 +120,7 @@ async function poll(ask, cancelled) {
   }
 }
 
-/** Opens the dialog while something is done; closing it gives that up. */
+/** Opens the dialog while a step runs. Closing the dialog cancels the payment. */
 async function inDialog(work, { app = false } = {}) {
   dialog.querySelector('#approval-app').hidden = !app
   dialog.showModal()
@@ -147,7 +147,7 @@ function postForm({ action, fields, target = '_self' }) {
   sent.remove()
 }
 
-/** Sends JSON to the checkout. What is sent again changes nothing: the same order pays once. */
+/** Sends JSON to the checkout. A request may be repeated, because the same order pays once. */
 async function send(path, body) {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     if (attempt > 1) await pause(RETRY_MS)
@@ -158,7 +158,7 @@ async function send(path, body) {
   throw new Refusal(UNANSWERED)
 }
 
-/** @throws Error when no answer comes, or none of the checkout's: a proxy has other words for its troubles */
+/** @throws Error when no answer comes, or when a proxy answers in place of the checkout */
 async function post(path, body) {
   const response = await fetch(api + path, {
     method: 'POST',
@@ -174,7 +174,7 @@ function pause(ms, value) {
   return new Promise((resolve) => setTimeout(resolve, ms, value))
 }
 
-/** The card of the form, or undefined when something is wrong with it, which is then shown. */
+/** The card of the form. Shows what is wrong with a card, and returns undefined. */
 function readCard() {
   const number = form.number.value.replaceAll(/[\s-]/g, '')
   const code = form.code.value.trim()
@@ -194,7 +194,7 @@ function isPast({ month, year }) {
   return Date.UTC(year, month, 1) <= Date.now()
 }
 
-/** Tells why nothing was paid, and makes room for another card. */
+/** Shows why nothing was paid, and empties the form for another card. */
 function refuse(code) {
   setBusy(false)
   forget()
@@ -202,14 +202,14 @@ function refuse(code) {
   show({ [field ?? 'number']: field ? text : '' }, text)
 }
 
-/** Whoever goes back to this page finds no card in it: browsers keep what is in forms. */
+/** Empties the form: browsers keep its content, and whoever goes back to this page must find no card. */
 function forget() {
   begun = undefined
   for (const name of FIELDS) form[name].readOnly = false
   for (const name of ['number', 'code']) form[name].value = ''
 }
 
-/** Waits for the customer to try again. An order that was begun stays what it is. */
+/** Lets the customer try again. An order that was begun may not change, so its fields stay locked. */
 function keep() {
   setBusy(false)
   for (const name of FIELDS) form[name].readOnly = begun !== undefined
@@ -217,7 +217,7 @@ function keep() {
   button.focus()
 }
 
-/** Shows what is wrong, and moves to the first of the fields; a field without a text only gets the focus. */
+/** Shows what is wrong, and moves the focus to the first wrong field. A field without a text only gets the focus. */
 function show(flaws, summary = '') {
   for (const field of FIELDS) {
     const text = flaws[field] ?? ''
