@@ -97,7 +97,7 @@ describe('POST /token', () => {
   })
 
   // ASVS 16.3.1
-  it('logs a known grant and never an unknown one', async () => {
+  it('400: logs a known grant and never an unknown one', async () => {
     await ask('web3', {})
     expect(logFields).toEqual({ remote_addr: '127.0.0.1', grant_type: 'web3' })
     await ask('a password put into the wrong place', {})

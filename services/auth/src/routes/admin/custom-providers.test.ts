@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { anyId, anyJwt, anyRefreshToken, externalBody, identityBody } from '../../../test/bodies.ts'
+import { anyId, anyJwt, anyRefreshToken, errorBody, externalBody, identityBody } from '../../../test/bodies.ts'
 import { land } from '../../../test/external/external-app.ts'
 import { ISSUER, type OpenIdServer, startOpenIdServer } from '../../../test/external/openid-server.ts'
 import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
@@ -222,7 +222,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
 })
 
 describe('a sign-in at a custom provider', () => {
-  it("uses the provider's metadata and PKCE, and verifies the id_token", async () => {
+  it("302: uses the provider's metadata and PKCE, and verifies the id_token", async () => {
     await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
     const person = newPerson()
     openId.person = person
@@ -258,7 +258,7 @@ describe('a sign-in at a custom provider', () => {
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })
 
-  it('reads the profile when the id_token has no address, and refuses the profile of another person', async () => {
+  it('302: reads the profile when the id_token has no address, and refuses the profile of another person', async () => {
     await ask('POST', '', oidc({ attribute_mapping: { email: 'mail' }, custom_claims_allowlist: ['groups'] }))
     const person = newPerson()
     openId.person = person
@@ -271,7 +271,7 @@ describe('a sign-in at a custom provider', () => {
     expect(user).toEqual(externalBody('custom:company', accountOf(person, { custom_claims: { groups: ['staff'] } })))
   })
 
-  it('maps the members of a profile when the provider has no OpenID', async () => {
+  it('302: maps the members of a profile when the provider has no OpenID', async () => {
     await ask('POST', '', oauth2())
     const person = newPerson()
     openId.person = {
@@ -311,12 +311,13 @@ describe('a sign-in at a custom provider', () => {
     ])
   })
 
-  it('is refused while the provider, or every custom provider, is switched off or deleted', async () => {
+  it('400: is refused while the provider, or every custom provider, is switched off or deleted', async () => {
     await ask('POST', '', oidc())
     openId.person = newPerson()
     await ask('PUT', '/custom:company', { enabled: false })
     const refused = await service.app.inject('/authorize?provider=custom:company')
-    expect([refused.statusCode, refused.json().msg]).toEqual([400, 'Unsupported provider: provider is not enabled'])
+    const body = errorBody(400, 'validation_failed', 'Unsupported provider: provider is not enabled')
+    expect([refused.statusCode, refused.json()]).toEqual([400, body])
     await ask('PUT', '/custom:company', { enabled: true })
     const started = await service.app.inject('/authorize?provider=custom:company')
     await ask('DELETE', '/custom:company')

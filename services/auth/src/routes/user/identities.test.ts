@@ -56,14 +56,20 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect(mail.subject).toBe('A sign-in method was removed from your account')
     expect(mail.text).toContain('github')
     const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', person.user.id)
+    const { user: actor } = person
     const traits = {
       identity_id: id.toUpperCase().toLowerCase(),
       provider: 'github',
       provider_id: `github-${person.user.id}`,
     }
-    expect((await query.execute()).map(({ payload }) => payload)).toContainEqual(
-      expect.objectContaining({ action: 'identity_unlinked', log_type: 'user', traits }),
-    )
+    expect((await query.execute()).map(({ payload }) => payload)).toContainEqual({
+      action: 'identity_unlinked',
+      log_type: 'user',
+      actor_id: actor.id,
+      actor_username: person.email,
+      actor_via_sso: false,
+      traits,
+    })
   })
 
   it('200: unlinking removes an unconfirmed email and adopts a verified email of another identity that is free', async () => {
