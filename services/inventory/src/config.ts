@@ -1,10 +1,9 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import type { TokenRules } from './access/token-verifier.ts'
+import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
 
-const PREFIX = 'INVENTORY_'
 const POOL_SIZE = 16
 
 /** The settings, with the names that the code uses. */
@@ -83,33 +82,5 @@ const rules: readonly Rule<Values>[] = [
     RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
       ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
       : undefined,
-  ...(['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const).map(
-    (name) => (values: Values) =>
-      values.AUTH_ENABLED && values[name] === undefined
-        ? `${PREFIX}${name} is required when ${PREFIX}AUTH_ENABLED is true`
-        : undefined,
-  ),
+  ...accessRules,
 ]
-
-/** The rules of access tokens; undefined when authentication is off. */
-function toAccess(values: Values): TokenRules | undefined {
-  const { AUTH_ENABLED, AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = values
-  if (!AUTH_ENABLED || jwksUrl === undefined || issuer === undefined || audience === undefined) return undefined
-  return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
-}
-
-/** An operator who describes good tokens most likely wants the service to ask for them. */
-function openDoorWarnings(values: Values): readonly string[] {
-  const isGiven = {
-    AUTH_JWKS_URL: values.AUTH_JWKS_URL !== undefined,
-    AUTH_ISSUER: values.AUTH_ISSUER !== undefined,
-    AUTH_AUDIENCE: values.AUTH_AUDIENCE !== undefined,
-    AUTH_ADMIN_ROLES: values.AUTH_ADMIN_ROLES.length > 0,
-    AUTH_ROLE_SCOPES: values.AUTH_ROLE_SCOPES.size > 0,
-  }
-  const given = Object.entries(isGiven).flatMap(([name, is]) => (is ? [PREFIX + name] : []))
-  if (given.length === 0) return []
-  return [
-    `${PREFIX}AUTH_ENABLED is false, so everybody may read and change everything, whatever ${given.join(', ')} say`,
-  ]
-}

@@ -1,28 +1,14 @@
-import {
-  commaList,
-  databaseUrl,
-  flag,
-  integer,
-  parsed,
-  port,
-  text,
-  trustedProxies,
-  url,
-} from '@trestle/common/config/setting.ts'
+import { commaList, databaseUrl, flag, integer, port, text, trustedProxies } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import {
   databaseSettings,
-  limitStoreSettings,
   shutdownSettings,
   standbySettings,
   telemetrySettings,
 } from '@trestle/service/common-settings.ts'
-import { parseRoleScopes } from '../access/scopes.ts'
+import { accessSettings } from './access.ts'
+import { limitSettings } from './limits.ts'
 
-/** PostgreSQL cannot index the words of some longer attributes, because a tsvector holds 1 MiB. */
-const ATTRIBUTES_BYTES_MAX = 131_072
-const BODY_BYTES_MAX = 104_857_600
-const PAGE_MAX = 10_000
 const HOUR_MS = 3_600_000
 
 const processSettings = group('Address and process', {
@@ -61,42 +47,6 @@ const observationSettings = group('Logs, traces and metrics', {
   ...telemetrySettings({ metrics: 'true', exporter: 'prometheus', host: '0.0.0.0', port: '9102' }),
 })
 
-const accessSettings = group('Access', {
-  AUTH_ENABLED: flag()
-    .prefault('false')
-    .describe(
-      'Callers need access tokens of the authentication service. While this is false, everybody may do everything.',
-    ),
-  AUTH_JWKS_URL: url()
-    .optional()
-    .describe('Where the authentication service publishes its keys. Required with `INVENTORY_AUTH_ENABLED`.'),
-  AUTH_ISSUER: text().optional().describe('The `iss` of access tokens. Required with `INVENTORY_AUTH_ENABLED`.'),
-  AUTH_AUDIENCE: text().optional().describe('The `aud` of access tokens. Required with `INVENTORY_AUTH_ENABLED`.'),
-  AUTH_ADMIN_ROLES: commaList().default([]).describe('Roles that may do everything.'),
-  AUTH_ROLE_SCOPES: roleScopes()
-    .default(new Map())
-    .describe('Scopes of other roles, such as `authenticated=inventory:read+inventory:write`.'),
-})
-
-const limitSettings = group('Limits', {
-  RATE_LIMIT: integer(0, 1_000_000).prefault('0').describe('Requests of an address in a minute. 0 lifts the limit.'),
-  ...limitStoreSettings,
-  DEFAULT_LIMIT: integer(1, PAGE_MAX).prefault('50').describe('Products of a page when the request names no limit.'),
-  MAX_LIMIT: integer(1, PAGE_MAX).prefault('500').describe('Most products of a page.'),
-  MAX_BODY_BYTES: integer(1, BODY_BYTES_MAX, 'bytes').prefault('1048576').describe('Largest body of a request.'),
-  MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX, 'bytes')
-    .prefault('65536')
-    .describe('Largest attributes of a product, as JSON.'),
-  IMPORT_MAX_BYTES: integer(1, undefined, 'bytes')
-    .prefault('268435456')
-    .describe('Largest file of an import over HTTP.'),
-  EXPORT_SPOOL_MAX_BYTES: integer(0, undefined, 'bytes')
-    .prefault('268435456')
-    .describe(
-      'Space on disk for exports whose readers are slow, of all exports together. Beyond it, an export that is not read for a minute ends.',
-    ),
-})
-
 const stockSettings = group('Products and stock', {
   REQUIRE_IF_MATCH: flag()
     .prefault('false')
@@ -115,11 +65,6 @@ export const settings = {
   ...limitSettings,
   ...stockSettings,
 } as const
-
-function roleScopes() {
-  const problem = 'must be role=scope+scope,… with inventory:read and inventory:write, each role once'
-  return parsed({ form: 'list of `role=scope+scope`', problem }, parseRoleScopes)
-}
 
 /** `*`, or origins as browsers write them. */
 function origins() {

@@ -1,0 +1,66 @@
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
+import { commaList, flag, parsed, text, url } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { parseRoleScopes } from '../access/scopes.ts'
+import type { TokenRules } from '../access/token-verifier.ts'
+
+/** Stands before the name of each setting of the service. */
+export const PREFIX = 'INVENTORY_'
+
+/** Who may call. */
+export const accessSettings = group('Access', {
+  AUTH_ENABLED: flag()
+    .prefault('false')
+    .describe(
+      'Callers need access tokens of the authentication service. While this is false, everybody may do everything.',
+    ),
+  AUTH_JWKS_URL: url()
+    .optional()
+    .describe('Where the authentication service publishes its keys. Required with `INVENTORY_AUTH_ENABLED`.'),
+  AUTH_ISSUER: text().optional().describe('The `iss` of access tokens. Required with `INVENTORY_AUTH_ENABLED`.'),
+  AUTH_AUDIENCE: text().optional().describe('The `aud` of access tokens. Required with `INVENTORY_AUTH_ENABLED`.'),
+  AUTH_ADMIN_ROLES: commaList().default([]).describe('Roles that may do everything.'),
+  AUTH_ROLE_SCOPES: roleScopes()
+    .default(new Map())
+    .describe('Scopes of other roles, such as `authenticated=inventory:read+inventory:write`.'),
+})
+
+type AccessValues = SettingValues<typeof accessSettings>
+
+/** What a service that checks tokens needs. */
+export const accessRules: readonly Rule<AccessValues>[] = (
+  ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const
+).map(
+  (name) => (values) =>
+    values.AUTH_ENABLED && values[name] === undefined
+      ? `${PREFIX}${name} is required when ${PREFIX}AUTH_ENABLED is true`
+      : undefined,
+)
+
+/** The rules of access tokens; undefined when authentication is off. */
+export function toAccess(values: AccessValues): TokenRules | undefined {
+  const { AUTH_ENABLED, AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = values
+  if (!AUTH_ENABLED || jwksUrl === undefined || issuer === undefined || audience === undefined) return undefined
+  return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
+}
+
+/** An operator who describes good tokens most likely wants the service to ask for them. */
+export function openDoorWarnings(values: AccessValues): readonly string[] {
+  const isGiven = {
+    AUTH_JWKS_URL: values.AUTH_JWKS_URL !== undefined,
+    AUTH_ISSUER: values.AUTH_ISSUER !== undefined,
+    AUTH_AUDIENCE: values.AUTH_AUDIENCE !== undefined,
+    AUTH_ADMIN_ROLES: values.AUTH_ADMIN_ROLES.length > 0,
+    AUTH_ROLE_SCOPES: values.AUTH_ROLE_SCOPES.size > 0,
+  }
+  const given = Object.entries(isGiven).flatMap(([name, is]) => (is ? [PREFIX + name] : []))
+  if (given.length === 0) return []
+  return [
+    `${PREFIX}AUTH_ENABLED is false, so everybody may read and change everything, whatever ${given.join(', ')} say`,
+  ]
+}
+
+function roleScopes() {
+  const problem = 'must be role=scope+scope,… with inventory:read and inventory:write, each role once'
+  return parsed({ form: 'list of `role=scope+scope`', problem }, parseRoleScopes)
+}
