@@ -1,4 +1,8 @@
 import type { ColumnType, Generated } from 'kysely'
+import type * as factors from './factors/factor-tables.ts'
+import type { ExternalAccount } from './identities/external-account.ts'
+import type { TokenKind } from './one-time-tokens/one-time-token.ts'
+import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
 import type {
   Computed,
   Filled,
@@ -7,11 +11,7 @@ import type {
   JsonObject,
   MetadataColumn,
   TimestampColumn,
-} from './column-types.ts'
-import type * as factors from './factors/factor-tables.ts'
-import type { ExternalAccount } from './identities/external-account.ts'
-import type { TokenKind } from './one-time-tokens/one-time-token.ts'
-import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
+} from './records/column-types.ts'
 import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './sessions/session-tables.ts'
 

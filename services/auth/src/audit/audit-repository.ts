@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { AuthDatabase } from '../database.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import type { AuditFilter } from './audit-query.ts'
 
 /** A page of the audit log. `offset` counts entries. An undefined filter lists all entries. */
@@ -64,6 +64,6 @@ export interface AuditEntry {
 }
 
 /** The form in which clients see an entry of the audit log. */
-export function toAuditEntryView({ id, payload, createdAt, ipAddress }: AuditEntry): AuditEntryView {
+export function viewAuditEntry({ id, payload, createdAt, ipAddress }: AuditEntry): AuditEntryView {
   return { id, payload: { ...payload }, created_at: createdAt, ip_address: ipAddress }
 }

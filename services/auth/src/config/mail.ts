@@ -3,9 +3,9 @@ import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@tre
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
-import { emailProblem } from '../identifier.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
+import { emailProblem } from '../requests/identifier.ts'
 import { codeLength, lifetimeSeconds, type ProfileValues, templateText, urlReference } from './rules.ts'
 
 /** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */

@@ -2,12 +2,12 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, oneOf, parsed, secret, text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
-import { normalisePhone } from '../identifier.ts'
 import type { GatewayProtocol, LibraryGateway } from '../messages/gateway-protocol.ts'
 import { messagebird } from '../messages/gateways/messagebird.ts'
 import { textlocal } from '../messages/gateways/textlocal.ts'
 import { twilio } from '../messages/gateways/twilio.ts'
 import { vonage } from '../messages/gateways/vonage.ts'
+import { normalisePhone } from '../requests/identifier.ts'
 import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
 
 /** The gateways (reference: SMS). */

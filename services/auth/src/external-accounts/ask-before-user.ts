@@ -6,8 +6,8 @@ import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
 import { findExternalIdentity, listOwnersOfEmails } from '../identities/external-identity-repository.ts'
-import type { RequestContext } from '../request-context.ts'
-import { toTimestamp } from '../timestamp.ts'
+import { toTimestamp } from '../records/timestamp.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 interface AskBeforeDeps {

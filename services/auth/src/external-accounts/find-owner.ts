@@ -15,8 +15,8 @@ import {
   refreshExternalIdentity,
 } from '../identities/external-identity-repository.ts'
 import { type Identity, identitySince } from '../identities/identity.ts'
-import type { RequestContext } from '../request-context.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { StaleView } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'

@@ -5,7 +5,7 @@ import { externalEmailMailed, externalEmailUnverified, linkedEmailUnverified } f
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type RequestMessageDeps, requestMessage } from '../message-requests/request-message.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'

@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, CustomProvidersTable } from '../database.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { Timestamp } from '../timestamp.ts'
 import { type CustomProviderSettings, customProviderSettings } from './custom-provider.ts'
 
 /** A custom provider, which an admin has added. */

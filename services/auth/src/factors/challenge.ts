@@ -1,4 +1,4 @@
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 
 /** A challenge of a second factor. */
 export interface Challenge {

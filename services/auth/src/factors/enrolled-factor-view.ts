@@ -31,7 +31,7 @@ export interface EnrolledFactorParts {
 }
 
 /** The form in which clients see a factor right after its enrolment. A TOTP factor has its secret, also as a QR code. */
-export function toEnrolledFactorView(factor: EnrolledFactorParts): z.output<typeof enrolledFactorSchema> {
+export function viewEnrolledFactor(factor: EnrolledFactorParts): z.output<typeof enrolledFactorSchema> {
   const { id, type, friendlyName, phone, totpSecret, issuer, account } = factor
   const view = { id, type, friendly_name: friendlyName }
   if (totpSecret === undefined) return phone === undefined ? view : { ...view, phone }
@@ -61,7 +61,7 @@ export const recoveryCodesSchema = z.object({
 })
 
 /** The form in which clients see new recovery codes, in the clear. */
-export function toRecoveryCodesView({
+export function viewRecoveryCodes({
   factor,
   codes,
 }: {

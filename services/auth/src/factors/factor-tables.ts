@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { GeneratedTimestamp, TimestampColumn } from '../column-types.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
+import type { GeneratedTimestamp, TimestampColumn } from '../records/column-types.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { Factor, FactorType } from './factor.ts'
 

@@ -1,4 +1,4 @@
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 
 /** The type of a second factor, as clients name it (reference: Second factors). */
 export type FactorType = 'totp' | 'phone' | 'webauthn' | 'recovery_code'

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, FlowStateTable } from '../database.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { Timestamp } from '../timestamp.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** A sign-in at an external provider, from the moment when the browser is sent there. */

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { AuthDatabase } from '../database.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { isStaged } from '../users/user.ts'
 import { findIdentifierHolder } from '../users/user-repository.ts'
-import { toUserView } from '../users/user-view.ts'
+import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
 interface AskDeps {
@@ -28,7 +28,7 @@ export async function askBeforeUserCreated(
   if (!hooks.isOn('BEFORE_USER_CREATED')) return
   await hooks.call('BEFORE_USER_CREATED', {
     metadata: { uuid: randomUUID(), time: now().toISOString(), name: 'before-user-created', ip_address: ip },
-    user: toUserView(user, identities, []),
+    user: viewUser(user, identities, []),
   })
 }
 

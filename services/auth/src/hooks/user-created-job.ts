@@ -4,7 +4,7 @@ import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { findProfileById } from '../users/profile-repository.ts'
-import { toUserView } from '../users/user-view.ts'
+import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
 /** Somebody who has become a user. */
@@ -70,7 +70,7 @@ async function callHook(
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {
     metadata: { uuid: randomUUID(), time: now().toISOString(), name: 'after-user-created', ip_address: ip },
-    user: toUserView(profile.user, profile.identities, profile.factors),
+    user: viewUser(profile.user, profile.identities, profile.factors),
   })
   return 'done'
 }

@@ -1,6 +1,6 @@
 import type { AnyConfiguredProvider } from '../external-providers/configured-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../external-providers/provider.ts'
-import { emailProblem, normaliseEmail } from '../identifier.ts'
+import { emailProblem, normaliseEmail } from '../requests/identifier.ts'
 
 /** An address that an external account has, normalised. */
 export interface ExternalEmail {

@@ -1,6 +1,6 @@
 import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
 import type { AuthDatabase, IdentitiesTable } from '../database.ts'
-import { NO_TIME } from '../timestamp.ts'
+import { NO_TIME } from '../records/timestamp.ts'
 import { type Identity, toMetadata } from './identity.ts'
 
 type Db = Kysely<AuthDatabase>

@@ -1,4 +1,4 @@
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 
 /** A way to sign in that belongs to a user. */
 export interface Identity {

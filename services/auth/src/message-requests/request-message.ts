@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { UserIdentifier } from '../identifier.ts'
 import {
   countMessages,
   type MessagePurpose,
@@ -12,7 +11,8 @@ import { findTestCode } from '../messages/test-code.ts'
 import { type Allowance, takeAllowances } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import type { AnswerDeps } from './message-request-job.ts'
 import { sendRequested } from './send-requested.ts'
 

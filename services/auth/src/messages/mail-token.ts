@@ -14,7 +14,7 @@ import {
   type TokenKind,
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import { confirmationUrl } from './confirmation-url.ts'

@@ -4,7 +4,7 @@ import type { AuthDatabase } from '../database.ts'
 import { HOOK_REJECTED } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { findProfileById } from '../users/profile-repository.ts'
-import { toUserView, type UserView } from '../users/user-view.ts'
+import { type UserView, viewUser } from '../users/user-view.ts'
 import type { Sms } from './gateway-protocol.ts'
 import type { Mail } from './mailer.ts'
 import { SmsRefused } from './sms-gateway.ts'
@@ -69,7 +69,7 @@ export async function sendSmsByHook(
 
 async function findUserView({ db }: MessageHookDeps, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
-  return profile && toUserView(profile.user, profile.identities, profile.factors)
+  return profile && viewUser(profile.user, profile.identities, profile.factors)
 }
 
 /** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */

@@ -1,6 +1,6 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
-import type { UserIdentifier } from '../identifier.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, OneTimeTokensTable } from '../database.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import type { TokenKind } from './one-time-token.ts'
 
 type Db = Kysely<AuthDatabase>

@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { UserIdentifier } from '../identifier.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import { deleteTokensOfKinds } from './one-time-token-repository.ts'
 
 /** Ends the pending changes of email and phone, since a thief may have asked for them. */

@@ -1,5 +1,4 @@
 import { linkWithoutPkce } from '../errors.ts'
-import { emailProblem, normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import {
   badEmailAtVerify,
   mailTypeUnsupported,
@@ -10,6 +9,7 @@ import {
   verifyTypeMissing,
   verifyTypeUnsupported,
 } from '../request-errors.ts'
+import { emailProblem, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
 import { isPkceToken } from './one-time-token.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
 

@@ -1,5 +1,5 @@
+import type { Timestamp } from '../records/timestamp.ts'
 import { cursorMalformed, pageOutOfRange } from '../request-errors.ts'
-import type { Timestamp } from '../timestamp.ts'
 
 /** A place in a list that is ordered by creation: after this row. */
 export interface Cursor {

@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import { z } from 'zod'
-import type { GeneratedTimestamp, TimestampColumn } from '../column-types.ts'
 import { MEMBER_TEXTS } from '../member-errors.ts'
+import type { GeneratedTimestamp, TimestampColumn } from '../records/column-types.ts'
 
 /** A public key credential as it is stored; bytes are base64url. */
 export const storedCredentialSchema = z.object({

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { passkeyChallengeExpired, passkeyChallengeNotFound } from '../factor-errors.ts'
-import { parseId } from '../ids.ts'
+import { parseId } from '../records/ids.ts'
 import type { CredentialRequest } from './ceremony.ts'
 import type { CredentialOptions } from './credential.ts'
 

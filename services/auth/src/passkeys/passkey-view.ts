@@ -14,7 +14,7 @@ export const passkeySchema = z.object({
 })
 
 /** The form in which clients see a passkey. `last_used_at` is absent until the passkey has signed in. */
-export function toPasskeyView(passkey: Passkey): z.output<typeof passkeySchema> {
+export function viewPasskey(passkey: Passkey): z.output<typeof passkeySchema> {
   const { id, friendlyName, createdAt, lastUsedAt } = passkey
   const view = { id, friendly_name: friendlyName, created_at: createdAt }
   return lastUsedAt === null ? view : { ...view, last_used_at: lastUsedAt }
@@ -28,7 +28,7 @@ export const passkeyQuestionSchema = z.object({
 })
 
 /** The form in which clients see a challenge. Its end is in whole epoch seconds, rounded down. */
-export function toPasskeyQuestionView(question: PasskeyQuestion): z.output<typeof passkeyQuestionSchema> {
+export function viewPasskeyQuestion(question: PasskeyQuestion): z.output<typeof passkeyQuestionSchema> {
   const { id, options, expiresAt } = question
   return { challenge_id: id, options, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
 }

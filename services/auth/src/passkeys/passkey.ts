@@ -1,4 +1,4 @@
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import type { StoredCredential } from './credential.ts'
 
 /** A credential with which a user signs in. */

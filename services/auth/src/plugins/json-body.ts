@@ -1,8 +1,8 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../parse-json.ts'
 import { formNotUtf8, tooManyFormFields } from '../request-errors.ts'
+import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
 
 /** The limit for clients who are no admins. Routes that take metadata, of up to 64 KiB in its shortest form, set a higher one. */
 export const SMALL_BODY_BYTES = 65_536

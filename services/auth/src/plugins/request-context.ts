@@ -7,7 +7,7 @@ import {
   redirectQuery,
   resolveRedirect,
 } from '../flows/redirect-allow-list.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { findBearer } from '../sessions/caller.ts'
 import { chooseAudience } from '../use-cases/choose-audience.ts'
 import { readUserAgent, readWantedAudience } from './session-origin.ts'

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import { NO_TIME } from '../timestamp.ts'
+import { NO_TIME } from '../records/timestamp.ts'
 import type { IndexSweep, Sweep, SweepPlace, SweptBatch, WalkSweep } from './sweep.ts'
 
 const ROWS_MAX = 100

@@ -3,12 +3,12 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
 import { factorPhoneMissing, factorTypeUnsupported, issuerTooLong } from '../factor-errors.ts'
-import { enrolledFactorSchema, toEnrolledFactorView } from '../factors/enrolled-factor-view.ts'
+import { enrolledFactorSchema, viewEnrolledFactor } from '../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
-import { requirePhone } from '../identifier.ts'
-import { requireId } from '../ids.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
+import { requireId } from '../records/ids.ts'
+import { requirePhone } from '../requests/identifier.ts'
 import { enrollFactor, type NewFactor } from '../use-cases/enroll-factor.ts'
 import { unenrollFactor } from '../use-cases/unenroll-factor.ts'
 
@@ -45,7 +45,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
       const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.address })
-      return toEnrolledFactorView({ ...wanted, ...enrolled, issuer })
+      return viewEnrolledFactor({ ...wanted, ...enrolled, issuer })
     },
   )
 

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { requireEmail } from '../identifier.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { requireEmail } from '../requests/identifier.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { requireMetadata } from '../users/metadata.ts'
-import { toUserView, userViewSchema } from '../users/user-view.ts'
+import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const inviteBody = z.looseObject({
   email: z.string().optional(),
@@ -34,7 +34,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
         data: requireMetadata(body.data),
         context: await readContext(deps, request, reply),
       })
-      return toUserView(user, identities, factors)
+      return viewUser(user, identities, factors)
     },
   )
 }

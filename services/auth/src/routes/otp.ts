@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
-import { requireIdentifier } from '../identifier.ts'
 import { requireChannel, requireOneTimeCodes } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
 import {
   type MagicLinkDeps,
   type OneTimeCodeInput,

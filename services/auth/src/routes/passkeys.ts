@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { friendlyNameMissing } from '../factor-errors.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
-import { requireId } from '../ids.ts'
-import { passkeySchema, toPasskeyView } from '../passkeys/passkey-view.ts'
+import { passkeySchema, viewPasskey } from '../passkeys/passkey-view.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requirePasskeys } from '../plugins/require-passkeys.ts'
+import { requireId } from '../records/ids.ts'
 import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
 
 const PasskeyPath = z.object({ passkeyId: z.string() })
@@ -27,7 +27,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.array(passkeySchema), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(toPasskeyView),
+    async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(viewPasskey),
   )
 
   app.patch(
@@ -44,7 +44,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
       const name = requireFriendlyName(body.friendly_name ?? '')
       if (name === '') throw friendlyNameMissing()
-      return toPasskeyView(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address }, name))
+      return viewPasskey(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address }, name))
     },
   )
 

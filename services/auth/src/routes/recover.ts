@@ -2,11 +2,11 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
-import { requireIdentifier } from '../identifier.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import { requireMessages } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
 
 const recoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
 

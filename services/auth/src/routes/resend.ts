@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
-import { requireIdentifier } from '../identifier.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
 import { requireMessages } from '../messages/require-channel.ts'
@@ -15,6 +14,7 @@ import {
   resendTypeUnsupported,
   twoAddressesAtResend,
 } from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
 
 const PURPOSES = {
   signup: 'confirmation',

@@ -12,7 +12,7 @@ import {
 } from '../use-cases/sign-in-anonymously.ts'
 import { checkSignUp, type SignUpDeps, signUp } from '../use-cases/sign-up.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
-import { toUserView, userViewSchema } from '../users/user-view.ts'
+import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const signUpBody = z.looseObject({
   email: z.string().optional(),
@@ -63,7 +63,7 @@ async function signUpByAddress(deps: AddressDeps, request: SignUpRequest, reply:
   const context = await readContext(deps, request, reply)
   const result = await signUp(deps, { ...checked, data, context })
   if (result.verdict === 'signed-in') return toSignedIn(await signNewSession(deps, result.session))
-  return toUserView(result.user, result.identities, [])
+  return viewUser(result.user, result.identities, [])
 }
 
 async function signUpAnonymously(

@@ -3,17 +3,17 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
-import { requireEmail, requirePhone } from '../identifier.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { readWantedAudience } from '../plugins/session-origin.ts'
+import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
 import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
-import { toUserView, userViewSchema } from '../users/user-view.ts'
+import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const metadata = z.record(z.string(), z.unknown())
 const UserBody = z.object({
@@ -62,7 +62,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       const changes = parseChanges(deps, request.body)
       const context = await readContext(deps, request, reply)
       const { user, identities, factors } = await updateOwnUser(deps, { caller: request.caller, changes, context })
-      return toUserView(user, identities, factors)
+      return viewUser(user, identities, factors)
     },
   )
 }

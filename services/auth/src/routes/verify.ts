@@ -18,7 +18,7 @@ import {
 } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionViewDeps, sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
 import {
   type Redeemed,

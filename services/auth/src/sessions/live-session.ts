@@ -2,8 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { userBanned } from '../errors.ts'
+import { NO_TIME } from '../records/timestamp.ts'
 import { sessionNotFound } from '../session-errors.ts'
-import { NO_TIME } from '../timestamp.ts'
 
 /** A session that is live, and its user as they are at present. */
 export interface LiveSession {

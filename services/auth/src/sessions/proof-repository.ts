@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 
 /** One way in which a session was proven, and when last: an entry of its `amr`. */
 export interface Proof {

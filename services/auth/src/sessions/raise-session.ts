@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import { updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
 import type { IssuedSession, SessionOrigin } from './session.ts'

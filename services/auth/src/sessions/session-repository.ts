@@ -3,7 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
 import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { AuthDatabase } from '../database.ts'
-import { NO_TIME, type Timestamp } from '../timestamp.ts'
+import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import {
   type ProfileJson,
   type ProfileRow,

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { FilledTimestamp, GeneratedTimestamp, JsonObject, TimestampColumn } from '../column-types.ts'
+import type { FilledTimestamp, GeneratedTimestamp, JsonObject, TimestampColumn } from '../records/column-types.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 
 /** A sign-in. Deleting the row ends it. */

@@ -7,7 +7,7 @@ import type { AuthDatabase } from '../database.ts'
 import { hookFailed } from '../external-errors.ts'
 import { requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { toUserView, userViewSchema } from '../users/user-view.ts'
+import { userViewSchema, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
 import { deleteSession } from './session-repository.ts'
 
@@ -92,7 +92,7 @@ export async function signSessionView(
     expires_in: expiresAt - issuedAt,
     expires_at: expiresAt,
     refresh_token: session.refreshToken,
-    user: toUserView(session.user, session.identities, session.factors),
+    user: viewUser(session.user, session.identities, session.factors),
   }
 }
 

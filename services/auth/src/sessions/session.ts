@@ -1,5 +1,5 @@
 import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
 /** How a session began: the first entry of its `amr` (reference: Access tokens). */

@@ -1,8 +1,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from '../users/user.ts'
 
 /** The content of a request that sends a message. The account takes it on if this message is the first to confirm the account. */

@@ -13,7 +13,7 @@ import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-t
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'

@@ -3,7 +3,7 @@ import { audienceMismatch, userBanned } from '../errors.ts'
 import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
-import { toUserView, type UserView } from '../users/user-view.ts'
+import { type UserView, viewUser } from '../users/user-view.ts'
 
 /** The caller, and the audience that the request names. */
 export interface GetOwnUserInput {
@@ -29,5 +29,5 @@ export async function getOwnUser(
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.
   if (!caller.audiences.includes(wanted) || found.user.audience !== wanted) throw audienceMismatch()
-  return toUserView(found.user, found.identities, found.factors)
+  return viewUser(found.user, found.identities, found.factors)
 }

@@ -34,7 +34,7 @@ import {
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'

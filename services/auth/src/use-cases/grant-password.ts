@@ -8,10 +8,10 @@ import {
   phoneSignInsDisabled,
   signInUserBanned,
 } from '../errors.ts'
-import { normaliseEmail, requirePhone, type UserIdentifier } from '../identifier.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
+import { normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
 import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'

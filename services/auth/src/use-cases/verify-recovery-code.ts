@@ -12,6 +12,7 @@ import {
 } from '../factors/recovery-code-repository.ts'
 import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
@@ -22,7 +23,6 @@ import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
-import type { Timestamp } from '../timestamp.ts'
 
 type VerifyRecoveryCodeDeps = Pick<
   AuthDeps,

@@ -9,7 +9,6 @@ import { issueAuthCode } from '../flows/flow-repository.ts'
 import { makeAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
-import type { UserIdentifier } from '../identifier.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
@@ -30,7 +29,8 @@ import {
   type VerifyType,
 } from '../one-time-tokens/verify-type.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
-import type { RequestContext } from '../request-context.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { confirmAddress } from '../sign-ups/confirm-address.ts'

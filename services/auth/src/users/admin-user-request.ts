@@ -1,6 +1,6 @@
 import { parseDuration } from '@trestle/common/config/setting.ts'
-import { requireEmail, requirePhone } from '../identifier.ts'
 import { banDurationMalformed, roleTooLong } from '../request-errors.ts'
+import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { requireAudience } from './audience.ts'
 import { requireMetadata } from './metadata.ts'
 

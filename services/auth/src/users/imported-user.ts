@@ -1,10 +1,10 @@
 import type { Insertable } from 'kysely'
 import type { IdentitiesTable, UsersTable } from '../database.ts'
-import { emailProblem, normaliseEmail, normalisePhone } from '../identifier.ts'
 import { IMPORT_TEXTS } from '../import-errors.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { phoneMalformed } from '../request-errors.ts'
+import { emailProblem, normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 import { requireMetadata } from './metadata.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 

@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
 import type { AuthDatabase } from '../database.ts'
-import type { UserIdentifier } from '../identifier.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 import { updateUser } from './user-change-repository.ts'
 

@@ -1,7 +1,7 @@
-import type { UserIdentifier } from '../identifier.ts'
 import type { Identity } from '../identities/identity.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import { toTimestamp } from '../timestamp.ts'
+import { toTimestamp } from '../records/timestamp.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 
 /** What a user who has just signed up is made of. The same values make the answer to a duplicate sign-up. */

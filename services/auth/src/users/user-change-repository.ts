@@ -1,7 +1,7 @@
 import { type Insertable, type Kysely, sql, type Transaction, type Updateable } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
-import type { UserIdentifier } from '../identifier.ts'
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Identity } from '../identities/identity.ts'
 import { MEMBER_TEXTS, memberText } from '../member-errors.ts'
-import { parseJson } from '../parse-json.ts'
+import { parseJson } from '../requests/parse-json.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

@@ -3,10 +3,10 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { AuthDatabase, UsersTable } from '../database.ts'
 import { userNotFound } from '../errors.ts'
-import { normaliseEmail, type UserIdentifier } from '../identifier.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
-import { NO_TIME } from '../timestamp.ts'
+import { NO_TIME } from '../records/timestamp.ts'
+import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import { isStaged, type User } from './user.ts'
 
 type Db = Kysely<AuthDatabase>

@@ -3,7 +3,7 @@ import { factorBody, identityBody, userBody } from '../../test/bodies.ts'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
 import type { User } from './user.ts'
-import { toUserView, userViewSchema } from './user-view.ts'
+import { userViewSchema, viewUser } from './user-view.ts'
 
 const at = (second: number) => `2026-01-02T03:04:0${second}.123456+00:00`
 const bare: User = {
@@ -60,9 +60,9 @@ const factor: Factor = {
 }
 const wire = (view: unknown) => JSON.stringify(view)
 
-describe('toUserView', () => {
+describe('viewUser', () => {
   it('shows only the members that every user has for an empty user', () => {
-    expect(wire(toUserView(bare, [], []))).toBe(
+    expect(wire(viewUser(bare, [], []))).toBe(
       wire({
         id: bare.id,
         aud: 'authenticated',
@@ -106,7 +106,7 @@ describe('toUserView', () => {
       isSsoUser: true,
       stagedAt: at(1),
     }
-    const view = toUserView(full, [identity], [factor])
+    const view = viewUser(full, [identity], [factor])
     expect(wire(view)).toBe(
       wire({
         id: bare.id,
@@ -166,13 +166,13 @@ describe('toUserView', () => {
   })
 
   it('accepts an id of any form that a uuid column takes', () => {
-    const view = toUserView({ ...bare, id: '11111111-1111-1111-1111-111111111111' }, [], [])
+    const view = viewUser({ ...bare, id: '11111111-1111-1111-1111-111111111111' }, [], [])
     expect(userViewSchema.parse(view)).toEqual(view)
   })
 
   it('shows the time of a change only while one is pending', () => {
     const done = { ...bare, emailChangeSentAt: at(6), phoneChangeSentAt: at(7) }
-    expect(wire(toUserView(done, [], []))).toBe(wire(toUserView(bare, [], [])))
+    expect(wire(viewUser(done, [], []))).toBe(wire(viewUser(bare, [], [])))
   })
 
   it('leaves out the email of an identity without one, and the name of a factor without one', () => {
@@ -180,7 +180,7 @@ describe('toUserView', () => {
       { ...factor, friendlyName: '', phone: '14155550100' },
       { ...identity, email: null, lastSignInAt: null },
     ]
-    const view: unknown = JSON.parse(wire(toUserView(bare, [mailless], [nameless])))
+    const view: unknown = JSON.parse(wire(viewUser(bare, [mailless], [nameless])))
     expect(view).toEqual(
       userBody({
         id: bare.id,

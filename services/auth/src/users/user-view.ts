@@ -76,7 +76,7 @@ export type FactorView = z.output<typeof factorViewSchema>
 export type UserView = z.output<typeof userViewSchema>
 
 /** The record of a user. An absent member is undefined, which JSON leaves out. */
-export function toUserView(user: User, identities: readonly Identity[], factors: readonly Factor[]): UserView {
+export function viewUser(user: User, identities: readonly Identity[], factors: readonly Factor[]): UserView {
   const hasEmailChange = user.emailChange !== null
   const hasPhoneChange = user.phoneChange !== null
   return {
@@ -99,8 +99,8 @@ export function toUserView(user: User, identities: readonly Identity[], factors:
     last_sign_in_at: user.lastSignInAt ?? undefined,
     app_metadata: user.appMetadata,
     user_metadata: user.userMetadata,
-    factors: factors.length === 0 ? undefined : factors.map(toFactorView),
-    identities: identities.map(toIdentityView),
+    factors: factors.length === 0 ? undefined : factors.map(viewFactor),
+    identities: identities.map(viewIdentity),
     created_at: user.createdAt,
     updated_at: user.updatedAt,
     banned_until: user.bannedUntil ?? undefined,
@@ -110,7 +110,7 @@ export function toUserView(user: User, identities: readonly Identity[], factors:
 }
 
 /** The record of an identity. */
-function toIdentityView(identity: Identity): IdentityView {
+function viewIdentity(identity: Identity): IdentityView {
   return {
     identity_id: identity.id,
     id: identity.providerId,
@@ -125,7 +125,7 @@ function toIdentityView(identity: Identity): IdentityView {
 }
 
 /** The record of a factor. */
-export function toFactorView(factor: Factor): FactorView {
+export function viewFactor(factor: Factor): FactorView {
   return {
     id: factor.id,
     created_at: factor.createdAt,

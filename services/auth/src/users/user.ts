@@ -1,4 +1,4 @@
-import type { Timestamp } from '../timestamp.ts'
+import type { Timestamp } from '../records/timestamp.ts'
 
 /** A user. A time is null where its event has not happened. */
 export interface User {

@@ -6,7 +6,7 @@ import {
   auditEntryViewSchema,
   countAuditEntries,
   listAuditEntries,
-  toAuditEntryView,
+  viewAuditEntry,
 } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { pageLinks } from '../../pagination/page-links.ts'
@@ -39,7 +39,7 @@ export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
       const total = await countAuditEntries(db, filter)
       reply.header('x-total-count', total)
       reply.header('link', pageLinks({ path: pathOf(url), page, perPage, total, query: { query: query.query } }))
-      return entries.map(toAuditEntryView)
+      return entries.map(viewAuditEntry)
     },
   )
 }

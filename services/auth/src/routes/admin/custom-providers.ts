@@ -50,12 +50,12 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 
   app.get('/admin/custom-providers', { schema: listSchema }, async ({ query }) => ({
-    providers: (await listCustomProviders(deps.db, query.type)).map(toCustomProviderView),
+    providers: (await listCustomProviders(deps.db, query.type)).map(viewCustomProvider),
   }))
 
   app.post('/admin/custom-providers', { schema: addSchema, attachValidation: true }, async (request, reply) => {
     requireValid(request)
-    return reply.code(201).send(toCustomProviderView(await createCustomProvider(deps, request.body)))
+    return reply.code(201).send(viewCustomProvider(await createCustomProvider(deps, request.body)))
   })
 
   app.get(
@@ -67,7 +67,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: customProviderView, ...errorAnswers(401, 403, 404) },
       },
     },
-    async (request) => toCustomProviderView(await getCustomProvider(deps, request.params.identifier)),
+    async (request) => viewCustomProvider(await getCustomProvider(deps, request.params.identifier)),
   )
 
   app.put(
@@ -80,7 +80,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
       },
     },
-    async (request) => toCustomProviderView(await changeCustomProvider(deps, request.params.identifier, request.body)),
+    async (request) => viewCustomProvider(await changeCustomProvider(deps, request.params.identifier, request.body)),
   )
 
   app.delete(
@@ -112,7 +112,7 @@ function requireValid({ validationError }: FastifyRequest): void {
   throw memberInvalid({ member, problem })
 }
 
-function toCustomProviderView(provider: CustomProvider): CustomProviderView {
+function viewCustomProvider(provider: CustomProvider): CustomProviderView {
   const { id, identifier, settings, createdAt, updatedAt } = provider
   return { id, identifier, ...settings, created_at: createdAt, updated_at: updatedAt }
 }

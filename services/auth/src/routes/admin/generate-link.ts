@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { requireEmail } from '../../identifier.ts'
 import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
+import { requireEmail } from '../../requests/identifier.ts'
 import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
 import { requireMetadata } from '../../users/metadata.ts'
-import { toUserView, userViewSchema } from '../../users/user-view.ts'
+import { userViewSchema, viewUser } from '../../users/user-view.ts'
 
 const LinkBody = z.object({
   type: z
@@ -69,7 +69,7 @@ function readWanted(type: LinkType, body: z.output<typeof LinkBody>) {
 
 function toLinkAnswer(link: GeneratedLink, redirectTo: string): z.output<typeof LinkAnswer> {
   return {
-    ...toUserView(link.user, link.identities, link.factors),
+    ...viewUser(link.user, link.identities, link.factors),
     action_link: link.url,
     email_otp: link.code,
     hashed_token: link.token,

@@ -3,12 +3,12 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { requireId, requireNewId } from '../../ids.ts'
 import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
 import { formatCursor } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
+import { requireId, requireNewId } from '../../records/ids.ts'
 import { newUserIdOther } from '../../request-errors.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
@@ -18,7 +18,7 @@ import { parseAdminUser } from '../../users/admin-user-request.ts'
 import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
-import { toUserView, type UserView, userViewSchema } from '../../users/user-view.ts'
+import { type UserView, userViewSchema, viewUser } from '../../users/user-view.ts'
 
 const metadata = z.record(z.string(), z.unknown())
 const AdminUserBody = z.object({
@@ -206,5 +206,5 @@ function listHeaders(
 }
 
 function toView({ user, identities, factors }: Profile): UserView {
-  return toUserView(user, identities, factors)
+  return viewUser(user, identities, factors)
 }

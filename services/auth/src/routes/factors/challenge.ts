@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { requireId } from '../../ids.ts'
 import { requireChannel } from '../../messages/require-channel.ts'
 import { credentialOptionsSchema } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
+import { requireId } from '../../records/ids.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 
 const ChallengeBody = z

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { recoveryCodesSchema, toRecoveryCodesView } from '../../factors/enrolled-factor-view.ts'
+import { recoveryCodesSchema, viewRecoveryCodes } from '../../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
@@ -50,7 +50,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, body }) => {
       const friendlyName = requireFriendlyName(body?.friendly_name || USUAL_NAME)
-      return toRecoveryCodesView(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.address }))
+      return viewRecoveryCodes(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.address }))
     },
   )
 

@@ -6,7 +6,7 @@ import { type Failure, expectFailure as failWith } from '../../../test/expect-fa
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, type SignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
-import { toTimestamp } from '../../timestamp.ts'
+import { toTimestamp } from '../../records/timestamp.ts'
 
 let test: MailApp
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { requireId } from '../../ids.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
+import { requireId } from '../../records/ids.ts'
 import { unlinkIdentity } from '../../use-cases/unlink-identity.ts'
 
 /** `DELETE /user/identities/{identity_id}` */

@@ -3,12 +3,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
-import { requirePhone } from '../../../identifier.ts'
-import { requireId } from '../../../ids.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
+import { requireId } from '../../../records/ids.ts'
+import { requirePhone } from '../../../requests/identifier.ts'
 import { changeFactor, type ManagedFactor, removeFactor } from '../../../use-cases/change-factor.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
-import { factorViewSchema, toFactorView } from '../../../users/user-view.ts'
+import { factorViewSchema, viewFactor } from '../../../users/user-view.ts'
 
 const UserPath = z.object({ userId: z.string() })
 const FactorPath = z.object({ userId: z.string(), factorId: z.string() })
@@ -30,7 +30,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const userId = requireId('user_id', request.params.userId)
       const { factors } = await getManagedProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
-      return factors.map(toFactorView)
+      return factors.map(viewFactor)
     },
   )
 
@@ -49,7 +49,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { friendly_name: name, phone } = request.body
       const friendlyName = name ? requireFriendlyName(name) : undefined
       const changes = { friendlyName, phone: phone ? requirePhone(phone) : undefined }
-      return toFactorView(await changeFactor(deps, owner, changes))
+      return viewFactor(await changeFactor(deps, owner, changes))
     },
   )
 
@@ -62,7 +62,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: factorViewSchema, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
-    async (request) => toFactorView(await removeFactor(deps, readOwner(request, request.params))),
+    async (request) => viewFactor(await removeFactor(deps, readOwner(request, request.params))),
   )
 }
 

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { requireId } from '../../../ids.ts'
 import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
-import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
+import { passkeySchema, viewPasskey } from '../../../passkeys/passkey-view.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
+import { requireId } from '../../../records/ids.ts'
 import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 
@@ -26,7 +26,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const userId = requireId('user_id', request.params.userId)
       await getManagedProfile(deps.lanes, { userId, audience: readWantedAudience(request) })
-      return (await listPasskeys(deps.db, userId)).map(toPasskeyView)
+      return (await listPasskeys(deps.db, userId)).map(viewPasskey)
     },
   )
 

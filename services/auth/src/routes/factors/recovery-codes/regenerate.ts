@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { recoveryCodesSchema, toRecoveryCodesView } from '../../../factors/enrolled-factor-view.ts'
+import { recoveryCodesSchema, viewRecoveryCodes } from '../../../factors/enrolled-factor-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'
@@ -20,6 +20,6 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
       },
     },
     async ({ caller, clientAddress }) =>
-      toRecoveryCodesView(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.address })),
+      viewRecoveryCodes(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.address })),
   )
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { passkeyQuestionSchema, toPasskeyQuestionView } from '../../../passkeys/passkey-view.ts'
+import { passkeyQuestionSchema, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { askForSignIn } from '../../../use-cases/sign-in-with-passkey.ts'
@@ -21,6 +21,6 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
         response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 404, 413, 429) },
       },
     },
-    async () => toPasskeyQuestionView(await askForSignIn(deps)),
+    async () => viewPasskeyQuestion(await askForSignIn(deps)),
   )
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { passkeyQuestionSchema, toPasskeyQuestionView } from '../../../passkeys/passkey-view.ts'
+import { passkeyQuestionSchema, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
@@ -22,6 +22,6 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
         response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
-    async ({ caller }) => toPasskeyQuestionView(await askForPasskey(deps, caller)),
+    async ({ caller }) => viewPasskeyQuestion(await askForPasskey(deps, caller)),
   )
 }

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { registrationSchema } from '../../../passkeys/credential.ts'
-import { passkeySchema, toPasskeyView } from '../../../passkeys/passkey-view.ts'
+import { passkeySchema, viewPasskey } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
@@ -29,7 +29,7 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
     },
     async ({ caller, clientAddress, body }) => {
       const { challenge_id: challengeId, credential: response } = body
-      return toPasskeyView(await registerPasskey(deps, { caller, challengeId, response, ip: clientAddress.address }))
+      return viewPasskey(await registerPasskey(deps, { caller, challengeId, response, ip: clientAddress.address }))
     },
   )
 }

@@ -8,7 +8,7 @@ import {
   tooManyFields,
   tooManyMembers,
   unstorableText,
-} from './request-errors.ts'
+} from '../request-errors.ts'
 
 const DEPTH_MAX = 64
 /** The most members of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */

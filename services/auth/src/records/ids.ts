@@ -1,4 +1,4 @@
-import { malformedId, newUserIdMalformed, newUserIdNil } from './request-errors.ts'
+import { malformedId, newUserIdMalformed, newUserIdNil } from '../request-errors.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const NIL = '00000000-0000-0000-0000-000000000000'

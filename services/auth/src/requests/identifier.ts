@@ -1,5 +1,5 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
-import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from './request-errors.ts'
+import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from '../request-errors.ts'
 
 /** A normalised email or phone number, by which a user is known. */
 export interface UserIdentifier {
