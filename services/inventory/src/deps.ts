@@ -28,7 +28,7 @@ import {
   type Turns,
 } from './plugins/turns.ts'
 import { createStockMetrics, observeOverdue, type StockMetrics } from './reservations/stock-metrics.ts'
-import { createUpkeep, type Upkeep } from './use-cases/run-upkeep.ts'
+import { createUpkeep } from './use-cases/run-upkeep.ts'
 import { VERSION } from './version.ts'
 
 /** The database for imports and exports, with the turns of imports. */
@@ -74,7 +74,7 @@ const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 
 /** The dependencies of a process, and what ends them. */
 export interface OpenInventoryDeps extends InventoryDeps {
-  readonly upkeep: Upkeep
+  readonly upkeep: ReturnType<typeof createUpkeep>
   /** Ends upkeep, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }

@@ -31,15 +31,15 @@ export type Outcome<Refusal> =
   | { readonly verdict: 'done'; readonly stock: Stock }
   | { readonly verdict: Refusal; readonly quantity?: number | undefined; readonly line?: number | undefined }
 
-interface Place {
+interface ModelPlace {
   readonly productId: number
   readonly locationId: number
 }
 
 /** The key of `Stock.levels`. */
-export const levelKey = ({ productId, locationId }: Place): string => `${productId} at ${locationId}`
+export const levelKey = ({ productId, locationId }: ModelPlace): string => `${productId} at ${locationId}`
 
-function quantitiesAt({ levels }: Stock, place: Place): Quantities {
+function quantitiesAt({ levels }: Stock, place: ModelPlace): Quantities {
   return levels.get(levelKey(place)) ?? { onHand: 0, reserved: 0 }
 }
 
@@ -123,7 +123,7 @@ function end(stock: Stock, id: number, status: ReservationStatus): Stock | undef
 }
 
 /** @throws Error when the reserved stock is not on hand, which a reservation guarantees */
-function giveBack(stock: Stock, place: Place, deltas: Quantities): Stock {
+function giveBack(stock: Stock, place: ModelPlace, deltas: Quantities): Stock {
   const outcome = changeLevel(stock, place, deltas)
   if (outcome.verdict !== 'done') throw new Error(`what is reserved is not there: ${outcome.verdict}`)
   return outcome.stock
@@ -133,7 +133,7 @@ function done(stock: Stock, id: number, reservation: ModelReservation): Outcome<
   return { verdict: 'done', stock: { ...stock, reservations: new Map(stock.reservations).set(id, reservation) } }
 }
 
-function changeLevel(stock: Stock, place: Place, deltas: Quantities): Outcome<MoveRefusal> {
+function changeLevel(stock: Stock, place: ModelPlace, deltas: Quantities): Outcome<MoveRefusal> {
   if (deltas.onHand > 0) {
     const missing = findMissing(stock, place)
     if (missing) return { verdict: missing }
@@ -151,7 +151,7 @@ function changeLevel(stock: Stock, place: Place, deltas: Quantities): Outcome<Mo
   }
 }
 
-function findMissing({ products, locations }: Stock, { productId, locationId }: Place) {
+function findMissing({ products, locations }: Stock, { productId, locationId }: ModelPlace) {
   if (!products.has(productId)) return 'product-not-found'
   return locations.has(locationId) ? undefined : 'location-not-found'
 }

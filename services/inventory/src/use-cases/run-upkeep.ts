@@ -17,17 +17,6 @@ interface UpkeepOptions {
   readonly stuckMs: number
 }
 
-/** The upkeep of a process. */
-export interface Upkeep {
-  /** Runs once: works through everything that is due now. */
-  run(): Promise<void>
-  start(): void
-  /** Throws when the upkeep was not started, or is stuck. A failed run does not count, because the next run may succeed. */
-  check(): Promise<void>
-  /** Stops after the run that is under way. */
-  stop(): Promise<void>
-}
-
 /** Small, because a batch keeps the levels of its reservations locked. */
 const BATCH = 100
 /** Larger, because nothing waits for these rows. */
@@ -37,7 +26,7 @@ const IMPORT_BATCH = 5_000
  * Expires due reservations, and deletes old Idempotency-Keys and the files of imports that broke off, at an interval. Any number
  * of processes may do so at the same time (reference: Upkeep).
  */
-export function createUpkeep(options: UpkeepOptions): Upkeep {
+export function createUpkeep(options: UpkeepOptions) {
   const { everyMs, stuckMs } = options
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
@@ -55,15 +44,18 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     }, everyMs)
   }
   return {
+    /** Runs once: works through everything that is due now. */
     run,
-    start: () => {
+    start: (): void => {
       if (timer === undefined) schedule()
     },
-    check: async () => {
+    /** Throws when the upkeep was not started, or is stuck. A failed run does not count, because the next run may succeed. */
+    check: async (): Promise<void> => {
       if (timer === undefined || performance.now() - aliveAt > everyMs + stuckMs)
         throw new Error('nothing ends reservations that are due')
     },
-    stop: async () => {
+    /** Stops after the run that is under way. */
+    stop: async (): Promise<void> => {
       clearTimeout(timer)
       timer = undefined
       await running
