@@ -1,4 +1,4 @@
-// Runs every check: `node scripts/check.ts`, with `--with-tests` the tests too. Exit status 0 only when all passed.
+// Runs every check and every test: `node scripts/check.ts`. With `--static`, runs no test. Exit status 0 only when all passed.
 
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -121,9 +121,9 @@ export function countTests(report: string, runPassed: boolean): { readonly passe
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { 'with-tests': { type: 'boolean', default: false } } })
+  const { values } = parseArgs({ options: { static: { type: 'boolean', default: false } } })
   // The tests often wait for locks, retries and processes, so the other checks run beside them.
-  const [tests, results] = await Promise.all([values['with-tests'] ? runTests() : undefined, runAll(staticSteps())])
+  const [tests, results] = await Promise.all([values.static ? undefined : runTests(), runAll(staticSteps())])
   const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
   for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)
   console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.map(({ name }) => name).join('; ')}`)

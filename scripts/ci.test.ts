@@ -16,20 +16,32 @@ function jobsOf(workflow: string): ReadonlyMap<string, readonly string[]> {
   return new Map(Object.entries(jobs).map(([name, { steps }]) => [name, steps.flatMap(({ run }) => run?.trim() ?? [])]))
 }
 
-it('CI runs npm test, and nothing else for the tests', () => {
+it('CI runs npm run check, and nothing else for the tests', () => {
   expect(jobsOf('ci').get('test')).toEqual(['.ci/run'])
   const commands = read('.ci/run')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
-  expect(commands).toEqual(['set -euo pipefail', 'cd "$(dirname "$0")/.."', 'export CI=true', 'npm test </dev/null'])
+  expect(commands).toEqual([
+    'set -euo pipefail',
+    'cd "$(dirname "$0")/.."',
+    'export CI=true',
+    'npm run check </dev/null',
+  ])
 })
 
-it('npm test is npm run check with the tests', () => {
+it('npm test is npm run check, and npm run lint leaves out the tests alone', () => {
   const { scripts } = z.object({ scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')))
-  expect([scripts.check, scripts.test]).toEqual(['node scripts/check.ts', 'node scripts/check.ts --with-tests'])
+  const { precheck, check, pretest, test, lint } = scripts
+  expect({ precheck, check, pretest, test, lint }).toEqual({
+    precheck: 'node scripts/install.mjs',
+    check: 'node scripts/check.ts',
+    pretest: 'node scripts/install.mjs',
+    test: 'node scripts/check.ts',
+    lint: 'node scripts/check.ts --static',
+  })
 })
 
-it('CI demands nothing beside npm test', () => {
+it('CI demands nothing beside npm run check', () => {
   expect([...jobsOf('ci').keys()]).toEqual(['test'])
 })
 
