@@ -9,7 +9,16 @@ import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { anyId } from '../packages/testing/src/any-value.ts'
+import {
+  anyId as anyUserId,
+  confirmedBody,
+  emailIdentity,
+  userBody,
+  anyTime as userTime,
+} from '../services/auth/test/bodies.ts'
 import { signDelivery } from '../services/payments/src/webhooks/webhook.ts'
+import { shownCard, shownTransaction, trailEntry } from '../services/payments/test/bodies.ts'
 
 const MailList = z.object({ messages: z.array(z.object({ id: z.int() })).nonempty() })
 const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
@@ -151,10 +160,15 @@ it('runs the first run of the README of auth, from a sign-up to a refresh', asyn
   const [signUp, verify, signIn, readUser, refresh, ...others] = commands.map(String)
   expect(others).toEqual([])
   const email = 'ada@example.com'
-  expect(await callAuth(String(signUp))).toMatchObject({ email })
+  const sent = { confirmation_sent_at: userTime }
+  expect(await callAuth(String(signUp))).toEqual(
+    userBody({ email, identities: [emailIdentity(anyUserId, email)], ...sent }),
+  )
   await callAuth(String(verify).replace('<code>', await codeOfMail(email)))
   const session = Session.parse(await callAuth(String(signIn)))
-  expect(await callAuth(String(readUser).replace('<access_token>', session.access_token))).toMatchObject({ email })
+  expect(await callAuth(String(readUser).replace('<access_token>', session.access_token))).toEqual(
+    confirmedBody(anyUserId, email, { ...sent, last_sign_in_at: userTime }),
+  )
   await callAuth(String(refresh).replace('<refresh_token>', session.refresh_token))
 })
 
@@ -164,12 +178,22 @@ it('seeds the example of the README of payments, which its key then reads', asyn
   writeFileSync(file, JSON.stringify(seed))
   Object.assign(env, parseEnv(readFileSync(join(folder, 'data', 'payments.env'), 'utf8')))
   env.PAYMENTS_ALLOW_SEED = 'yes'
-  expect(await runToEnd('services/payments/src/main.ts', 'seed', file)).toMatchObject({ status: 0 })
+  expect((await runToEnd('services/payments/src/main.ts', 'seed', file)).status).toBe(0)
   const [{ key }] = seed.apps
-  const [{ id, amount, currency }] = seed.transactions
+  const [{ id, merchantId, amount, currency }] = seed.transactions
   const authorization = `Basic ${Buffer.from(`:${key}`).toString('base64')}`
   const answer = await fetch(`${env.PAYMENTS_URL}/transactions/${id}`, { headers: { authorization } })
-  expect(await answer.json()).toMatchObject({ transaction: { id, amount, currency } })
+  const descriptor = 'Coffee'
+  const exchange = { rate: '7.456', date: '2024-03-01' }
+  const fee = { flat: 186, rate: 60 }
+  const entry = { descriptor, lineId: anyId }
+  const trail = [
+    trailEntry({ amount: 600, balance: 4_228, capture: true, fee, exchange, ...entry }),
+    trailEntry({ amount: 100, balance: -746, refund: true, ...entry }),
+  ]
+  const members = { id, merchantId, amount, currency, descriptor, card: shownCard({ bin: '410000' }), trail }
+  const amounts = { pendingAmount: 400, capturedAmount: 600, refundedAmount: 100 }
+  expect(await answer.json()).toEqual({ transaction: shownTransaction({ ...members, ...amounts }) })
 })
 
 it('proves a delivery by the example of the reference of payments', () => {

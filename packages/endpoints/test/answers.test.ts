@@ -399,8 +399,11 @@ describe('thrown values', () => {
     expect(await all.ask({ path })).toEqual({ status, headers, body: '' })
   })
 
-  it.each([['/thrown/returned'], ['/thrown/early']])('404: answers %s', async (path) => {
-    expect(await all.ask({ path })).toEqual(jsonAnswer(404))
+  it.each([
+    ['/thrown/returned', 'as if thrown'],
+    ['/thrown/early', 'before the first chunk'],
+  ])('404: answers %s', async (path, description) => {
+    expect(await all.ask({ path })).toEqual(errorAnswer(404, 'RESOURCE_NOT_FOUND', description))
   })
 
   it.each([

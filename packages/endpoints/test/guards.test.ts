@@ -273,12 +273,13 @@ describe('authentication', () => {
   })
 
   it.each([
-    [403, '/auth/scopes', 'Bearer read'],
-    [403, '/auth/scope', 'Bearer ready'],
-    [503, '/auth/call-error', 'Bearer any'],
-    [500, '/auth/handler-fault', 'Bearer any'],
-  ])('%i: answers %s with "%s"', async (status, path, authorization) => {
-    expect(await all.ask({ path, headers: { authorization } })).toEqual(jsonAnswer(status))
+    [403, '/auth/scopes', 'Bearer read', 'INSUFFICIENT_PRIVILEGES', 'This needs the scope write'],
+    [403, '/auth/scope', 'Bearer ready', 'INSUFFICIENT_PRIVILEGES', 'This needs the scope read'],
+    [503, '/auth/call-error', 'Bearer any', 'SERVER_ERROR', 'An unexpected error occurred'],
+    [500, '/auth/handler-fault', 'Bearer any', 'SERVER_ERROR', 'An unexpected error occurred'],
+  ])('%i: answers %s with "%s"', async (...row) => {
+    const [status, path, authorization, type, description] = row
+    expect(await all.ask({ path, headers: { authorization } })).toEqual(errorAnswer(status, type, description))
   })
 })
 

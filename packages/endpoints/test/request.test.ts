@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { jsonAnswer } from './whole-answers.ts'
+import { errorAnswer, jsonAnswer } from './whole-answers.ts'
 
 class Requests extends Controller {
   GET_version(type = '*/*') {
@@ -90,15 +90,20 @@ describe('version', () => {
     })
   })
 
-  it.each([
-    [200, ''],
-    [200, '*/*'],
-    [200, '*/*;version=v1'],
-    [200, '*/*;version=v2'],
-    [406, '*/*;version=v3'],
-  ])('%i: declared version, asked as "%s"', async (status, accept) => {
-    const answer = await all.ask({ path: '/deep/module/requests/versions', headers: { accept } })
-    expect(answer).toEqual(jsonAnswer(status, undefined, { vary: 'Accept' }))
+  it.each([[''], ['*/*'], ['*/*;version=v1'], ['*/*;version=v2']])(
+    '200: serves a declared version, asked as "%s"',
+    async (accept) => {
+      const answer = await all.ask({ path: '/deep/module/requests/versions', headers: { accept } })
+      expect(answer).toEqual(jsonAnswer(200, '"served"', { vary: 'Accept' }))
+    },
+  )
+
+  it('406: refuses another version', async () => {
+    const headers = { accept: '*/*;version=v3' }
+    const text = 'No version of this resource is acceptable to the client'
+    expect(await all.ask({ path: '/deep/module/requests/versions', headers })).toEqual(
+      errorAnswer(406, 'NOT_ACCEPTABLE', text, { vary: 'Accept' }),
+    )
   })
 })
 

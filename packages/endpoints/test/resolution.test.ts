@@ -223,14 +223,27 @@ describe('edge cases', () => {
     ['/%2F'],
     ['/a%5Cb'],
     ['/?a=%zz&b'],
-    ['/?__proto__=1'],
-    [`/?${'a&'.repeat(1_000)}a`],
-    ['/foo/happy?x=1'],
-    ['/foo/happy?constructor=1'],
-    ['/foo/happy?toString=1'],
-  ])('400: refuses %s', async (path) => {
-    expect(await all.ask({ path })).toEqual(jsonAnswer(400))
+  ])('400: refuses the malformed URL %s', async (path) => {
+    expect(await all.ask({ path })).toEqual(errorAnswer(400, 'BAD_REQUEST', 'The URL is malformed'))
   })
+
+  it.each([
+    ['/?__proto__=1', 'A keyword has a forbidden name'],
+    [`/?${'a&'.repeat(1_000)}a`, 'There are more than 1000 keywords'],
+  ])('400: refuses the keywords of %s', async (path, description) => {
+    expect(await all.ask({ path })).toEqual(errorAnswer(400, 'BAD_REQUEST', description))
+  })
+
+  it.each(['x', 'constructor', 'toString'])(
+    '400: refuses the keyword %s, which the method does not take',
+    async (path) => {
+      const message = 'is not known here'
+      const error = { type: 'VALIDATION_ERROR', description: `${path}: ${message}`, issues: [{ path, message }] }
+      expect(await all.ask({ path: `/foo/happy?${path}=1` })).toEqual(
+        jsonAnswer(400, JSON.stringify({ statusCode: 400, error })),
+      )
+    },
+  )
 
   it.each([['/.'], ['/..'], ['/a/../b'], ['/%2e%2e'], ['/.%2E'], ['/a\\b'], ['/foo#bar']])(
     '400: refuses %s, which a URL parser would correct',
