@@ -9,7 +9,10 @@ export type KeySource =
   /** The issuer whose metadata name the URL. */
   | { readonly discoveredAt: string }
 
-/** The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. */
+/**
+ * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. The type is
+ * what callers need; `deps.ts` builds the real one, which calls the providers.
+ */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>
 }

@@ -3,7 +3,11 @@ import { serverBusy } from '../errors.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
 import { ARGON2_COST, isOutdated, parseStoredHash, type StoredHash } from './stored-hash.ts'
 
-/** Hashes and verifies passwords, a few at a time. @throws serverBusy when too many wait */
+/**
+ * Hashes and verifies passwords, a few at a time. The type is what callers need; `deps.ts` builds the real one, which hashes in
+ * threads.
+ * @throws serverBusy when too many wait
+ */
 export interface PasswordHasher {
   /** An argon2id hash in PHC form. */
   hash(password: string): Promise<string>

@@ -50,7 +50,10 @@ export interface MessageLimit {
   giveBack(): Promise<void>
 }
 
-/** All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL or Redis. */
+/**
+ * All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL or Redis. The type, like
+ * those of its members, is what callers need; `deps.ts` builds the real one.
+ */
 export interface RateLimits {
   /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */
   consume(bucket: Bucket, key: string | undefined): Promise<void>
