@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { anyId, anyTime, confirmedBody, emailIdentity, factorBody, phoneIdentity, userBody } from '../bodies.ts'
 import { factorRow } from '../factor-row.ts'
 import { dataOf, newPerson, openClientService } from './client-service.ts'
@@ -8,9 +8,9 @@ const service = await openClientService()
 const { admin } = service
 afterAll(() => service.close())
 
-const register = async () => {
+const register = async (by = admin) => {
   const person = newPerson()
-  const { user } = dataOf(await admin.createUser({ ...person, email_confirm: true }))
+  const { user } = dataOf(await by.createUser({ ...person, email_confirm: true }))
   return { ...person, user }
 }
 
@@ -71,9 +71,12 @@ describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
 
 describe('admin.listUsers', () => {
   it('returns pages, their number and the total', async () => {
-    for (let i = 0; i < 3; i += 1) await register()
+    const own = await openClientService()
+    onTestFinished(() => own.close())
+    const { admin } = own
+    for (let i = 0; i < 3; i += 1) await register(admin)
     const all = dataOf(await admin.listUsers())
-    expect(all.users.length).toBe(all.total)
+    expect([all.users.length, all.total]).toEqual([3, 3])
     const first = dataOf(await admin.listUsers({ page: 1, perPage: 2 }))
     expect(first).toEqual({
       users: [
@@ -102,10 +105,9 @@ describe('admin.listUsers', () => {
       ],
       aud: 'authenticated',
       nextPage: 2,
-      lastPage: 3,
-      total: all.total,
+      lastPage: 2,
+      total: 3,
     })
-    expect(first.lastPage).toBe(Math.ceil(all.total / 2))
     const last = dataOf(await admin.listUsers({ page: first.lastPage, perPage: 2 }))
     expect(last.nextPage).toBeNull()
     expect(first.users.map(({ id }) => id)).toEqual(all.users.slice(0, 2).map(({ id }) => id))

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { accountBody, anyTime, externalBody } from '../bodies.ts'
 import { type ExternalApp, land, openExternalApp } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
@@ -13,6 +13,7 @@ beforeAll(async () => {
   service = await openExternalApp()
 })
 afterAll(() => service.close())
+beforeEach(() => service.deps.db.deleteFrom('users').execute())
 
 const callback = async (stub: ProviderStub, fields: Readonly<Record<string, string>>) => {
   if (!stub.form) return service.comeBack(fields)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { accountBody, externalBody } from '../bodies.ts'
 import { type ExternalApp, land, openExternalApp } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
@@ -10,6 +10,8 @@ beforeAll(async () => {
   service = await openExternalApp()
 })
 afterAll(() => service.close())
+// A stub has one account, so each test is its first sign-in.
+beforeEach(() => service.deps.db.deleteFrom('users').execute())
 
 function stubOf(name: string): ProviderStub {
   const stub = [...OPENID_STUBS, ...OAUTH_STUBS].find((candidate) => candidate.name === name)

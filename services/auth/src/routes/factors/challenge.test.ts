@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
 import { anyId, anyTime, claimsBody, factorBody, proof } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
@@ -6,7 +6,8 @@ import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
 
 let test: MailApp
-beforeAll(async () => {
+// Each test has the whole allowance of messages.
+beforeEach(async () => {
   test = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',
     AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
@@ -18,8 +19,7 @@ beforeAll(async () => {
     AUTH_SMS_TEST_OTP: '15005550001:12345678',
   })
 })
-afterAll(() => test.close())
-beforeEach(() => test.clock.advance(3_600_000))
+afterEach(() => test.close())
 
 type Headers = { readonly authorization: string }
 const ask = (factorId: string, headers: Readonly<Record<string, string>>, payload: object = {}) =>
