@@ -19,7 +19,8 @@ export default defineConfig({
     // The files of a worker share their modules: a fresh module graph for each file would take more than half of the time. It is
     // safe because each file has its own database, and no module keeps state: `scripts/layout/module-state.ts` refuses it. Every
     // night CI runs the files and their tests in random order, so one that rests on another is found.
-    pool: 'threads',
+    // Tests start programs. A worker that is a thread shares one process of 2.5 GB with the others, and each fork copies its page tables.
+    pool: 'forks',
     isolate: false,
     reporters: process.env.CI ? ['default'] : ['dot'],
     coverage: {

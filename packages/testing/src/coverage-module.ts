@@ -1,3 +1,5 @@
+import { appendFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import v8 from '@vitest/coverage-v8'
 import { inject } from 'vitest'
@@ -5,8 +7,8 @@ import type { CoverageProviderModule, ResolvedCoverageOptions, TestSpecification
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** How many test files no worker has begun yet: a 32-bit integer that the threads of the run share. */
-    readonly filesToBegin: SharedArrayBuffer
+    /** How many test files the run has, and the path of a file that gets a byte whenever a worker begins one of them. */
+    readonly testFiles: { readonly total: number; readonly begun: string }
   }
 }
 
@@ -35,7 +37,15 @@ async function compileDependencies(): Promise<void> {
 
 let compiled: Promise<void> | undefined
 
-const filesToBegin = (): Int32Array => new Int32Array(inject('filesToBegin'))
+/** Counts a test file as begun. The workers are processes, which share no memory; a byte that is appended is never lost. */
+function beginFile(): void {
+  appendFileSync(inject('testFiles').begun, '.')
+}
+
+function isAmongLastFiles(): boolean {
+  const { total, begun } = inject('testFiles')
+  return total - statSync(begun).size < LAST_FILES
+}
 
 /**
  * Collects the coverage of V8 when a worker ends. vitest collects it after each file, and each time V8 walks the whole heap of
@@ -45,10 +55,10 @@ const coverageModule: CoverageProviderModule = {
   startCoverage: async (options) => {
     compiled ??= compileDependencies()
     await compiled
-    Atomics.sub(filesToBegin(), 0, 1)
+    beginFile()
     return v8.startCoverage?.(options)
   },
-  takeCoverage: (options) => (Atomics.load(filesToBegin(), 0) < LAST_FILES ? v8.takeCoverage?.(options) : undefined),
+  takeCoverage: (options) => (isAmongLastFiles() ? v8.takeCoverage?.(options) : undefined),
   stopCoverage: (options) => v8.stopCoverage?.(options),
   getProvider: async () => {
     const { V8CoverageProvider } = await import('@vitest/coverage-v8/dist/provider.js')
@@ -60,9 +70,8 @@ const coverageModule: CoverageProviderModule = {
 
       override async onTestRunStart(files: readonly TestSpecification[]): Promise<void> {
         await super.onTestRunStart(files)
-        const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
-        new Int32Array(shared)[0] = files.length
-        this.ctx.getRootProject().provide('filesToBegin', shared)
+        const begun = join(this.coverageFilesDirectory, 'begun')
+        this.ctx.getRootProject().provide('testFiles', { total: files.length, begun })
       }
     }
     return new Provider()
