@@ -2,11 +2,10 @@
 // Therefore every index except the primary key covers live rows only. The sku has the collation "C": it is compared by code
 // point, and its unique index also serves prefixes and the order by sku.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
 
-export const createProducts = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createProducts: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await sql`CREATE SEQUENCE ${names.id('product_revision_seq')} AS bigint`.execute(db)
     await createTable(db, names)
     await sql`ALTER SEQUENCE ${names.id('product_revision_seq')} OWNED BY ${names.id('products')}.revision`.execute(db)
@@ -17,7 +16,7 @@ export const createProducts = (names: Names): Migration => ({
     await sql`CREATE STATISTICS ${names.id('products_lower_sku_stats')}
       ON (lower(sku COLLATE "default")) FROM ${names.id('products')}`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('products')}`.execute(db)
   },
 })

@@ -2,11 +2,10 @@
 // has ended. Stored as they arrive, in one transaction, they would lock products for as long as the client takes to send the
 // file. The tables are not logged: whoever applies the rows counts them first, so rows that a crash has emptied are noticed.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource } from '../migration.ts'
 
-export const createImports = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createImports: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await sql`CREATE UNLOGGED TABLE ${names.id('imports')} (
       id bigint GENERATED ALWAYS AS IDENTITY,
       touched_at timestamptz NOT NULL DEFAULT now(),
@@ -21,7 +20,7 @@ export const createImports = (names: Names): Migration => ({
       CONSTRAINT ${names.local('import_rows_pkey')} PRIMARY KEY (import_id, place)
     )`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('import_rows')}`.execute(db)
     await sql`DROP TABLE ${names.id('imports')}`.execute(db)
   },

@@ -1,11 +1,10 @@
 // Locations: where stock is kept, with one to begin with. A deleted location keeps its row, because stock movements point at
 // it, and frees its code.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
 
-export const createLocations = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createLocations: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await sql`CREATE TABLE ${names.id('locations')} (
       id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
       code varchar(64) COLLATE "C" NOT NULL,
@@ -23,7 +22,7 @@ export const createLocations = (names: Names): Migration => ({
     await countVersions(db, names)
     await sql`INSERT INTO ${names.id('locations')} (code, name) VALUES ('MAIN', 'Main warehouse')`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('locations')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('count_location_version')}()`.execute(db)
   },

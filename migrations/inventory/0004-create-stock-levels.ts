@@ -1,11 +1,10 @@
 // Stock levels: how much of a product a location has. A level is the sum of its movements. It is stored because summing the
 // ledger would cost more with every movement. The checks are the last net under every function that changes a level.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource } from '../migration.ts'
 
-export const createStockLevels = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createStockLevels: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     // Levels change often. Space that each page keeps free lets PostgreSQL update a row without a new index entry.
     await sql`CREATE TABLE ${names.id('stock_levels')} (
       product_id bigint NOT NULL,
@@ -24,7 +23,7 @@ export const createStockLevels = (names: Names): Migration => ({
     await sql`CREATE INDEX ${names.local('stock_levels_location_idx')}
       ON ${names.id('stock_levels')} (location_id, product_id)`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('stock_levels')}`.execute(db)
   },
 })

@@ -2,16 +2,15 @@
 // hold both rows until a movement commits. A deletion waits for such movements, looks at the stock after them, and makes later
 // movements wait for the deletion.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource } from '../migration.ts'
 
 const GUARDED = [
   { table: 'products', column: 'product_id' },
   { table: 'locations', column: 'location_id' },
 ] as const
 
-export const guardStock = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const guardStock: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     for (const { table, column } of GUARDED) {
       // Reserved stock is on hand, so `on_hand` alone tells of both.
       await sql`
@@ -32,7 +31,7 @@ export const guardStock = (names: Names): Migration => ({
         EXECUTE FUNCTION ${names.id(`guard_${table}`)}()`.execute(db)
     }
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     for (const { table } of GUARDED) {
       await sql`DROP TRIGGER ${names.local(`${table}_stock_check`)} ON ${names.id(table)}`.execute(db)
       await sql`DROP FUNCTION ${names.id(`guard_${table}`)}()`.execute(db)

@@ -2,11 +2,10 @@
 // `apply_movement` alone writes rows, under the lock of the level, so within a level ids and times rise together. Rows have no foreign
 // keys: the locked level has them, and each would cost every movement a look-up.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
 
-export const createMovements = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createMovements: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createIndexes(db, names)
     await refuseChanges(db, names)
@@ -18,7 +17,7 @@ export const createMovements = (names: Names): Migration => ({
         change bigint, counted bigint, expected bigint, reason text, reference text
       )`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TYPE ${names.id('stock_line')}`.execute(db)
     await sql`DROP TABLE ${names.id('movements')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('refuse_change')}()`.execute(db)

@@ -1,11 +1,10 @@
 // Reservations: stock that is promised to somebody and still on hand. `remaining` is the part of a reservation that is still
 // reserved, so what a level has reserved is the sum over its reservations.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource, Names } from '../migration.ts'
 
-export const createReservations = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createReservations: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     // Every reservation ends by an update. The free space of a page keeps such a row beside the row that it replaces.
     await sql`CREATE TABLE ${names.id('reservations')} (
       id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
@@ -28,7 +27,7 @@ export const createReservations = (names: Names): Migration => ({
     ) WITH (fillfactor = 80)`.execute(db)
     await createIndexes(db, names)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('reservations')}`.execute(db)
   },
 })

@@ -1,11 +1,10 @@
 // Idempotency keys: a client that repeats a request with its key must find the first effect or wait for it, and never cause a
 // second one. A key is claimed in the transaction of the effect, so a refused request leaves no trace of its key either.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource } from '../migration.ts'
 
-export const createIdempotencyKeys = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createIdempotencyKeys: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await sql`CREATE TABLE ${names.id('idempotency_keys')} (
       subject text COLLATE "C" NOT NULL,
       key text COLLATE "C" NOT NULL,
@@ -24,7 +23,7 @@ export const createIdempotencyKeys = (names: Names): Migration => ({
     // Who asks, null without authentication; and the key of the request with what it is for, null without a key.
     await sql`CREATE TYPE ${names.id('caller')} AS (actor text, key text, path text, request_hash bytea)`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TYPE ${names.id('caller')}`.execute(db)
     await sql`DROP TABLE ${names.id('idempotency_keys')}`.execute(db)
   },

@@ -1,10 +1,9 @@
 // Users: the list that the API shows, with five users to begin with. Their ids are 1 to 5, and the next one is 6.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource } from '../migration.ts'
 
-export const createUsers = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createUsers: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await sql`CREATE TABLE ${names.id('users')} (
       id bigint GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
       username text COLLATE "C" NOT NULL,
@@ -21,7 +20,7 @@ export const createUsers = (names: Names): Migration => ({
       ('evan.spiegel', 'Evan', 'Spiegel'),
       ('jack.dorsey', 'Jack', 'Dorsey')`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('users')}`.execute(db)
   },
 })

@@ -1,10 +1,9 @@
 // Counters of the rate limiter. Replicas share their limits through this table, and their role may not create it.
 import { type Kysely, sql } from 'kysely'
-import type { Migration } from 'kysely/migration'
-import type { Names } from '../migration.ts'
+import type { MigrationSource } from '../migration.ts'
 
-export const createRateLimits = (names: Names): Migration => ({
-  up: async (db: Kysely<unknown>) => {
+export const createRateLimits: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
     await sql`CREATE TABLE ${names.id('rate_limits')} (
       key varchar(255) NOT NULL,
       points integer NOT NULL DEFAULT 0,
@@ -12,7 +11,7 @@ export const createRateLimits = (names: Names): Migration => ({
       CONSTRAINT ${names.local('rate_limits_pkey')} PRIMARY KEY (key)
     ) WITH (fillfactor = 80)`.execute(db)
   },
-  down: async (db: Kysely<unknown>) => {
+  async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('rate_limits')}`.execute(db)
   },
 })

@@ -1,4 +1,4 @@
-// Why: an id carries the database's clock, a counter and the tag of its merchant. So ids sort by time, and the last eight digits
+// An id carries the database's clock, a counter and the tag of its merchant. So ids sort by time, and the last eight digits
 // of an id find the merchant that the row belongs to.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

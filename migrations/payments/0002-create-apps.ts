@@ -1,6 +1,25 @@
-// Why: an app is a machine that calls the API. Its keys are stored as keyed digests only, so the database reveals no key.
+// An app is a machine that calls the API. Its keys are stored as keyed digests only, so the database reveals no key.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+
+export const createApps: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TABLE ${names.id('apps')} (
+        id text COLLATE "C" NOT NULL,
+        name text,
+        hidden boolean NOT NULL DEFAULT false,
+        created timestamptz(3) NOT NULL,
+        CONSTRAINT ${names.local('apps_pk')} PRIMARY KEY (id),
+        CONSTRAINT ${names.local('apps_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
+      )`.execute(db)
+    await createKeys(db, names)
+    await createInvitations(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${sql.join(['app_invitations', 'app_keys', 'apps'].map(names.id))}`.execute(db)
+  },
+})
 
 async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -40,22 +59,3 @@ async function createInvitations(db: Kysely<unknown>, names: Names): Promise<voi
       CONSTRAINT ${names.local('app_invitations_hash_ck')} CHECK (octet_length(code_hash) = 32)
     )`.execute(db)
 }
-
-export const createApps: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await sql`
-      CREATE TABLE ${names.id('apps')} (
-        id text COLLATE "C" NOT NULL,
-        name text,
-        hidden boolean NOT NULL DEFAULT false,
-        created timestamptz(3) NOT NULL,
-        CONSTRAINT ${names.local('apps_pk')} PRIMARY KEY (id),
-        CONSTRAINT ${names.local('apps_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
-      )`.execute(db)
-    await createKeys(db, names)
-    await createInvitations(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${sql.join(['app_invitations', 'app_keys', 'apps'].map(names.id))}`.execute(db)
-  },
-})

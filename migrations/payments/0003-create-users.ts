@@ -1,4 +1,4 @@
-// Why: a user who looks after merchants is known by an email address, whatever its case.
+// A user who looks after merchants is known by an email address, whatever its case.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,4 +1,4 @@
-// Why: a merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one query
+// A merchant holds everything below it. Its tag stands in the last eight digits of each id below it, so that one query
 // finds the merchant of any id.
 //
 // - `key`: the public key, by which the checkout names the merchant. It authenticates nobody.
@@ -7,19 +7,6 @@
 // - `tds_mode`: which outcomes of 3-D Secure let a payment go on. `attempt`: all but a rejection; `full`: authentication alone.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
-
-/** A seeded id may end in another tag than that of its merchant. Such an id is listed here with its merchant. */
-async function createAliases(db: Kysely<unknown>, names: Names): Promise<void> {
-  await sql`
-    CREATE TABLE ${names.id('id_aliases')} (
-      id text COLLATE "C" NOT NULL,
-      merchant_id text COLLATE "C" NOT NULL,
-      CONSTRAINT ${names.local('id_aliases_pk')} PRIMARY KEY (id),
-      CONSTRAINT ${names.local('id_aliases_merchant_fk')} FOREIGN KEY (merchant_id)
-        REFERENCES ${names.id('merchants')} (id),
-      CONSTRAINT ${names.local('id_aliases_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
-    )`.execute(db)
-}
 
 export const createMerchants: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -56,3 +43,16 @@ export const createMerchants: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('id_aliases')}, ${names.id('merchants')}`.execute(db)
   },
 })
+
+/** A seeded id may end in another tag than that of its merchant. Such an id is listed here with its merchant. */
+async function createAliases(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE ${names.id('id_aliases')} (
+      id text COLLATE "C" NOT NULL,
+      merchant_id text COLLATE "C" NOT NULL,
+      CONSTRAINT ${names.local('id_aliases_pk')} PRIMARY KEY (id),
+      CONSTRAINT ${names.local('id_aliases_merchant_fk')} FOREIGN KEY (merchant_id)
+        REFERENCES ${names.id('merchants')} (id),
+      CONSTRAINT ${names.local('id_aliases_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
+    )`.execute(db)
+}

@@ -1,6 +1,17 @@
-// Why: any number of apps and users share a merchant with the same rights. Every request reads the membership of its caller.
+// Any number of apps and users share a merchant with the same rights. Every request reads the membership of its caller.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+
+export const createMemberships: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createMembers(db, names, 'app')
+    await createMembers(db, names, 'user')
+    await hideSharedRecord(db, names.id('merchant_users'), names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('merchant_users')}, ${names.id('merchant_apps')}`.execute(db)
+  },
+})
 
 async function createMembers(db: Kysely<unknown>, names: Names, noun: 'app' | 'user'): Promise<void> {
   const table = `merchant_${noun}s`
@@ -42,14 +53,3 @@ async function hideSharedRecord(db: Kysely<unknown>, table: RawBuilder<unknown>,
   await sql`
     COMMENT ON COLUMN ${table}.email IS 'The address as the merchant wrote it; null as member_id'`.execute(db)
 }
-
-export const createMemberships: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createMembers(db, names, 'app')
-    await createMembers(db, names, 'user')
-    await hideSharedRecord(db, names.id('merchant_users'), names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('merchant_users')}, ${names.id('merchant_apps')}`.execute(db)
-  },
-})

@@ -1,4 +1,4 @@
-// Why: a user is invited by email and becomes a member by accepting. Only the digest of the token in the mail is stored, so the
+// A user is invited by email and becomes a member by accepting. Only the digest of the token in the mail is stored, so the
 // database lets nobody accept. An invitation ends with its membership.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

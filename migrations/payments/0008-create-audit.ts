@@ -1,4 +1,4 @@
-// Why: the database alone must tell who made a key, changed who looks after a merchant, or did an operator's work.
+// The database alone must tell who made a key, changed who looks after a merchant, or did an operator's work.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -1,4 +1,4 @@
-// Why: replicas that share their rate limits through PostgreSQL need the limiter's table. The service may not create tables, so
+// Replicas that share their rate limits through PostgreSQL need the limiter's table. The service may not create tables, so
 // a migration creates it with the columns that the limiter expects.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

@@ -1,4 +1,4 @@
-// Why: the functions that serve a request take the same things about it: who calls, and the idempotency key with its scope,
+// The functions that serve a request take the same things about it: who calls, and the idempotency key with its scope,
 // where one was given. One type holds them.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

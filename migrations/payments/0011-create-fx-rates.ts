@@ -1,4 +1,4 @@
-// Why: charges in any currency reach a merchant's balance in its own currency, at rates that are stored exactly and dated.
+// Charges in any currency reach a merchant's balance in its own currency, at rates that are stored exactly and dated.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import table from './0011-fx-rates.json' with { type: 'json' }

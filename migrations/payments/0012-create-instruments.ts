@@ -1,20 +1,8 @@
-// Why: each payment keeps the card as it was used: its number sealed, and under a keyed digest that finds other uses of the same
+// Each payment keeps the card as it was used: its number sealed, and under a keyed digest that finds other uses of the same
 // card. `key_id` names the key of the vault that sealed it, so keys can be rotated.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
-
-async function describe(db: Kysely<unknown>, names: Names): Promise<void> {
-  const comments = {
-    expiry: 'last day on which the card is good',
-    scheme: 'null when the number is of none that is known',
-    scenario: 'how the simulator treats the card: what differs from a card with which all is fine',
-    planned: 'whether its first payment announced a plan',
-  }
-  for (const [column, text] of Object.entries(comments)) {
-    await sql`COMMENT ON COLUMN ${names.id('instruments')}.${sql.id(column)} IS ${sql.lit(text)}`.execute(db)
-  }
-}
 
 export const createInstruments: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -47,3 +35,15 @@ export const createInstruments: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('instruments')}`.execute(db)
   },
 })
+
+async function describe(db: Kysely<unknown>, names: Names): Promise<void> {
+  const comments = {
+    expiry: 'last day on which the card is good',
+    scheme: 'null when the number is of none that is known',
+    scenario: 'how the simulator treats the card: what differs from a card with which all is fine',
+    planned: 'whether its first payment announced a plan',
+  }
+  for (const [column, text] of Object.entries(comments)) {
+    await sql`COMMENT ON COLUMN ${names.id('instruments')}.${sql.id(column)} IS ${sql.lit(text)}`.execute(db)
+  }
+}

@@ -1,8 +1,20 @@
-// Why: a transaction is an authorization of an amount on a card. Its amounts are its whole state, and the constraints say which
+// A transaction is an authorization of an amount on a card. Its amounts are its whole state, and the constraints say which
 // states exist.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
+
+export const createTransactions: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createIndexes(db, names)
+    await simulateDisputes(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('transactions')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('ask_for_dispute')}(), ${names.id('mark_disputed')}()`.execute(db)
+  },
+})
 
 /**
  * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
@@ -102,15 +114,3 @@ async function simulateDisputes(db: Kysely<unknown>, names: Names): Promise<void
     FOR EACH ROW WHEN (NEW.disputed_at_capture AND OLD.captured = 0 AND NEW.captured > 0)
     EXECUTE FUNCTION ${names.id('ask_for_dispute')}()`.execute(db)
 }
-
-export const createTransactions: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTable(db, names)
-    await createIndexes(db, names)
-    await simulateDisputes(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('transactions')}`.execute(db)
-    await sql`DROP FUNCTION ${names.id('ask_for_dispute')}(), ${names.id('mark_disputed')}()`.execute(db)
-  },
-})

@@ -1,4 +1,4 @@
-// Why: a merchant may keep the card of a transaction and charge it again by the id of this row.
+// A merchant may keep the card of a transaction and charge it again by the id of this row.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'

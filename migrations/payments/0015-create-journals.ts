@@ -1,4 +1,4 @@
-// Why: the ledger uses double entry. A movement of money is one journal, whose signed entries sum to zero in each currency.
+// The ledger uses double entry. A movement of money is one journal, whose signed entries sum to zero in each currency.
 //
 // `post` writes rows of the ledger in the order of the columns, and hashes their bytes in this order: the order of the columns
 // must not change. Rows of the ledger have no foreign keys between each other: `post` writes them all, together, and
@@ -7,6 +7,21 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
+
+export const createJournals: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createEntries(db, names)
+    await createZeroSum(db, names)
+    await createRefusal(db, names)
+    await makeAppendOnly(db, names, 'journals')
+    await makeAppendOnly(db, names, 'entries')
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('entries')}, ${names.id('journals')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('refuse_change')}(), ${names.id('check_zero_sum')}()`.execute(db)
+  },
+})
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -75,18 +90,3 @@ async function createRefusal(db: Kysely<unknown>, names: Names): Promise<void> {
       RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
     END $$`.execute(db)
 }
-
-export const createJournals: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTable(db, names)
-    await createEntries(db, names)
-    await createZeroSum(db, names)
-    await createRefusal(db, names)
-    await makeAppendOnly(db, names, 'journals')
-    await makeAppendOnly(db, names, 'entries')
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('entries')}, ${names.id('journals')}`.execute(db)
-    await sql`DROP FUNCTION ${names.id('refuse_change')}(), ${names.id('check_zero_sum')}()`.execute(db)
-  },
-})

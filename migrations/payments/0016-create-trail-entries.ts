@@ -1,4 +1,4 @@
-// Why: the trail of a transaction tells in order what happened to it, with what each step was worth to the merchant.
+// The trail of a transaction tells in order what happened to it, with what each step was worth to the merchant.
 //
 // `post` writes and hashes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'

@@ -1,4 +1,4 @@
-// Why: a line tells a merchant what moved its balance, and what the balance was after it.
+// A line tells a merchant what moved its balance, and what the balance was after it.
 //
 // `post` writes and hashes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'

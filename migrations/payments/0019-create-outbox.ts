@@ -1,4 +1,4 @@
-// Why: work that remains is written with its cause, so that neither exists without the other. A process takes it from here into
+// Work that remains is written with its cause, so that neither exists without the other. A process takes it from here into
 // the queue of jobs.
 //
 // `post` writes these rows in the order of their columns, which must not change.

@@ -1,8 +1,21 @@
-// Why: what the acquirer has not accepted is not the merchant's yet. Every live capture, refund and void is open until the
+// What the acquirer has not accepted is not the merchant's yet. Every live capture, refund and void is open until the
 // acquirer has answered, and payouts leave open captures out.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
+
+export const createOperations: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createIndexes(db, names)
+    await openWithWork(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TRIGGER ${names.local('outbox_operation')} ON ${names.id('outbox')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('open_operation')}()`.execute(db)
+    await sql`DROP TABLE ${names.id('acquirer_operations')}`.execute(db)
+  },
+})
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -54,16 +67,3 @@ async function openWithWork(db: Kysely<unknown>, names: Names): Promise<void> {
     CREATE TRIGGER ${names.local('outbox_operation')} AFTER INSERT ON ${names.id('outbox')}
     FOR EACH ROW WHEN (NEW.kind = 'acquirer') EXECUTE FUNCTION ${names.id('open_operation')}()`.execute(db)
 }
-
-export const createOperations: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTable(db, names)
-    await createIndexes(db, names)
-    await openWithWork(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TRIGGER ${names.local('outbox_operation')} ON ${names.id('outbox')}`.execute(db)
-    await sql`DROP FUNCTION ${names.id('open_operation')}()`.execute(db)
-    await sql`DROP TABLE ${names.id('acquirer_operations')}`.execute(db)
-  },
-})

@@ -1,4 +1,4 @@
-// Why: what a merchant is told is written with its cause, so that neither exists without the other.
+// What a merchant is told is written with its cause, so that neither exists without the other.
 //
 // `post` writes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'

@@ -1,4 +1,4 @@
-// Why: a webhook is an address to which a merchant wants its events sent. The secrets that sign them are sealed, so the database
+// A webhook is an address to which a merchant wants its events sent. The secrets that sign them are sealed, so the database
 // alone lets nobody sign. The previous secret stays for a while, so that a client changes over without a gap.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

@@ -1,7 +1,17 @@
-// Why: a client that repeats a request with its Idempotency-Key must find the first effect, or wait for it, and never make a
+// A client that repeats a request with its Idempotency-Key must find the first effect, or wait for it, and never make a
 // second one.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+
+export const createIdempotency: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createAnswers(db, names)
+    await createCreations(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('merchant_creations')}, ${names.id('idempotency')}`.execute(db)
+  },
+})
 
 /**
  * An answer is rendered again from its object; only one whose object changes otherwise keeps its bytes in `body`. The amounts
@@ -57,13 +67,3 @@ async function createCreations(db: Kysely<unknown>, names: Names): Promise<void>
     CREATE INDEX ${names.local('merchant_creations_created_ix')} ON ${names.id('merchant_creations')} (created)
   `.execute(db)
 }
-
-export const createIdempotency: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createAnswers(db, names)
-    await createCreations(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('merchant_creations')}, ${names.id('idempotency')}`.execute(db)
-  },
-})

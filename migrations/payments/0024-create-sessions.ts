@@ -1,4 +1,4 @@
-// Why: a customer's payment goes through several requests. Its session remembers how far the payment came, and ends in one
+// A customer's payment goes through several requests. Its session remembers how far the payment came, and ends in one
 // transaction.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

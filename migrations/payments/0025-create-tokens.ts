@@ -1,6 +1,16 @@
-// Why: a token stands for a card once. Here is which merchant a token belongs to, and which tokens were used up.
+// A token stands for a card once. Here is which merchant a token belongs to, and which tokens were used up.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+
+export const createTokens: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTokenMerchants(db, names)
+    await createSpentTokens(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('spent_tokens')}, ${names.id('token_merchants')}`.execute(db)
+  },
+})
 
 /**
  * Clients make tokens before they name a merchant, so a token belongs to the merchant that uses it first. A leaked token pays
@@ -30,13 +40,3 @@ async function createSpentTokens(db: Kysely<unknown>, names: Names): Promise<voi
     CREATE INDEX ${names.local('spent_tokens_expires_ix')} ON ${names.id('spent_tokens')} (expires, merchant_id)
   `.execute(db)
 }
-
-export const createTokens: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTokenMerchants(db, names)
-    await createSpentTokens(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('spent_tokens')}, ${names.id('token_merchants')}`.execute(db)
-  },
-})

@@ -1,8 +1,22 @@
-// Why: what is asked of an acquirer is written down before it is asked, so a crash leaves no outcome unknown for good. What an
+// What is asked of an acquirer is written down before it is asked, so a crash leaves no outcome unknown for good. What an
 // acquirer reports and nobody can apply waits for an operator.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
+
+export const createAttempts: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await sql`
+      CREATE TABLE ${names.id('acquirer_exceptions')} (${merchantRow(names, 'acquirer_exceptions')},
+        payload jsonb NOT NULL,
+        resolved timestamptz(3)
+      )`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('acquirer_exceptions')}, ${names.id('attempts')}`.execute(db)
+  },
+})
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -19,17 +33,3 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
     CREATE INDEX ${names.local('attempts_unsettled_ix')} ON ${names.id('attempts')} (merchant_id, id)
       WHERE status IN ('sent', 'unknown')`.execute(db)
 }
-
-export const createAttempts: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTable(db, names)
-    await sql`
-      CREATE TABLE ${names.id('acquirer_exceptions')} (${merchantRow(names, 'acquirer_exceptions')},
-        payload jsonb NOT NULL,
-        resolved timestamptz(3)
-      )`.execute(db)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('acquirer_exceptions')}, ${names.id('attempts')}`.execute(db)
-  },
-})

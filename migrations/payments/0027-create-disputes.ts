@@ -1,8 +1,19 @@
-// Why: a dispute reserves captured money when it opens and takes it when it is lost. The acquirer's reference is unique below the
+// A dispute reserves captured money when it opens and takes it when it is lost. The acquirer's reference is unique below the
 // merchant, so a report is applied at most once.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
+
+export const createDisputes: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await reverseAfterWin(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('disputes')}`.execute(db)
+    await sql`DROP FUNCTION ${names.id('reverse_after_dispute')}()`.execute(db)
+  },
+})
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -44,14 +55,3 @@ async function reverseAfterWin(db: Kysely<unknown>, names: Names): Promise<void>
     FOR EACH ROW WHEN (OLD.status = 'open' AND NEW.status = 'won')
     EXECUTE FUNCTION ${names.id('reverse_after_dispute')}()`.execute(db)
 }
-
-export const createDisputes: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTable(db, names)
-    await reverseAfterWin(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('disputes')}`.execute(db)
-    await sql`DROP FUNCTION ${names.id('reverse_after_dispute')}()`.execute(db)
-  },
-})

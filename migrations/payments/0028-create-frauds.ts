@@ -1,4 +1,4 @@
-// Why: a fraud alert tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so an
+// A fraud alert tells the merchant that a card was misused. The acquirer's reference is unique below the merchant, so an
 // alert is kept at most once.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'

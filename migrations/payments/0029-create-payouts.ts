@@ -1,9 +1,19 @@
-// Why: a payout empties what is available of a balance, at most once a day. A bank file that has to be written again must be the
+// A payout empties what is available of a balance, at most once a day. A bank file that has to be written again must be the
 // same message, or the bank pays twice: a batch keeps what its file said, and is never changed.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
+
+export const createPayouts: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createTable(db, names)
+    await createBatches(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('payout_batches')}, ${names.id('payouts')}`.execute(db)
+  },
+})
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -43,13 +53,3 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
     'SHA-256 of what the files say; null of batches that were exported before it was kept'`.execute(db)
   await makeAppendOnly(db, names, 'payout_batches')
 }
-
-export const createPayouts: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTable(db, names)
-    await createBatches(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TABLE ${names.id('payout_batches')}, ${names.id('payouts')}`.execute(db)
-  },
-})

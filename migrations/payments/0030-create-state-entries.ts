@@ -1,4 +1,4 @@
-// Why: the chain of the ledger proves journals, entries, trail entries and lines alone. A raised authorization, another bank
+// The chain of the ledger proves journals, entries, trail entries and lines alone. A raised authorization, another bank
 // account or a dispute that is removed would leave no trace in it. So every row whose columns move money, or name who gets or
 // pays it, gets its digests in a second chain.
 //

@@ -1,7 +1,17 @@
-// Why: functions pass each other movements of money whose amounts are decided, and operations that clients ask for. Types name
+// Functions pass each other movements of money whose amounts are decided, and operations that clients ask for. Types name
 // their members.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+
+export const createMovements: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await createMovement(db, names)
+    await createOperationTypes(db, names)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TYPE ${sql.join(['operation_result', 'operation_item', 'movement'].map(names.id))}`.execute(db)
+  },
+})
 
 /** What `post` books. In the merchant's currency: gross, fee_flat, fee_rate. */
 async function createMovement(db: Kysely<unknown>, names: Names): Promise<void> {
@@ -31,13 +41,3 @@ async function createOperationTypes(db: Kysely<unknown>, names: Names): Promise<
       verdict text, identity_id text, possible bigint, moment ${names.id('movement')}, transaction ${names.id('transactions')}
     )`.execute(db)
 }
-
-export const createMovements: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createMovement(db, names)
-    await createOperationTypes(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TYPE ${sql.join(['operation_result', 'operation_item', 'movement'].map(names.id))}`.execute(db)
-  },
-})
