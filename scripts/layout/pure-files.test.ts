@@ -84,6 +84,12 @@ it('refuses what a pure file reaches through others, and names the shortest way'
   )
 })
 
+it('refuses a connection of the database as an argument, and allows the type of a row', async () => {
+  const take = (type: string) => `import type { ${type} } from '../database.ts'\nexport type Given = ${type}\n`
+  expect(await problemsOf(pureFiles, { [price]: take('Trx') })).toEqual([reaches('../database.ts')])
+  expect(await problemsOf(pureFiles, { [price]: take('PricesTable') })).toEqual([])
+})
+
 it.each([
   ['console', "console.log('sold')"],
   ['process', 'export const port = process.argv[2]'],

@@ -13,6 +13,9 @@ const PURE_PACKAGES = new Set([
   'uqr',
   'zod',
 ])
+/** Where a service declares its tables, and the types of connections to them. */
+const TABLES = /^\.{1,2}\/(\.\.\/)*database\.ts$/
+const CONNECTION = /\b(Db|Trx)\b/
 /** Exports of node:crypto that depend on more than their arguments. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
 
@@ -39,8 +42,9 @@ const MEMBERS = new Set(['Math.random', 'Date.now', 'AbortSignal.timeout'])
 
 /** The modules and globals by which the code of a file itself reaches outside its arguments, in the order of the file. */
 export function outsideUses(file: SourceFile): readonly string[] {
+  const takesConnection = CONNECTION.test(file.text)
   const modules = importsOf(file)
-    .filter(isOutside)
+    .filter((imported) => isOutside(imported) || (takesConnection && TABLES.test(imported.specifier)))
     .map(({ specifier }) => specifier)
   return [...modules, ...globalsOf(file)]
 }

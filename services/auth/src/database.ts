@@ -1,4 +1,4 @@
-import type { ColumnType, Generated } from 'kysely'
+import type { ColumnType, Generated, Kysely, Transaction } from 'kysely'
 import type * as factors from './factors/factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
@@ -197,7 +197,7 @@ export interface OutboxTable {
 }
 
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
-export interface AuthDatabase {
+export interface AuthTables {
   users: UsersTable
   user_directory: UserDirectoryTable
   identities: IdentitiesTable
@@ -222,3 +222,9 @@ export interface AuthDatabase {
   custom_oauth_providers: CustomProvidersTable
   outbox: OutboxTable
 }
+
+/** A connection to the tables, or an open transaction on them. */
+export type Db = Kysely<AuthTables>
+
+/** An open transaction on the tables. */
+export type Trx = Transaction<AuthTables>

@@ -15,10 +15,9 @@ import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type OpenLimiterStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
-import type { Kysely } from 'kysely'
 import { createKeyRing, type KeyRing } from './access-tokens/key-ring.ts'
 import type { AuthConfig } from './config.ts'
-import type { AuthDatabase } from './database.ts'
+import type { AuthTables, Db } from './database.ts'
 import { createKeySets, type KeySets } from './external-providers/key-sets.ts'
 import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './messages/mailer.ts'
@@ -43,7 +42,7 @@ import { batchSignUps, type InsertSignUp } from './sign-ups/sign-up-repository.t
 /** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */
 export interface AuthDeps {
   readonly config: AuthConfig
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly lanes: Lanes
   readonly names: Names
   readonly logger: ServiceLogger['logger']
@@ -81,7 +80,7 @@ export interface AuthDeps {
 /** The dependencies of a process, with what must be opened and closed around them. */
 export interface OpenDeps {
   readonly deps: AuthDeps
-  readonly database: Database<AuthDatabase>
+  readonly database: Database<AuthTables>
   readonly limiters: Pick<OpenLimiterStore, 'check'>
   close(): Promise<void>
 }
@@ -107,7 +106,7 @@ export async function createDeps(
 ): Promise<OpenDeps> {
   const { logger, meter } = telemetry
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
-  const database = openAuthDatabase(config, onError, await loadQuerySpans(config.server.tracingEnabled))
+  const database = openAuthTables(config, onError, await loadQuerySpans(config.server.tracingEnabled))
   const { names } = database
   const encryptionKeys = encryptionKeysOf(config)
   const serverKeys = deriveServerKeys(encryptionKeys)
@@ -175,7 +174,7 @@ function createHasher(runTasks: RunHashTasks, meter: Meter): PasswordHasher {
   })
 }
 
-function readinessChecks(database: Database<AuthDatabase>, jobs: Jobs): Parameters<typeof createReadiness>[0] {
+function readinessChecks(database: Database<AuthTables>, jobs: Jobs): Parameters<typeof createReadiness>[0] {
   return {
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
@@ -192,7 +191,7 @@ export async function withCommandDeps<Result>(
   run: (deps: CommandDeps) => Promise<Result>,
 ): Promise<Result> {
   // A lost connection fails the statement that uses it, so it need not be logged.
-  const database = openAuthDatabase(config, () => {})
+  const database = openAuthTables(config, () => {})
   const { db, names } = database
   try {
     await expectMigrations(database)
@@ -202,12 +201,8 @@ export async function withCommandDeps<Result>(
   }
 }
 
-function openAuthDatabase(
-  config: AuthConfig,
-  onError: (error: Error) => void,
-  spans?: QuerySpans,
-): Database<AuthDatabase> {
-  return openDatabase<AuthDatabase>({
+function openAuthTables(config: AuthConfig, onError: (error: Error) => void, spans?: QuerySpans): Database<AuthTables> {
+  return openDatabase<AuthTables>({
     ...config.database,
     names: authNames(config),
     applicationName: 'trestle-auth',
@@ -241,7 +236,7 @@ function connectJobs(
   })
 }
 
-async function expectMigrations({ checks, names }: Database<AuthDatabase>): Promise<void> {
+async function expectMigrations({ checks, names }: Database<AuthTables>): Promise<void> {
   if (!(await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })))
     throw new Error('migrations are pending: run auth migrate')
 }

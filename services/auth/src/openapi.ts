@@ -6,7 +6,7 @@ import { memoryStore } from '@trestle/service/limiter-store.ts'
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import { buildApp } from './app.ts'
 import { loadAuthConfig } from './config.ts'
-import type { AuthDatabase } from './database.ts'
+import type { Db } from './database.ts'
 import type { AuthDeps } from './deps.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys } from './secrets/sealed-secret.ts'
@@ -82,7 +82,7 @@ function createDocumentDeps(): AuthDeps {
   }
 }
 
-function createSilentDatabase(): Kysely<AuthDatabase> {
+function createSilentDatabase(): Db {
   return new Kysely({
     dialect: {
       createAdapter: () => new PostgresAdapter(),

@@ -1,14 +1,14 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { expect } from 'vitest'
-import type { AuthDatabase } from '../src/database.ts'
+import type { AuthTables } from '../src/database.ts'
 
 /**
  * The answer of a request that waits for a transaction that has already begun.
  * @param happen what the transaction has done by then
  */
 export async function answerBehind<Answer>(
-  db: Kysely<AuthDatabase>,
-  happen: (trx: Transaction<AuthDatabase>) => Promise<unknown>,
+  db: Kysely<AuthTables>,
+  happen: (trx: Transaction<AuthTables>) => Promise<unknown>,
   ask: () => PromiseLike<Answer>,
 ): Promise<Answer> {
   const { answer } = await db.transaction().execute(async (trx) => {
@@ -22,7 +22,7 @@ export async function answerBehind<Answer>(
 }
 
 /** Whether a statement waits for a lock. */
-async function isAwaited(trx: Transaction<AuthDatabase>): Promise<boolean> {
+async function isAwaited(trx: Transaction<AuthTables>): Promise<boolean> {
   const { rows } =
     await sql`SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`.execute(trx)
   return rows.length > 0

@@ -3,11 +3,11 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
-import type { AuthDatabase } from '../src/database.ts'
+import type { AuthTables } from '../src/database.ts'
 import { serviceFunctions } from '../src/migrations.ts'
 
 /** A migrated database of a test file's own, opened as the service opens it: under its restricted role. */
-export interface TestDatabase extends Database<AuthDatabase> {
+export interface TestDatabase extends Database<AuthTables> {
   readonly url: string
   /** Closes the connections and drops the database. */
   drop(): Promise<void>
@@ -29,7 +29,7 @@ export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
         grants: { role: ROLE, appendOnly: [] },
       }),
   })
-  const database = openDatabase<AuthDatabase>({
+  const database = openDatabase<AuthTables>({
     url: temporary.url,
     names,
     applicationName: 'test',

@@ -7,7 +7,7 @@ import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { AuthDatabase } from '../src/database.ts'
+import type { AuthTables } from '../src/database.ts'
 import { serviceFunctions } from '../src/migrations.ts'
 
 const temporary = await createEmptyDatabase()
@@ -17,7 +17,7 @@ const options = {
   sources: authMigrations,
   functions: serviceFunctions({}),
 }
-const database = openDatabase<AuthDatabase>({
+const database = openDatabase<AuthTables>({
   ...options,
   applicationName: 'test',
   poolSize: 1,

@@ -4,7 +4,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AuthDatabase } from '../src/database.ts'
+import type { AuthTables } from '../src/database.ts'
 import { challengeFactor } from '../src/use-cases/challenge-factor.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { addApp, answerChallenge, claimsOf, totpCode } from './authenticator-app.ts'
@@ -37,7 +37,7 @@ const NEIGHBOUR = 'pg_monitor'
 const clock = { now: () => new Date(), advance: () => {} }
 
 let test: TestApp
-let owner: Database<AuthDatabase>
+let owner: Database<AuthTables>
 let people = 0
 let id: string
 let email: string

@@ -1,7 +1,6 @@
-import type { Kysely } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import {
   isCurrent,
   signAccessToken,
@@ -42,7 +41,7 @@ export interface KeyRing {
 
 /** What a key ring works with: the table of keys, the settings of access tokens, and what seals private keys. */
 export interface KeyRingOptions extends Sealing {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly jwt: JwtConfig
 }
 

@@ -1,5 +1,5 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
 
@@ -22,7 +22,7 @@ export interface StoredSigningKey {
 const stillVerifies = sql<boolean>`coalesce(retire_at > clock_timestamp(), true)`
 
 /** Lists the keys that sign or verify at present, oldest first. */
-export async function listSigningKeys(db: Kysely<AuthDatabase>): Promise<StoredSigningKey[]> {
+export async function listSigningKeys(db: Db): Promise<StoredSigningKey[]> {
   const rows = await db
     .selectFrom('signing_keys')
     .select(['kid', 'state', 'private_sealed'])
@@ -48,7 +48,7 @@ export interface SigningKeyStatus {
 }
 
 /** Lists every key that has ever existed, newest first. */
-export async function listSigningKeyStatus(db: Kysely<AuthDatabase>): Promise<SigningKeyStatus[]> {
+export async function listSigningKeyStatus(db: Db): Promise<SigningKeyStatus[]> {
   const rows = await selectStatus(db).orderBy('created_at', 'desc').orderBy('kid').limit(1_000).execute()
   return rows.map(toStatus)
 }
@@ -57,19 +57,13 @@ export async function listSigningKeyStatus(db: Kysely<AuthDatabase>): Promise<Si
  * Finds a key in any state, also one that verifies no more. Undefined when no key ever had the kid.
  * @throws Error when its row has a state that this release does not know
  */
-export async function findSigningKeyStatus(
-  db: Kysely<AuthDatabase>,
-  kid: string,
-): Promise<SigningKeyStatus | undefined> {
+export async function findSigningKeyStatus(db: Db, kid: string): Promise<SigningKeyStatus | undefined> {
   const row = await selectStatus(db).where('kid', '=', kid).executeTakeFirst()
   return row && toStatus(row)
 }
 
 /** Runs a change of the keys. All processes make such changes one after the other. Readers do not wait. */
-export async function lockSigningKeys<Result>(
-  db: Kysely<AuthDatabase>,
-  change: (trx: Transaction<AuthDatabase>) => Promise<Result>,
-): Promise<Result> {
+export async function lockSigningKeys<Result>(db: Db, change: (trx: Trx) => Promise<Result>): Promise<Result> {
   return db.transaction().execute(async (trx) => {
     await sql`LOCK TABLE ${sql.table('signing_keys')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
     return change(trx)
@@ -86,7 +80,7 @@ export interface NewSigningKey {
 
 /** Inserts a key. False when a key of any state has the kid, since a kid is never used twice. */
 export async function insertSigningKey(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { kid, alg, sealed, publicJwk }: NewSigningKey,
   state: 'next' | 'active',
 ): Promise<boolean> {
@@ -99,13 +93,13 @@ export async function insertSigningKey(
 }
 
 /** Finds the kid of the key that signs; undefined when JWT_SECRET signs. */
-export async function findActiveKid(trx: Transaction<AuthDatabase>): Promise<string | undefined> {
+export async function findActiveKid(trx: Trx): Promise<string | undefined> {
   const row = await trx.selectFrom('signing_keys').select('kid').where('state', '=', 'active').executeTakeFirst()
   return row?.kid
 }
 
 /** Makes a key active. No other key may be active. */
-export async function updateKeyToActive(trx: Transaction<AuthDatabase>, kid: string): Promise<void> {
+export async function updateKeyToActive(trx: Trx, kid: string): Promise<void> {
   await trx.updateTable('signing_keys').set({ state: 'active', retire_at: null }).where('kid', '=', kid).execute()
 }
 
@@ -118,11 +112,7 @@ export function retiredVerifySeconds({ lifetimeSeconds }: { readonly lifetimeSec
 }
 
 /** Retires a key, which verifies for so many seconds more. @returns until when */
-export async function updateKeyToRetired(
-  trx: Transaction<AuthDatabase>,
-  kid: string,
-  verifySeconds: number,
-): Promise<string> {
+export async function updateKeyToRetired(trx: Trx, kid: string, verifySeconds: number): Promise<string> {
   const { until } = await trx
     .updateTable('signing_keys')
     .set({ state: 'retired', retire_at: sql`clock_timestamp() + make_interval(secs => ${verifySeconds})` })
@@ -132,7 +122,7 @@ export async function updateKeyToRetired(
   return until
 }
 
-function selectStatus(db: Kysely<AuthDatabase>) {
+function selectStatus(db: Db) {
   const ageSeconds = sql<number>`extract(epoch FROM clock_timestamp() - created_at)::float8`
   return db
     .selectFrom('signing_keys')

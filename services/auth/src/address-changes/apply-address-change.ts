@@ -1,8 +1,7 @@
-import type { Transaction } from 'kysely'
 import type { AuditDeps } from '../audit/audit-log.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { NotifyDeps } from '../messages/notification.ts'
 import { notify } from '../messages/notification.ts'
 import { claimIdentifier, TAKEN_FOR_USER } from '../users/claim-identifier.ts'
@@ -23,7 +22,7 @@ export interface ApplyDeps extends AuditDeps, NotifyDeps {
  * @returns `refused` for the message to the current address where that address need not agree @throws emailExists
  */
 export async function confirmEmailChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: ApplyDeps,
   user: User,
   { used, ip }: { readonly used: EmailChangeToken; readonly ip: string },
@@ -40,7 +39,7 @@ export async function confirmEmailChange(
 
 /** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. @throws emailExists */
 export async function applyEmailChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: ApplyDeps,
   user: User,
   { newEmail, ip }: { readonly newEmail: string; readonly ip: string },
@@ -70,7 +69,7 @@ export async function applyEmailChange(
  * `withUniqueIdentifiers`. @param user locked @throws phoneExists
  */
 export async function applyPhoneChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: ApplyDeps,
   user: User,
   { newPhone, ip }: { readonly newPhone: string; readonly ip: string },

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
@@ -66,7 +65,7 @@ interface OwnChange {
 
 /** Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked */
 export async function changeOwnAddresses(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: ChangeDeps,
   user: User,
   { changes, context }: OwnChange,

@@ -1,7 +1,6 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { MessageRequest } from '../messages/message-request.ts'
@@ -43,7 +42,7 @@ export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'message
  * @param user locked
  */
 export async function sendEmailChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: EmailChangeDeps,
   user: User,
   { newEmail, pkce, context, messageId, isAgain = false, onlyIfFree = user.isAnonymous }: EmailChangeMessage,
@@ -85,7 +84,7 @@ export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId
  * @param user locked @returns false for a test phone, to which nothing is sent
  */
 export async function sendPhoneChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: SmsCodeDeps & { readonly jobs: Jobs },
   user: User,
   { newPhone, isAgain = false, ...message }: PhoneChangeMessage,
@@ -106,11 +105,7 @@ export async function sendPhoneChange(
 const YOUNG_MS = 86_400_000
 
 /** Sends the mails of a pending change of email again; both addresses must confirm anew. @returns whether a young change is pending */
-export async function resendEmailChange(
-  trx: Transaction<AuthDatabase>,
-  deps: EmailChangeDeps,
-  request: MessageRequest,
-): Promise<boolean> {
+export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request: MessageRequest): Promise<boolean> {
   const user = await lockRecipient(trx, request)
   if (!user || user.emailChange === null || !(await isWithinInterval(trx, deps.now(), user, 'email'))) return false
   const { pkce, messageId } = request
@@ -124,7 +119,7 @@ export async function resendEmailChange(
  * @returns false where no young change is pending, or the interval of the new number is not over; only this job knows the number
  */
 export async function resendPhoneChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: PhoneChangeDeps,
   { channel = 'sms', messageId, ...request }: MessageRequest,
 ): Promise<boolean> {
@@ -137,19 +132,14 @@ export async function resendPhoneChange(
 
 /** Locks the user of a request. It names the user by a current email or phone, whichever of the two changes. */
 async function lockRecipient(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
 ): Promise<User | undefined> {
   const user = await lockUserByIdentifier(trx, identifier)
   return user?.audience === audience ? user : undefined
 }
 
-async function isWithinInterval(
-  trx: Transaction<AuthDatabase>,
-  now: Date,
-  { id }: User,
-  kind: UserIdentifier['kind'],
-): Promise<boolean> {
+async function isWithinInterval(trx: Trx, now: Date, { id }: User, kind: UserIdentifier['kind']): Promise<boolean> {
   const askedAt = await findChangeAskedAt(trx, id, kind)
   return askedAt !== null && now.getTime() - Date.parse(askedAt) < YOUNG_MS
 }

@@ -1,6 +1,6 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { AuditFilter } from './audit-query.ts'
@@ -13,10 +13,7 @@ export interface AuditList {
 }
 
 /** Lists entries of the audit log, newest first. */
-export async function listAuditEntries(
-  db: Kysely<AuthDatabase>,
-  { filter, limit, offset }: AuditList,
-): Promise<AuditEntry[]> {
+export async function listAuditEntries(db: Db, { filter, limit, offset }: AuditList): Promise<AuditEntry[]> {
   const { rows } = await sql<AuditEntry>`
     SELECT id, payload, created_at AS "createdAt", ip_address AS "ipAddress" ${fromMatchingEntries(filter)}
     ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`.execute(db)
@@ -24,7 +21,7 @@ export async function listAuditEntries(
 }
 
 /** Counts entries: exactly while there are few. */
-export function countAuditEntries(db: Kysely<AuthDatabase>, filter: AuditFilter | undefined): Promise<number> {
+export function countAuditEntries(db: Db, filter: AuditFilter | undefined): Promise<number> {
   return filter === undefined ? countAll(db, fromMatchingEntries(filter)) : countFound(db, fromMatchingEntries(filter))
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
@@ -12,7 +11,7 @@ import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 interface AskBeforeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail'>
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly hooks: Hooks
   readonly now: () => Date
 }

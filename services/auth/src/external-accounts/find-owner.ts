@@ -1,8 +1,7 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { Transaction } from 'kysely'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { severalOwners } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
@@ -50,7 +49,7 @@ export interface FindOwnerDeps extends AuditDeps {
  * @throws userBanned, severalOwners, signupDisabled, StaleView, metadataTooLarge
  */
 export async function findExternalOwner(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: FindOwnerDeps,
   account: ExternalAccount,
   context: RequestContext,
@@ -70,7 +69,7 @@ export async function findExternalOwner(
 }
 
 async function signInKnownIdentity(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: FindOwnerDeps,
   account: ExternalAccount,
   identity: Identity,
@@ -91,7 +90,7 @@ async function signInKnownIdentity(
 }
 
 async function link(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: FindOwnerDeps,
   owner: User,
   { account, ip }: { readonly account: ExternalAccount; readonly ip: string },
@@ -111,7 +110,7 @@ async function link(
 }
 
 async function create(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: FindOwnerDeps,
   account: ExternalAccount,
   { emails, context }: { readonly emails: readonly string[]; readonly context: RequestContext },
@@ -142,10 +141,7 @@ async function create(
  * The email of the external account, unless a user has it. Deletes a staged user who has it (reference: Staged users).
  * @throws StaleView when the user who has it has changed since it was read
  */
-export async function freeEmail(
-  trx: Transaction<AuthDatabase>,
-  { email }: Pick<ExternalAccount, 'email'>,
-): Promise<string | null> {
+export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>): Promise<string | null> {
   if (!email) return null
   const holder = await findIdentifierHolder(trx, { kind: 'email', value: email.email })
   if (!holder) return email.email
@@ -159,7 +155,7 @@ export async function freeEmail(
  * @throws metadataTooLarge
  */
 export async function adoptProfile(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: Pick<FindOwnerDeps, 'now'>,
   user: User,
   { data }: Pick<ExternalAccount, 'data'>,
@@ -168,11 +164,7 @@ export async function adoptProfile(
   return updateProviders(trx, user)
 }
 
-async function lockActiveUser(
-  trx: Transaction<AuthDatabase>,
-  { now }: Pick<FindOwnerDeps, 'now'>,
-  id: string,
-): Promise<User> {
+async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id: string): Promise<User> {
   const user = await lockUserById(trx, id)
   if (!user || user.deletedAt !== null) throw new StaleView()
   if (isBanned(user, now())) throw userBanned()

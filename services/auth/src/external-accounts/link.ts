@@ -1,7 +1,6 @@
-import type { Transaction } from 'kysely'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { emailExists } from '../errors.ts'
 import { identityLinked, identityTaken } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
@@ -36,7 +35,7 @@ export interface ExternalLink {
  * sessionNotFound, metadataTooLarge
  */
 export async function linkExternalIdentity(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: LinkDeps,
   { account, target, ip }: ExternalLink,
 ): Promise<ExternalOutcome> {
@@ -60,7 +59,7 @@ export async function linkExternalIdentity(
 }
 
 async function adoptEmail(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { config, now }: Pick<LinkDeps, 'config' | 'now'>,
   user: User,
   account: ExternalAccount,

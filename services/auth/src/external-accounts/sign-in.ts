@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
@@ -31,7 +30,7 @@ export type ExternalOutcome =
  * @throws userBanned, severalOwners, signupDisabled, metadataTooLarge
  */
 export async function signInExternally(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: FindOwnerDeps,
   { account, context }: { readonly account: ExternalAccount; readonly context: RequestContext },
 ): Promise<ExternalSignIn> {
@@ -81,7 +80,7 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
  * @throws metadataTooLarge
  */
 export async function confirmOwner(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: FindOwnerDeps,
   { decision, user, identityId, isFirstAddress, credentialSince }: ExternalOwner,
   account: ExternalAccount,

@@ -1,5 +1,5 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { AuthDatabase, CustomProvidersTable } from '../database.ts'
+import { type Selectable, sql } from 'kysely'
+import type { CustomProvidersTable, Db, Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { type CustomProviderSettings, customProviderSettings } from './custom-provider.ts'
@@ -17,20 +17,14 @@ export interface CustomProvider {
 const LISTED_MAX = 1_000
 
 /** Lists providers of a type, or of all types, in the order of their identifiers, enabled or not. */
-export async function listCustomProviders(
-  db: Kysely<AuthDatabase>,
-  type: string | undefined,
-): Promise<readonly CustomProvider[]> {
+export async function listCustomProviders(db: Db, type: string | undefined): Promise<readonly CustomProvider[]> {
   const query = db.selectFrom('custom_oauth_providers').selectAll().orderBy('identifier').limit(LISTED_MAX)
   const rows = await (type === undefined ? query : query.where(sql`settings ->> 'provider_type'`, '=', type)).execute()
   return rows.map(toCustomProvider)
 }
 
 /** Finds a provider by its identifier, whether or not it is enabled. Its secret stays sealed. */
-export async function findCustomProvider(
-  db: Kysely<AuthDatabase>,
-  identifier: string,
-): Promise<CustomProvider | undefined> {
+export async function findCustomProvider(db: Db, identifier: string): Promise<CustomProvider | undefined> {
   const row = await db
     .selectFrom('custom_oauth_providers')
     .selectAll()
@@ -43,7 +37,7 @@ export async function findCustomProvider(
  * Counts the providers, and keeps others from adding one until the transaction ends.
  * @param name the name of the table in this database
  */
-export async function countLockedProviders(trx: Transaction<AuthDatabase>, name: string): Promise<number> {
+export async function countLockedProviders(trx: Trx, name: string): Promise<number> {
   await sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
   const { count } = await trx
     .selectFrom('custom_oauth_providers')
@@ -54,7 +48,7 @@ export async function countLockedProviders(trx: Transaction<AuthDatabase>, name:
 
 /** Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit. @throws the unique violation of the identifier */
 export async function insertCustomProvider(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   provider: Pick<CustomProvider, 'id' | 'identifier' | 'secret' | 'settings'>,
   at: Date,
 ): Promise<CustomProvider> {
@@ -69,7 +63,7 @@ export async function insertCustomProvider(
 
 /** Changes a provider. @returns undefined when another request has changed it since it was read */
 export async function updateCustomProvider(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   { id, updatedAt }: Pick<CustomProvider, 'id' | 'updatedAt'>,
   changed: Pick<CustomProvider, 'secret' | 'settings'>,
   at: Date,
@@ -90,7 +84,7 @@ export async function updateCustomProvider(
 }
 
 /** Deletes a provider. @returns false when there is none */
-export async function deleteCustomProvider(db: Kysely<AuthDatabase>, identifier: string): Promise<boolean> {
+export async function deleteCustomProvider(db: Db, identifier: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('custom_oauth_providers')
     .where('identifier', '=', identifier)

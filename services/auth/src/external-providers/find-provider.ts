@@ -1,6 +1,5 @@
-import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
 import { builtInProviders } from './built-in-providers.ts'
 import type { AnyConfiguredProvider } from './configured-provider.ts'
@@ -10,7 +9,7 @@ import { defineCustomProvider } from './define-custom-provider.ts'
 
 interface FindProviderDeps {
   readonly config: Pick<AuthConfig, 'external' | 'server'>
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly encryptionKeys: EncryptionKeys
 }
 

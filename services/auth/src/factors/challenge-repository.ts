@@ -1,8 +1,6 @@
-import { type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Challenge } from './challenge.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** A challenge that is about to be stored. The hash and the WebAuthn challenge are null where its type has none. */
 export interface NewChallenge {

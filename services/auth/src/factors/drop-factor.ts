@@ -1,5 +1,4 @@
-import type { Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { Factor } from './factor.ts'
 import { deleteFactor, listFactors } from './factor-repository.ts'
 import { isEnrolled } from './factor-switches.ts'
@@ -9,7 +8,7 @@ import { isEnrolled } from './factor-switches.ts'
  * their own.
  */
 export async function dropFactor(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: { readonly now: () => Date },
   { userId, factor }: { readonly userId: string; readonly factor: Factor },
 ): Promise<void> {

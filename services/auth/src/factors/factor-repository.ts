@@ -1,11 +1,9 @@
-import { type Insertable, type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 import type { MfaFactorsTable, UserFactorsView } from './factor-tables.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** A factor with its secrets, which never leave the service. */
 export interface FactorWithSecrets extends Factor {
@@ -147,11 +145,7 @@ function isNextUse({ id, counter }: StoredCredential): RawBuilder<boolean> {
  * Lock order: the user, whom the caller has locked, then the row with the id in either table. Every change of a factor locks its
  * user first, so that two of them never wait for each other.
  */
-export async function lockFactor(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  factorId: string,
-): Promise<Factor | undefined> {
+export async function lockFactor(trx: Trx, userId: string, factorId: string): Promise<Factor | undefined> {
   for (const table of ['mfa_factors', 'mfa_recovery_sets'] as const) {
     await trx
       .selectFrom(table)
@@ -205,7 +199,7 @@ export async function updateFactor(
 
 /** Deletes a factor. Sessions that it raised fall to aal1, without proofs of second factors (reference: Unenrolment). */
 export async function deleteFactor(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,
   now: Date,
 ): Promise<void> {

@@ -1,10 +1,8 @@
-import { type Insertable, type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { type Insertable, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Factor } from './factor.ts'
 import { toFactor } from './factor-repository.ts'
 import type { MfaRecoverySetsTable } from './factor-tables.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** The guesses within `WINDOW_MS`, of all clients together (reference: Recovery codes). */
 const GUESSES_MAX = 5

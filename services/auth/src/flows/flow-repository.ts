@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { AuthDatabase, FlowStateTable } from '../database.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Db, FlowStateTable, Trx } from '../database.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
@@ -44,7 +44,7 @@ interface SealedProviderTokens {
 export type NewAuthorizationFlow = AuthorizationFlow & { readonly at: Date }
 
 /** Stores a flow while its browser is at the provider. */
-export async function insertAuthorizationFlow(db: Kysely<AuthDatabase>, flow: NewAuthorizationFlow): Promise<void> {
+export async function insertAuthorizationFlow(db: Db, flow: NewAuthorizationFlow): Promise<void> {
   await db
     .insertInto('flow_state')
     .values({
@@ -73,7 +73,7 @@ export type ClaimedFlow =
 /**
  * Claims a flow for its provider's answer. One of concurrent requests succeeds. A PKCE flow stays, an implicit flow is deleted.
  */
-export async function claimAuthorizationFlow(db: Kysely<AuthDatabase>, id: string, at: Date): Promise<ClaimedFlow> {
+export async function claimAuthorizationFlow(db: Db, id: string, at: Date): Promise<ClaimedFlow> {
   const { rows } = await sql<Selectable<FlowStateTable>>`
     WITH implicit AS (
       DELETE FROM ${sql.table('flow_state')}
@@ -102,11 +102,7 @@ interface FlowEnd {
 }
 
 /** Stores the auth code that ends a flow, and what its exchange needs. False when the flow has been cleaned up. */
-export async function finishAuthorizationFlow(
-  trx: Transaction<AuthDatabase>,
-  id: string,
-  end: FlowEnd,
-): Promise<boolean> {
+export async function finishAuthorizationFlow(trx: Trx, id: string, end: FlowEnd): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('flow_state')
     .set({
@@ -145,7 +141,7 @@ export type FlowMethod = Selectable<FlowStateTable>['authentication_method']
 
 /** Stores the challenge of a mail's PKCE flow. @returns the id of its row */
 export async function insertMailFlow(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   userId: string,
   method: FlowMethod,
   { challenge, method: challengeMethod }: PkceChallenge,
@@ -161,7 +157,7 @@ export async function insertMailFlow(
 
 /** Stores the auth code of a flow whose mail was confirmed. False when the flow has been cleaned up. */
 export async function issueAuthCode(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   flowStateId: string,
   { code, now }: { readonly code: string; readonly now: Date },
 ): Promise<boolean> {
@@ -195,7 +191,7 @@ export interface FinishedFlow {
 }
 
 /** Finds the flow of an auth code by the code's hash. An expired flow is found too: the caller judges its age. */
-export async function findFlowByCode(db: Kysely<AuthDatabase>, code: string): Promise<FinishedFlow | undefined> {
+export async function findFlowByCode(db: Db, code: string): Promise<FinishedFlow | undefined> {
   const query = db.selectFrom('flow_state').selectAll().where('auth_code_hash', '=', hashAuthCode(code))
   const row = await query.executeTakeFirst()
   if (!row) return undefined
@@ -229,16 +225,13 @@ function toTarget(userId: string, row: Selectable<FlowStateTable>): LinkingTarge
 }
 
 /** Deletes a flow. False when another request was first, or the flow has a newer code. */
-export async function deleteFlow(
-  trx: Transaction<AuthDatabase>,
-  { id, codeHash }: Pick<FinishedFlow, 'id' | 'codeHash'>,
-): Promise<boolean> {
+export async function deleteFlow(trx: Trx, { id, codeHash }: Pick<FinishedFlow, 'id' | 'codeHash'>): Promise<boolean> {
   const query = trx.deleteFrom('flow_state').where('id', '=', id).where('auth_code_hash', '=', codeHash)
   return (await query.executeTakeFirst()).numDeletedRows > 0n
 }
 
 /** Deletes the flows of a user whose code waits for its exchange: each would open a session. */
-export async function deleteFinishedFlows(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+export async function deleteFinishedFlows(trx: Trx, userId: string): Promise<void> {
   await trx.deleteFrom('flow_state').where('user_id', '=', userId).where('auth_code_hash', 'is not', null).execute()
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { isStaged } from '../users/user.ts'
@@ -41,7 +40,7 @@ interface OwnUserCandidate {
 
 interface AskOwnDeps extends AskDeps {
   readonly config: Pick<AuthConfig, 'jwt'>
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
 }
 
 /**

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
@@ -16,7 +15,7 @@ export interface UserCreated {
 
 /** What the job that calls the hook works with. */
 export interface UserCreatedDeps {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly hooks: Hooks
   readonly jobs: Jobs
   readonly now: () => Date
@@ -38,7 +37,7 @@ const HELD_SECONDS = 40
 
 /** Queues the call of the hook AFTER_USER_CREATED, in the transaction that makes the user. */
 export async function queueUserCreated(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { hooks, jobs }: Pick<UserCreatedDeps, 'hooks' | 'jobs'>,
   created: UserCreated,
 ): Promise<void> {

@@ -1,5 +1,5 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { ExternalAccount } from './external-account.ts'
 import type { Identity } from './identity.ts'
 import { insertIdentity, toIdentity } from './identity-repository.ts'
@@ -7,10 +7,7 @@ import { insertIdentity, toIdentity } from './identity-repository.ts'
 type Account = Pick<ExternalAccount, 'provider' | 'subject'>
 
 /** Finds the identity of an external account by provider and subject, without a lock. Undefined for an unknown account. */
-export async function findExternalIdentity(
-  db: Kysely<AuthDatabase>,
-  { provider, subject }: Account,
-): Promise<Identity | undefined> {
+export async function findExternalIdentity(db: Db, { provider, subject }: Account): Promise<Identity | undefined> {
   const row = await db
     .selectFrom('identities')
     .selectAll()
@@ -22,7 +19,7 @@ export async function findExternalIdentity(
 
 /** Inserts the identity of an external account. @throws the unique violation of ACCOUNT_KEY when the account has an identity */
 export function insertExternalIdentity(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   userId: string,
   { provider, subject, data }: Pick<ExternalAccount, 'provider' | 'subject' | 'data'>,
   at: Date,
@@ -40,7 +37,7 @@ export function insertExternalIdentity(
 
 /** Merges the provider's current claims. Earlier claims stay, since some providers send a name only the first time. */
 export async function refreshExternalIdentity(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   id: string,
   data: ExternalAccount['data'],
   at: Date,
@@ -57,16 +54,12 @@ export async function refreshExternalIdentity(
 }
 
 /** Removes every identity of a user but one. */
-export async function deleteOtherIdentities(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  keptId: string,
-): Promise<void> {
+export async function deleteOtherIdentities(trx: Trx, userId: string, keptId: string): Promise<void> {
   await trx.deleteFrom('identities').where('user_id', '=', userId).where('id', '<>', keptId).execute()
 }
 
 /** Removes the identities of a user at providers that have not verified an address. @returns whether there were any */
-export async function deleteUnverifiedIdentities(trx: Transaction<AuthDatabase>, userId: string): Promise<boolean> {
+export async function deleteUnverifiedIdentities(trx: Trx, userId: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('identities')
     .where('user_id', '=', userId)
@@ -81,10 +74,7 @@ export async function deleteUnverifiedIdentities(trx: Transaction<AuthDatabase>,
  * the user has a confirmed phone, because the phone alone proves who the user is. An address in an identity counts if it was
  * verified. Staged users are no users yet.
  */
-export async function listOwnersOfEmails(
-  db: Kysely<AuthDatabase>,
-  emails: readonly string[],
-): Promise<readonly string[]> {
+export async function listOwnersOfEmails(db: Db, emails: readonly string[]): Promise<readonly string[]> {
   if (emails.length === 0) return []
   const { rows } = await sql<{ id: string }>`
     SELECT u.id FROM ${sql.table('users')} u

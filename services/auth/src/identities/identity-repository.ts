@@ -1,9 +1,7 @@
-import { type Insertable, type Kysely, type Selectable, sql } from 'kysely'
-import type { AuthDatabase, IdentitiesTable } from '../database.ts'
+import { type Insertable, type Selectable, sql } from 'kysely'
+import type { Db, IdentitiesTable } from '../database.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import { type Identity, toMetadata } from './identity.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** Lists the identities of a user, oldest first. A user has a handful. */
 export async function listIdentities(db: Db, userId: string): Promise<Identity[]> {

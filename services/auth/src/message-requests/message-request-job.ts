@@ -1,6 +1,5 @@
 import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
@@ -8,7 +7,7 @@ import { type SendDeps, sendRequested } from './send-requested.ts'
 
 /** What answering a queued request works with. The limits count each message here, whether or not it has a recipient. */
 export interface AnswerDeps extends SendDeps {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly jobs: Jobs
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }

@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely'
 import {
   type EmailChangeDeps,
   type PhoneChangeDeps,
@@ -6,7 +5,7 @@ import {
   resendPhoneChange,
 } from '../address-changes/send-address-change.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { issueMailToken } from '../messages/mail-token.ts'
 import type { MessagePurpose, MessageRequest } from '../messages/message-request.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
@@ -21,16 +20,12 @@ import { hasClaimedEmail, lockUserByIdentifier } from '../users/user-repository.
 export type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & StageDeps
 
 /** Sends the message of a request, in the transaction of the request. @returns whether it has a recipient */
-export function sendRequested(
-  trx: Transaction<AuthDatabase>,
-  deps: SendDeps,
-  request: MessageRequest,
-): Promise<boolean> {
+export function sendRequested(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   return SENDERS[request.purpose](trx, deps, request)
 }
 
 /** Sends the message of one purpose. @returns whether it has a recipient */
-type Sender = (trx: Transaction<AuthDatabase>, deps: SendDeps, request: MessageRequest) => Promise<boolean>
+type Sender = (trx: Trx, deps: SendDeps, request: MessageRequest) => Promise<boolean>
 
 const SENDERS: Readonly<Record<MessagePurpose, Sender>> = {
   magiclink: sendMagicLink,
@@ -41,11 +36,7 @@ const SENDERS: Readonly<Record<MessagePurpose, Sender>> = {
 }
 
 /** Mails a link and a code to sign in with (reference: POST /otp). */
-async function sendMagicLink(
-  trx: Transaction<AuthDatabase>,
-  deps: SendDeps,
-  request: MessageRequest,
-): Promise<boolean> {
+async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { identifier, audience, stage, ip, pkce } = request
   const user = await lockOrStageUser(trx, deps, { identifier, audience, stage })
   if (!user) return false
@@ -67,7 +58,7 @@ async function sendMagicLink(
 }
 
 /** Mails a link and a code that open a session in which the user can set a new password (reference: POST /recover). */
-async function sendRecovery(trx: Transaction<AuthDatabase>, deps: SendDeps, request: MessageRequest): Promise<boolean> {
+async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { audience, identifier, ip, pkce } = request
   const user = await lockUserByIdentifier(trx, identifier)
   if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return false
@@ -92,11 +83,7 @@ async function sendRecovery(trx: Transaction<AuthDatabase>, deps: SendDeps, requ
  * Sends the pending confirmation of an email or a phone again (reference: POST /resend): the confirmation of a sign-up, or for
  * a staged user the code that was asked for.
  */
-async function resendConfirmation(
-  trx: Transaction<AuthDatabase>,
-  deps: SendDeps,
-  request: MessageRequest,
-): Promise<boolean> {
+async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { audience, identifier, ip } = request
   const user = await lockUserByIdentifier(trx, identifier)
   if (!user || user.audience !== audience) return false
@@ -120,7 +107,7 @@ async function resendConfirmation(
 }
 
 async function resendCode(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: SendDeps,
   user: User,
   { identifier, channel = 'sms', messageId, ip }: MessageRequest,

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
 import type { Mail, Mailer } from './mailer.ts'
@@ -29,7 +28,7 @@ export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeou
 
 /** Queues a mail, to be sent after the transaction has been committed. @param mail without an id gets one */
 export async function queueMail(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { jobs }: { readonly jobs: Jobs },
   mail: Omit<MailJob, 'messageId'> & { readonly messageId?: string },
 ): Promise<void> {
@@ -38,7 +37,7 @@ export async function queueMail(
 
 /** What sending queued mails works with. Where the hook SEND_EMAIL is on, `mailer` is not used. */
 export interface MailWorkDeps {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly hooks: Hooks
   readonly jobs: Jobs
   readonly logger: ServiceLogger['logger']

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { type FlowMethod, insertMailFlow } from '../flows/flow-repository.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import {
@@ -98,7 +97,7 @@ export function makeMailSecrets(
  * Queues a mail, and stores its secrets in place of those of the last mail of its kind; both in the transaction of their cause.
  */
 export async function issueMailToken(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: MailTokenDeps & { readonly jobs: Jobs },
   message: MailToken,
 ): Promise<void> {

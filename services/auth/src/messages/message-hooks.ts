@@ -1,6 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { HOOK_REJECTED } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { findProfileById } from '../users/profile-repository.ts'
@@ -10,7 +9,7 @@ import type { Mail } from './mailer.ts'
 import { SmsRefused } from './sms-gateway.ts'
 
 interface MessageHookDeps {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly hooks: Hooks
 }
 

@@ -1,8 +1,7 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { Kysely } from 'kysely'
 import type { NotificationName } from '../config/mail.ts'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { User } from '../users/user.ts'
 import { queueMail } from './mail-job.ts'
 
@@ -37,7 +36,7 @@ export interface NotifyDeps {
  * @param user the account after the event, or before it where the event removes the address
  */
 export async function notify(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { config, jobs }: NotifyDeps,
   user: Notified,
   { name, variables }: Notification,

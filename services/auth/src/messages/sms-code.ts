@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { hashCode, makeCode, makeSalt, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
@@ -60,11 +59,7 @@ export function prepareSmsCode(
  * Stores the code of an SMS in place of the last code of its kind, in the transaction of its cause.
  * @returns the job for `queueSms` or `holdSms`, in the same transaction; undefined for a test phone
  */
-export async function issueSmsCode(
-  trx: Transaction<AuthDatabase>,
-  deps: SmsCodeDeps,
-  message: SmsCode,
-): Promise<SmsJob | undefined> {
+export async function issueSmsCode(trx: Trx, deps: SmsCodeDeps, message: SmsCode): Promise<SmsJob | undefined> {
   const { secrets, sms } = prepareSmsCode(deps, message)
   await replaceToken(trx, { ...secrets, userId: message.user.id, flowStateId: null })
   return sms

@@ -5,7 +5,7 @@ import { sql, type Transaction } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { openMailApp } from '../../test/mail-app.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { AuthTables } from '../database.ts'
 import { overSmsRateLimit } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import { insertUser } from '../users/user-change-repository.ts'
@@ -29,7 +29,7 @@ beforeEach(() => {
 let count = 0
 const nextPhone = () => `1415555${String(++count).padStart(4, '0')}`
 
-async function issue<T>(phone: string, then: (trx: Transaction<AuthDatabase>, job: SmsJob | undefined) => Promise<T>) {
+async function issue<T>(phone: string, then: (trx: Transaction<AuthTables>, job: SmsJob | undefined) => Promise<T>) {
   const user = await insertUser(db, { aud: 'authenticated', role: 'authenticated', phone })
   return db.transaction().execute(async (trx) => {
     const messageId = randomUUID()

@@ -1,8 +1,7 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { Kysely, Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { smsSendFailed } from '../errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
@@ -38,7 +37,7 @@ const PATIENCE_MS = 2_000
 
 /** What sends queued SMS. */
 export interface SmsWorkDeps {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly hooks: Hooks
   readonly jobs: Jobs
   readonly logger: ServiceLogger['logger']
@@ -48,20 +47,12 @@ export interface SmsWorkDeps {
 }
 
 /** Queues an SMS, to be sent after the transaction has been committed. */
-export async function queueSms(
-  trx: Transaction<AuthDatabase>,
-  { jobs }: { readonly jobs: Jobs },
-  job: SmsJob,
-): Promise<void> {
+export async function queueSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: SmsJob): Promise<void> {
   await jobs.send(trx, smsTask, job)
 }
 
 /** Queues an SMS for `sendHeldSms`, to be called after the commit. Without that call the queue sends the SMS a little later. */
-export async function holdSms(
-  trx: Transaction<AuthDatabase>,
-  { jobs }: { readonly jobs: Jobs },
-  job: SmsJob,
-): Promise<HeldSms> {
+export async function holdSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: SmsJob): Promise<HeldSms> {
   return { jobId: await jobs.send(trx, smsTask, job, { startAfterSeconds: HELD_SECONDS }), job }
 }
 

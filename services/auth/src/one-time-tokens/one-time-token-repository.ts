@@ -1,10 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
-import type { AuthDatabase, OneTimeTokensTable } from '../database.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Db, OneTimeTokensTable, Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { TokenKind } from './one-time-token.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** A stored message: the hashes of its two secrets, and their user and address. */
 export interface OneTimeToken {
@@ -40,7 +38,7 @@ export interface NewOneTimeToken extends MessageSecrets {
 }
 
 /** Stores the secrets of a new message, in place of the last message of its kind. */
-export async function replaceToken(trx: Transaction<AuthDatabase>, token: NewOneTimeToken): Promise<void> {
+export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<void> {
   const values = {
     relates_to: token.identifier,
     link_hash: token.linkHash,
@@ -193,7 +191,7 @@ export async function returnGuess(db: Db, tokenId: string): Promise<void> {
 
 /** Uses a message up. False when another request was first, or a newer message has replaced it. */
 export async function consumeToken(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   token: Pick<OneTimeToken, 'id'>,
   secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer },
 ): Promise<boolean> {
@@ -217,16 +215,12 @@ export async function hasTokenSince(db: Db, userId: string, since: Date): Promis
 }
 
 /** Deletes the messages of some kinds that a user has. */
-export async function deleteTokensOfKinds(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  kinds: readonly TokenKind[],
-): Promise<void> {
+export async function deleteTokensOfKinds(trx: Trx, userId: string, kinds: readonly TokenKind[]): Promise<void> {
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).where('kind', 'in', kinds).execute()
 }
 
 /** Deletes every message that a user has. */
-export async function deleteTokensOfUser(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+export async function deleteTokensOfUser(trx: Trx, userId: string): Promise<void> {
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
 }
 

@@ -1,10 +1,9 @@
-import type { Kysely, Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import { deleteTokensOfKinds } from './one-time-token-repository.ts'
 
 /** Ends the pending changes of email and phone, since a thief may have asked for them. */
-export async function deletePendingChanges(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+export async function deletePendingChanges(trx: Trx, userId: string): Promise<void> {
   await deleteTokensOfKinds(trx, userId, ['email_change_new', 'email_change_current', 'phone_change'])
   await trx
     .updateTable('users')
@@ -15,11 +14,7 @@ export async function deletePendingChanges(trx: Transaction<AuthDatabase>, userI
 }
 
 /** Finds when the pending change of email or phone was requested in a session. */
-export async function findChangeAskedAt(
-  db: Kysely<AuthDatabase>,
-  userId: string,
-  kind: UserIdentifier['kind'],
-): Promise<string | null> {
+export async function findChangeAskedAt(db: Db, userId: string, kind: UserIdentifier['kind']): Promise<string | null> {
   const column = kind === 'email' ? 'email_change_asked_at' : 'phone_change_asked_at'
   const query = db.selectFrom('users').select(`${column} as askedAt`).where('id', '=', userId)
   return (await query.executeTakeFirst())?.askedAt ?? null

@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 
 const EXACT_MAX = 100_000
 /** A table of this estimated length is surely longer than `EXACT_MAX`, even by old statistics. */
@@ -9,7 +9,7 @@ const SURELY_LONG = 5 * EXACT_MAX
  * Counts the rows of `FROM … WHERE …`: exactly up to 100,000, beyond that by the planner's estimate
  * (reference: Lists of users). The estimate of a search is bad, so its rows are always counted first.
  */
-export async function countFound(db: Kysely<AuthDatabase>, rows: RawBuilder<unknown>): Promise<number> {
+export async function countFound(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   const counted = await sql<{ count: bigint }>`
     SELECT count(*) AS count FROM (SELECT ${rows} LIMIT ${sql.lit(EXACT_MAX + 1)}) AS counted`.execute(db)
   const count = Number(counted.rows[0]?.count ?? 0)
@@ -17,12 +17,12 @@ export async function countFound(db: Kysely<AuthDatabase>, rows: RawBuilder<unkn
 }
 
 /** Counts the rows of a whole list. A long list is only estimated. */
-export async function countAll(db: Kysely<AuthDatabase>, rows: RawBuilder<unknown>): Promise<number> {
+export async function countAll(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   const estimated = await estimate(db, rows)
   return estimated >= SURELY_LONG ? estimated : countFound(db, rows)
 }
 
-async function estimate(db: Kysely<AuthDatabase>, rows: RawBuilder<unknown>): Promise<number> {
+async function estimate(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   type Explained = { readonly 'QUERY PLAN': readonly { readonly Plan: { readonly 'Plan Rows': number } }[] }
   const explained = await sql<Explained>`EXPLAIN (FORMAT JSON) SELECT ${rows}`.execute(db)
   return explained.rows[0]?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? 0

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { passkeyChallengeExpired, passkeyChallengeNotFound } from '../factor-errors.ts'
 import { parseId } from '../records/ids.ts'
 import type { CredentialRequest } from './ceremony.ts'
 import type { CredentialOptions } from './credential.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** A challenge of a passkey, and until when it may be answered. */
 export interface PasskeyQuestion {

@@ -1,9 +1,7 @@
-import type { Kysely, Selectable } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Selectable } from 'kysely'
+import type { Db } from '../database.ts'
 import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 import type { Passkey } from './passkey.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** All passkeys of a user, oldest first. A setting limits their number. */
 export async function listPasskeys(db: Db, userId: string): Promise<Passkey[]> {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 
 /** Messages that share an interval: a magic link counts as a recovery. */
 export type ThrottleKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
@@ -22,7 +22,7 @@ export interface Throttled {
  * @returns undefined when a message may go out, else the milliseconds to wait
  */
 export async function touchThrottle(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   hmacKey: Buffer,
   { intervalMs, now, ...key }: Throttled,
 ): Promise<number | undefined> {

@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import type { IndexSweep, Sweep, SweepPlace, SweptBatch, WalkSweep } from './sweep.ts'
 
@@ -14,11 +14,7 @@ const START: Readonly<Record<WalkSweep['table'], SweepPlace>> = {
 }
 
 /** Deletes at most 100 expired rows. Leaves locked rows for the next batch. */
-export async function deleteExpired(
-  db: Kysely<AuthDatabase>,
-  sweep: Sweep,
-  after: SweepPlace | undefined,
-): Promise<SweptBatch> {
+export async function deleteExpired(db: Db, sweep: Sweep, after: SweepPlace | undefined): Promise<SweptBatch> {
   if (sweep.by === 'walk') return walkOn(db, sweep, after)
   const { numAffectedRows } = await indexStatement(sweep).execute(db)
   const removed = Number(numAffectedRows ?? 0n)
@@ -26,7 +22,7 @@ export async function deleteExpired(
   return { removed, isFull, next: isFull ? FRONT : undefined }
 }
 
-async function walkOn(db: Kysely<AuthDatabase>, sweep: WalkSweep, after: SweepPlace | undefined): Promise<SweptBatch> {
+async function walkOn(db: Db, sweep: WalkSweep, after: SweepPlace | undefined): Promise<SweptBatch> {
   const { rows } = await walkStatement(sweep, after ?? START[sweep.table]).execute(db)
   const [row] = rows
   if (!row) return { removed: 0, isFull: false, next: undefined }

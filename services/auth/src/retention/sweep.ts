@@ -1,4 +1,4 @@
-import type { AuthDatabase } from '../database.ts'
+import type { AuthTables } from '../database.ts'
 
 /** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
 export type Sweep = IndexSweep | WalkSweep
@@ -6,7 +6,7 @@ export type Sweep = IndexSweep | WalkSweep
 /** By the front of an index, whose first column is `column`. */
 export interface IndexSweep {
   readonly by: 'index'
-  readonly table: keyof AuthDatabase
+  readonly table: keyof AuthTables
   readonly column: string
   /** A row is expired whose column is earlier. */
   readonly before: Date

@@ -1,10 +1,10 @@
-import { type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { AuthTables, Db } from '../database.ts'
 import type { SealedSecret } from './sealed-secret.ts'
 
 /** A column of sealed secrets, and the one whose value each is sealed for. */
 export interface SealedPlace {
-  readonly table: keyof AuthDatabase
+  readonly table: keyof AuthTables
   readonly column: string
   readonly id: string
   /** Before the id of every row. */
@@ -38,7 +38,7 @@ const BATCH = 100
  * @param after the last id of the batch before
  */
 export async function lockOldSeals(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { table, column, id }: SealedPlace,
   { keyId, after }: { readonly keyId: string; readonly after: string },
 ): Promise<readonly StoredSeal[]> {
@@ -50,22 +50,14 @@ export async function lockOldSeals(
 }
 
 /** Stores a secret that was sealed anew. The row is locked by `lockOldSeals`. */
-export async function updateSeal(
-  trx: Kysely<AuthDatabase>,
-  { table, column, id }: SealedPlace,
-  seal: StoredSeal,
-): Promise<void> {
+export async function updateSeal(trx: Db, { table, column, id }: SealedPlace, seal: StoredSeal): Promise<void> {
   await sql`
     UPDATE ${sql.table(table)} SET ${sql.ref(column)} = ${JSON.stringify(seal.sealed)}::jsonb
     WHERE ${sql.ref(id)} = ${seal.id}`.execute(trx)
 }
 
 /** How many secrets of a column another key sealed. */
-export async function countOldSeals(
-  db: Kysely<AuthDatabase>,
-  { table, column }: SealedPlace,
-  keyId: string,
-): Promise<number> {
+export async function countOldSeals(db: Db, { table, column }: SealedPlace, keyId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.table(table)} WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId}`.execute(
     db,

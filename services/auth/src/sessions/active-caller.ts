@@ -1,5 +1,4 @@
-import type { Kysely, Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { signInTooOld, userBanned } from '../errors.ts'
 import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { isBanned, isStaged, type User } from '../users/user.ts'
@@ -25,10 +24,7 @@ export interface ActiveCallerDeps {
  * Finds the user and the session of a caller. Every change needs a live session (reference: Live sessions).
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export function findCaller(
-  deps: ActiveCallerDeps & { readonly db: Kysely<AuthDatabase> },
-  caller: Caller,
-): Promise<ActiveCaller> {
+export function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, caller: Caller): Promise<ActiveCaller> {
   return toActiveCaller(deps.db, deps, caller, findUserById(deps.db, caller.userId))
 }
 
@@ -36,11 +32,7 @@ export function findCaller(
  * Like `findCaller`, under the user's lock. Whatever ends a session waits for this lock.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export function lockCaller(
-  trx: Transaction<AuthDatabase>,
-  deps: ActiveCallerDeps,
-  caller: Caller,
-): Promise<ActiveCaller> {
+export function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Caller): Promise<ActiveCaller> {
   return toActiveCaller(trx, deps, caller, lockUserById(trx, caller.userId))
 }
 
@@ -50,7 +42,7 @@ export function lockCaller(
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
 export function lockLinkingUser(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: ActiveCallerDeps,
   linking: Pick<Caller, 'userId' | 'sessionId' | 'aal'>,
 ): Promise<ActiveCaller> {
@@ -58,7 +50,7 @@ export function lockLinkingUser(
 }
 
 async function toActiveCaller(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   { now, config }: ActiveCallerDeps,
   caller: Caller,
   found: Promise<User | undefined>,
@@ -89,7 +81,7 @@ export interface FreshSessionDeps {
  * @throws signInTooOld
  */
 export async function requireFreshSession(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   { config, now }: FreshSessionDeps,
   { user, session }: { readonly user: Pick<User, 'isAnonymous'>; readonly session: Pick<Session, 'id'> | undefined },
 ): Promise<void> {

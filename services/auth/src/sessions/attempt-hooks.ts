@@ -1,6 +1,5 @@
-import type { Kysely } from 'kysely'
 import { z } from 'zod'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
 import type { Factor } from '../factors/factor.ts'
@@ -19,7 +18,7 @@ const verdictSchema = z.object({
 
 /** What the hooks of attempts work with. A rejection ends sessions in a transaction of its own. */
 export interface AttemptHookDeps {
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly hooks: Hooks
 }
 

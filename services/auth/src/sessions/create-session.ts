@@ -2,8 +2,8 @@ import { columns } from '@trestle/database/batches/columns.ts'
 import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { batchCalls } from './batch-calls.ts'
 import { copyProofs, updateCredentialSince } from './proof-repository.ts'
@@ -26,7 +26,7 @@ export interface SignIn extends SessionOrigin {
  * @throws Error when the user is deleted
  */
 export async function createSession(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
   { id: userId }: { readonly id: string },
   { credentialSince, continues = null, ...signIn }: SignIn,
@@ -47,7 +47,7 @@ interface NewSession extends SessionOrigin {
 }
 
 /** Inserts a session inside the caller's transaction. @throws Error when the user is gone */
-async function insertSession(trx: Kysely<AuthDatabase>, input: NewSession): Promise<StoredSession> {
+async function insertSession(trx: Db, input: NewSession): Promise<StoredSession> {
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('create_session')}(
     ${input.userId}, ${input.tokenHash}, ${input.method}, ${input.userAgent}, ${input.ip}) AS r`.execute(trx)
   const row = rows[0]

@@ -1,5 +1,4 @@
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { codeMatches, hashCode } from '../one-time-tokens/one-time-token.ts'
 import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
@@ -16,7 +15,7 @@ export interface NonceDeps extends FailureDeps {
   readonly config: {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
   }
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly now: () => Date
   readonly serverKeys: ServerKeys
 }
@@ -32,7 +31,7 @@ export interface CheckedNonce {
  * password needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it.
  */
 export async function findNonceAddress(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   { config, now }: Pick<NonceDeps, 'config' | 'now'>,
   user: User,
 ): Promise<UserIdentifier | undefined> {

@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import { FACTOR_METHODS } from '../factors/factor.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
@@ -26,7 +26,7 @@ export function isByOldCredential({ at, credentialSince }: Proof, ageMs: number)
 }
 
 /** Lists how a session was proven, in no particular order. An ended session has no proofs. */
-export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): Promise<readonly Proof[]> {
+export async function listProofs(db: Db, sessionId: string): Promise<readonly Proof[]> {
   return db
     .selectFrom('mfa_amr_claims')
     .select(['authentication_method as method', 'updated_at as at', 'credential_since as credentialSince'])
@@ -36,7 +36,7 @@ export async function listProofs(db: Kysely<AuthDatabase>, sessionId: string): P
 
 /** Stores since when the credential of a proof belongs to the account. */
 export async function updateCredentialSince(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
   since: Timestamp | Date | null,
 ): Promise<void> {
@@ -52,10 +52,7 @@ export async function updateCredentialSince(
  * Copies the proofs of a session to another session of its user, without those of second factors. A copied proof replaces a
  * proof of the same method, since it tells what the earlier credential has proven.
  */
-export async function copyProofs(
-  trx: Kysely<AuthDatabase>,
-  { from, to }: { readonly from: string; readonly to: string },
-): Promise<void> {
+export async function copyProofs(trx: Db, { from, to }: { readonly from: string; readonly to: string }): Promise<void> {
   const columns = ['authentication_method', 'credential_since', 'created_at', 'updated_at'] as const
   await trx
     .insertInto('mfa_amr_claims')

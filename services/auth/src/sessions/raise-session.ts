@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
@@ -24,7 +24,7 @@ export interface ShownFactor extends SessionOrigin {
  * @returns undefined when the session may not be refreshed any more
  */
 export async function raiseSession(
-  trx: Kysely<AuthDatabase>,
+  trx: Db,
   { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
   shown: ShownFactor,
 ): Promise<IssuedSession | undefined> {

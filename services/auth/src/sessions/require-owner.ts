@@ -1,6 +1,5 @@
-import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { anonymousNotAllowed, identitiesNeedSecondFactor, passkeysNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { sessionNotFound } from '../session-errors.ts'
@@ -17,11 +16,7 @@ export interface IdentityOwnerDeps extends FreshSessionDeps {
  * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict profile a user with a second
  * factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
  */
-export async function requireIdentityOwner(
-  db: Kysely<AuthDatabase>,
-  deps: IdentityOwnerDeps,
-  caller: ActiveCaller,
-): Promise<void> {
+export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, caller: ActiveCaller): Promise<void> {
   await requireIdentityFactor(db, deps, caller)
   await requireFreshSession(db, deps, caller)
 }
@@ -31,7 +26,7 @@ export async function requireIdentityOwner(
  * @throws identitiesNeedSecondFactor
  */
 export async function requireIdentityFactor(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   { config }: Pick<IdentityOwnerDeps, 'config'>,
   caller: ActiveCaller,
 ): Promise<void> {
@@ -42,7 +37,7 @@ export async function requireIdentityFactor(
  * Requires that a user with a second factor has shown it, in every profile. For a change of identities that changes an address too.
  * @throws identitiesNeedSecondFactor
  */
-export async function requireShownFactor(db: Kysely<AuthDatabase>, { session, user }: ActiveCaller): Promise<void> {
+export async function requireShownFactor(db: Db, { session, user }: ActiveCaller): Promise<void> {
   if (session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) throw identitiesNeedSecondFactor()
 }
 
@@ -67,11 +62,7 @@ export function requireFactorOwner({ user, session }: ActiveCaller): FactorOwner
  * password could add a passkey of their own.
  * @throws sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
-export async function requirePasskeyOwner(
-  db: Kysely<AuthDatabase>,
-  deps: FreshSessionDeps,
-  caller: ActiveCaller,
-): Promise<FactorOwner> {
+export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller: ActiveCaller): Promise<FactorOwner> {
   const owner = requireFactorOwner(caller)
   if (owner.session.aal !== 'aal2' && (await hasVerifiedFactor(db, owner.user.id))) throw passkeysNeedSecondFactor()
   await requireFreshSession(db, deps, caller)

@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type RawBuilder, sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import {
   type ProfileJson,
@@ -52,11 +52,7 @@ export interface Session {
 }
 
 /** Finds a session of a user, without a lock. Undefined when the session has ended, or belongs to another user. */
-export async function findSession(
-  db: Kysely<AuthDatabase>,
-  userId: string,
-  sessionId: string,
-): Promise<Session | undefined> {
+export async function findSession(db: Db, userId: string, sessionId: string): Promise<Session | undefined> {
   const row = await db
     .selectFrom('sessions')
     .select(['id', 'aal', 'created_at'])
@@ -153,16 +149,12 @@ export async function deleteSessionsInScope(lanes: Lanes, input: SignOut): Promi
 }
 
 /** Ends a session, with its refresh tokens. */
-export async function deleteSession(db: Kysely<AuthDatabase>, sessionId: string): Promise<void> {
+export async function deleteSession(db: Db, sessionId: string): Promise<void> {
   await db.deleteFrom('sessions').where('id', '=', sessionId).execute()
 }
 
 /** Ends all sessions of a user, with their refresh tokens, but for the session `keptId`. The user is locked. */
-export async function deleteSessionsOfUser(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  keptId: string | null = null,
-): Promise<void> {
+export async function deleteSessionsOfUser(trx: Trx, userId: string, keptId: string | null = null): Promise<void> {
   const query = trx.deleteFrom('sessions').where('user_id', '=', userId)
   await (keptId === null ? query : query.where('id', '<>', keptId)).execute()
 }

@@ -1,9 +1,8 @@
-import type { Kysely } from 'kysely'
 import { z } from 'zod'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { hookFailed } from '../external-errors.ts'
 import { requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
@@ -68,7 +67,7 @@ export async function makeClaims(
  * @throws hookFailed, or the error of the hook
  */
 export async function signNewSession(
-  deps: SessionViewDeps & { readonly db: Kysely<AuthDatabase> },
+  deps: SessionViewDeps & { readonly db: Db },
   session: IssuedSession,
 ): Promise<SessionView> {
   try {

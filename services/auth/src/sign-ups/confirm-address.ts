@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { isStaged, type User } from '../users/user.ts'
@@ -24,7 +23,7 @@ export interface AddressConfirmation {
  * @param user locked, as they were before
  */
 export async function confirmAddress(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: AuditDeps,
   user: User,
   { tokenKind, passwordHash, ip }: AddressConfirmation,
@@ -53,12 +52,9 @@ export async function confirmAddress(
 }
 
 /** Takes the content of the sign-up whose message is the first to confirm the account. */
-async function takeContent(
-  trx: Transaction<AuthDatabase>,
-  user: User,
-  tokenKind: TokenKind,
-): Promise<SignUpContent | undefined> {
+async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
   if (user.confirmedAt !== null || isStaged(user)) return undefined
   const content = await takeSignUpContent(trx, user.id, tokenKind)
+  // An invited user keeps what the admin wrote: the content may be that of a stranger, who signed up before the invitation.
   return user.invitedAt === null ? content : undefined
 }

@@ -1,7 +1,7 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { Insertable, Transaction } from 'kysely'
+import type { Insertable } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase, UsersTable } from '../database.ts'
+import type { Trx, UsersTable } from '../database.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
@@ -36,7 +36,7 @@ export interface NewOwnUser {
  * @returns undefined when a concurrent request has taken the identifier
  */
 export async function insertOwnUser(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { config, hooks, jobs, now }: OwnUserDeps,
   { identifier, audience, passwordHash, data, since }: NewOwnUser,
 ): Promise<User | undefined> {

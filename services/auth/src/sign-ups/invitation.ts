@@ -1,6 +1,5 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { emailExists } from '../errors.ts'
 import { issueMailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -26,7 +25,7 @@ export interface InvitationMailDeps extends MailTokenDeps {
 
 /** Queues the mail of an invitation, with new secrets. */
 export async function mailInvitation(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: InvitationMailDeps,
   message: Pick<InvitedUser, 'email' | 'context'> & { readonly user: User },
 ): Promise<void> {
@@ -41,11 +40,7 @@ export async function mailInvitation(
 }
 
 /** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists, metadataTooLarge */
-export async function findOrMakeInvited(
-  trx: Transaction<AuthDatabase>,
-  deps: OwnUserDeps,
-  invitation: InvitedUser,
-): Promise<User> {
+export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const
   const at = deps.now()

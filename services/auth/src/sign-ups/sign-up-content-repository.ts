@@ -1,5 +1,5 @@
-import { sql, type Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Trx } from '../database.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
@@ -19,7 +19,7 @@ export interface SignUpContent {
  * @param user locked @returns whether the account takes the content on once the message confirms it
  */
 export async function keepSignUpContent(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   user: Pick<User, 'id' | 'confirmedAt' | 'invitedAt'>,
   { kind, audience, data, passwordHash }: SignUpContent & { readonly kind: TokenKind },
 ): Promise<boolean> {
@@ -36,11 +36,7 @@ export async function keepSignUpContent(
 }
 
 /** Deletes the contents of all requests for an account. @returns the content that belongs to a kind of message, if any */
-export async function takeSignUpContent(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  kind: TokenKind,
-): Promise<SignUpContent | undefined> {
+export async function takeSignUpContent(trx: Trx, userId: string, kind: TokenKind): Promise<SignUpContent | undefined> {
   const rows = await trx.deleteFrom('sign_up_contents').where('user_id', '=', userId).returningAll().execute()
   const row = rows.find((content) => content.kind === kind)
   return row && { audience: row.aud, data: row.data, passwordHash: row.password_hash }
@@ -48,7 +44,7 @@ export async function takeSignUpContent(
 
 /** Replaces the data in the identity of a user's own address by the data of a request. */
 export async function replaceIdentityData(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { id }: Pick<User, 'id'>,
   { kind, value }: UserIdentifier,
   data: SignUpContent['data'],

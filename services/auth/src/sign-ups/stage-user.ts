@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
@@ -32,7 +31,7 @@ export interface StageUser {
  * message of another audience to an unconfirmed user is younger than the interval, because a stranger could replace it
  */
 export async function lockOrStageUser(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: StageDeps,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
@@ -56,7 +55,7 @@ export async function lockOrStageUser(
 
 /** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */
 function hasRecentMessage(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { config, now }: Pick<StageDeps, 'config' | 'now'>,
   { id }: User,
   { kind }: UserIdentifier,
@@ -70,7 +69,7 @@ function hasRecentMessage(
  * metadata of this request, and out of the audience in which a stranger may have signed up.
  */
 async function keepWantedContent(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   holder: User,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
@@ -89,7 +88,7 @@ interface StagedUserChange extends Omit<StageUser, 'stage'> {
 
 /** The last request alone decides about a staged user: an earlier request may have been a stranger's. */
 async function updateStagedUser(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: Pick<StageDeps, 'now'>,
   staged: User,
   { identifier, audience, data }: StagedUserChange,

@@ -1,5 +1,4 @@
-import type { Kysely } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import type { VerifyType } from '../one-time-tokens/verify-type.ts'
@@ -56,7 +55,7 @@ export async function judgeVerificationPassword(
   return isInvited || (await confirmerTakesOver(deps, user)) ? 'taken' : 'ignored'
 }
 
-async function canSignInOtherwise(db: Kysely<AuthDatabase>, userId: string): Promise<boolean> {
+async function canSignInOtherwise(db: Db, userId: string): Promise<boolean> {
   const identities = await listIdentities(db, userId)
   const isExternal = identities.some(({ provider }) => provider !== 'email' && provider !== 'phone')
   return isExternal || hasVerifiedFactor(db, userId)

@@ -1,8 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { factorNotFound } from '../factor-errors.ts'
 import { challengeEnd } from '../factors/challenge.ts'
@@ -113,7 +112,7 @@ async function retryAtTakenMoment<Result>(
 }
 
 async function storeChallenge(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   {
     caller,

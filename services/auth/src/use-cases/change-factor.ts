@@ -1,7 +1,6 @@
 import { violates } from '@trestle/database/violations.ts'
-import type { Transaction } from 'kysely'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { factorNotFound, phoneFactorExists } from '../factor-errors.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
@@ -63,7 +62,7 @@ export function removeFactor(deps: FactorDeps, owner: ManagedFactor): Promise<Fa
 async function changeLockedFactor(
   deps: FactorDeps,
   { admin, factorId, ip, action, ...managed }: ManagedFactor & { readonly action: AuditAction },
-  change: (trx: Transaction<AuthDatabase>, factor: Factor) => Promise<Factor>,
+  change: (trx: Trx, factor: Factor) => Promise<Factor>,
 ): Promise<Factor> {
   return deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)

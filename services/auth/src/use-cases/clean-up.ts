@@ -1,9 +1,8 @@
 import type { Meter } from '@opentelemetry/api'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
-import type { Kysely } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db } from '../database.ts'
 import { listSweeps } from '../retention/list-sweeps.ts'
 import type { Sweep, SweepPlace, SweptBatch } from '../retention/sweep.ts'
 import { deleteExpired } from '../retention/sweep-repository.ts'
@@ -30,7 +29,7 @@ const SPARSE_BATCHES_MAX = 1_000
 
 interface CleanUpDeps {
   readonly config: AuthConfig
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
   readonly now: () => Date
 }
 

@@ -1,7 +1,6 @@
 import { violates } from '@trestle/database/violations.ts'
-import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userIdTaken } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
@@ -73,7 +72,7 @@ async function hashWantedPassword(
 }
 
 async function insertWantedUser(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   { admin, id, wanted, context, passwordHash }: CreateUserInput & { readonly passwordHash: string },
 ): Promise<Profile> {
@@ -115,7 +114,7 @@ async function insertWantedUser(
 }
 
 async function insertOwnIdentity(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { id }: User,
   { kind, wanted, at }: { readonly kind: 'email' | 'phone'; readonly wanted: AdminUser; readonly at: Date },
 ): Promise<void> {

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { anonymiseIdentity, listIdentities } from '../identities/identity-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -35,7 +34,7 @@ export async function deleteUserAsAdmin(
   })
 }
 
-async function anonymiseUser(trx: Transaction<AuthDatabase>, user: User, at: Date): Promise<void> {
+async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {
   const { id } = user
   await deleteBelongings(trx, id)
   for (const identity of await listIdentities(trx, id)) {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { enrollNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
 import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
@@ -74,7 +73,7 @@ export async function enrollFactor(
 }
 
 async function requireRoomForFactor(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { config, now }: Pick<AuthDeps, 'config' | 'now'>,
   { user, session }: FactorOwner,
   wanted: NewFactor,
@@ -90,7 +89,7 @@ async function requireRoomForFactor(
 }
 
 async function insertUnverifiedFactor(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, session }: FactorOwner,
   { wanted, ip }: Pick<EnrollFactorInput, 'wanted' | 'ip'>,

@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { pkceRequired, userBanned } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
@@ -146,7 +145,7 @@ function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
 
 /** Signs the user in, links the identity or accepts the invitation, as the flow wants. */
 async function signInOrLink(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: AcceptDeps,
   { flow, account, context }: Pick<FinishAuthorizationInput, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
 ): Promise<ExternalSignIn> {
@@ -166,7 +165,7 @@ const NONCE_BYTES = 12
 
 /** Opens a session, or stores an auth code for which the client gets one. */
 async function createSessionOrCode(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
   { flow, account, tokens, context }: Pick<FinishAuthorizationInput, 'flow' | 'context'> & ProviderSignIn,
@@ -207,7 +206,7 @@ interface AcceptedInvitation {
  * @throws inviteNotFound, invitedEmailElsewhere, metadataTooLarge, userBanned, identityTaken
  */
 async function acceptInvitation(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: AcceptDeps,
   { account, inviteTokenHash, ip }: AcceptedInvitation,
 ): Promise<ExternalOutcome> {
@@ -231,11 +230,7 @@ async function acceptInvitation(
   return { verdict: 'signed-in', user, credentialSince }
 }
 
-async function lockInvitedUser(
-  trx: Transaction<AuthDatabase>,
-  { now }: Pick<AuthDeps, 'now'>,
-  linkHash: Buffer,
-): Promise<User> {
+async function lockInvitedUser(trx: Trx, { now }: Pick<AuthDeps, 'now'>, linkHash: Buffer): Promise<User> {
   const token = await findTokenByLink(trx, linkHash, ['confirmation'])
   const user = token && (await lockUserById(trx, token.userId))
   if (!token || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()

@@ -1,7 +1,6 @@
-import type { Transaction } from 'kysely'
 import { type AuditAction, adminTraits, recordAudit } from '../audit/audit-log.ts'
 import { OWN_LINK_PATH } from '../config/mail.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailExists, emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
@@ -107,7 +106,7 @@ async function hashPassword(
 }
 
 async function storeLink(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLinkInput,
@@ -129,7 +128,7 @@ async function storeLink(
 }
 
 async function recordLink(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
   user: User,
   { action, admin, ip }: { readonly action: AuditAction; readonly admin: Admin; readonly ip: string },
@@ -167,7 +166,7 @@ interface Search extends WantedLink {
  * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
  * weakPassword
  */
-async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps, search: Search): Promise<LinkOwner> {
+async function findLinkOwner(trx: Trx, deps: LinkOwnerDeps, search: Search): Promise<LinkOwner> {
   const { type, email: address } = search
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
@@ -186,7 +185,7 @@ async function findLinkOwner(trx: Transaction<AuthDatabase>, deps: LinkOwnerDeps
 
 /** Ignores staged users and users of another audience. A link that may make a user refuses the address of the latter as taken. */
 async function lockKnownUser(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: Pick<AuthDeps, 'now'>,
   { type, email, context }: Search,
 ): Promise<User | undefined> {
@@ -205,7 +204,7 @@ const KEPT = { keep_unconfirmed: true }
 
 /** Adds the data to an unconfirmed user, or makes one. A magic link for an unknown address needs no password. */
 async function findOrSignUp(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: LinkOwnerDeps,
   user: User | undefined,
   { type, email, context, password, data, passwordHash }: Search,
@@ -233,7 +232,7 @@ async function findOrSignUp(
 
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
 async function storeEmailChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'now'>,
   user: User,
   { type, email, newEmail }: Search,

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   enrollNeedsSecondFactor,
@@ -98,7 +97,7 @@ function requireEnabled({ config }: Pick<AuthDeps, 'config'>): void {
 }
 
 function insertRecoveryFactor(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: Pick<AuthDeps, 'now'>,
   { user }: FactorOwner,
   friendlyName: string,
@@ -114,7 +113,7 @@ function insertRecoveryFactor(
 }
 
 async function issueCodes(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now, randomBytes, serverKeys }: Pick<AuthDeps, 'now' | 'randomBytes' | 'serverKeys'>,
   { id: factorId }: Factor,
 ): Promise<readonly string[]> {

@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { badCodeVerifier, flowStateExpired, flowStateNotFound, signInUserBanned } from '../errors.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
@@ -98,7 +97,7 @@ function openProviderTokens(
 }
 
 async function exchangeFlow(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
 ): Promise<{ readonly session: IssuedSession } | Extract<ExternalOutcome, { verdict: 'unverified' }>> {

@@ -102,8 +102,7 @@ async function storeBatch(
       return await deps.db.transaction().execute(async (trx) => {
         const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noHolders())
         const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
-        // Every import inserts in the same order, so that two imports of the same users do not deadlock.
-        await insertImportedUsers(trx, fresh.sort(compareEmails))
+        await insertImportedUsers(trx, fresh)
         return verdicts
       })
     } catch (error) {
@@ -112,10 +111,6 @@ async function storeBatch(
       if (attempt === ATTEMPTS_MAX || !isRace) throw error
     }
   }
-}
-
-function compareEmails(a: ImportedUser, b: ImportedUser): number {
-  return (a.row.email ?? '') < (b.row.email ?? '') ? -1 : 1
 }
 
 async function judgeBatch(

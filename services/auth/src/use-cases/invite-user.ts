@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -34,7 +33,7 @@ export async function inviteUser(deps: InviteUserDeps, invitation: InviteUserInp
 }
 
 async function storeInvitation(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Omit<InviteUserDeps, 'db' | 'rateLimits'>,
   invitation: InviteUserInput,
 ): Promise<Profile> {

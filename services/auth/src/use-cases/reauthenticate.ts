@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Kysely, Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { addressTooNew, emailNotVerified, phoneNotVerified } from '../errors.ts'
 import { queueMail } from '../messages/mail-job.ts'
@@ -71,11 +70,7 @@ export async function reauthenticate(
 }
 
 /** @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified */
-async function requireAddress(
-  db: Kysely<AuthDatabase>,
-  deps: Pick<AuthDeps, 'config' | 'now'>,
-  user: User,
-): Promise<UserIdentifier> {
+async function requireAddress(db: Db, deps: Pick<AuthDeps, 'config' | 'now'>, user: User): Promise<UserIdentifier> {
   if (user.email === null && user.phone === null) {
     throw addressMissingAtReauthentication()
   }
@@ -87,12 +82,7 @@ async function requireAddress(
 }
 
 /** Mails a code without a link, because the user types it into the page that asked for it. */
-async function sendByMail(
-  trx: Transaction<AuthDatabase>,
-  deps: SendCodeDeps,
-  { id, userMetadata }: User,
-  email: string,
-): Promise<void> {
+async function sendByMail(trx: Trx, deps: SendCodeDeps, { id, userMetadata }: User, email: string): Promise<void> {
   const { secrets, code } = makeMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null })
   const { siteUrl } = deps.config.signup.redirects
@@ -105,7 +95,7 @@ async function sendByMail(
   })
 }
 
-async function sendBySms(trx: Transaction<AuthDatabase>, deps: SendCodeDeps, user: User, phone: string): Promise<void> {
+async function sendBySms(trx: Trx, deps: SendCodeDeps, user: User, phone: string): Promise<void> {
   const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId: randomUUID() } as const
   const sms = await issueSmsCode(trx, deps, message)
   if (sms) await queueSms(trx, deps, sms)

@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailConflict, foreignAudience, identityNotFound, manualLinkingDisabled, singleIdentity } from '../errors.ts'
 import { emailCandidates, type Identity, isVerified } from '../identities/identity.ts'
@@ -64,7 +63,7 @@ export async function unlinkIdentity(
   })
 }
 
-async function removePhone(trx: Transaction<AuthDatabase>, { now }: Pick<AuthDeps, 'now'>, user: User): Promise<User> {
+async function removePhone(trx: Trx, { now }: Pick<AuthDeps, 'now'>, user: User): Promise<User> {
   await deleteTokensOfUser(trx, user.id)
   return updateUser(trx, user.id, { phone: null, phone_confirmed_at: null, phone_change: '', updated_at: now() })
 }
@@ -77,7 +76,7 @@ async function removePhone(trx: Transaction<AuthDatabase>, { now }: Pick<AuthDep
  * @throws emailConflict
  */
 async function replaceEmail(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { config, now }: Pick<AuthDeps, 'config' | 'now'>,
   user: User,
   left: readonly Identity[],

@@ -1,4 +1,3 @@
-import type { Transaction } from 'kysely'
 import {
   changeOwnAddresses,
   findNewAddress,
@@ -6,7 +5,7 @@ import {
   takeMessageAllowances,
 } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   anonymousPassword,
@@ -121,7 +120,7 @@ interface PreparedChange {
 }
 
 async function storeChanges(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
   active: ActiveCaller,
   { changes, context, prepared }: PreparedChange,
@@ -143,7 +142,7 @@ async function storeChanges(
  * (reference: Change of password).
  */
 async function changePassword(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs'>,
   { user, session }: ActiveCaller,
   { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },

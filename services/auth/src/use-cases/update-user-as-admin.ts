@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userNotFound } from '../errors.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
@@ -70,7 +69,7 @@ interface AdminChange {
 }
 
 async function storeChanges(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: Pick<AuthDeps, 'now'>,
   { user, wanted, passwordHash }: AdminChange,
 ): Promise<void> {
@@ -105,11 +104,7 @@ interface IdentifierChange {
 }
 
 /** Replaces an address, confirms an address, or both. */
-async function updateIdentifier(
-  trx: Transaction<AuthDatabase>,
-  user: User,
-  { kind, wanted, at }: IdentifierChange,
-): Promise<User> {
+async function updateIdentifier(trx: Trx, user: User, { kind, wanted, at }: IdentifierChange): Promise<User> {
   const value = wanted[kind]
   const isConfirmed = kind === 'email' ? wanted.emailConfirm : wanted.phoneConfirm
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt

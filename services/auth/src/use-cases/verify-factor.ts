@@ -1,6 +1,5 @@
-import type { Transaction } from 'kysely'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   challengeExpired,
@@ -151,7 +150,7 @@ async function findAsked(
 
 /** @returns undefined for a proof that was used before */
 async function acceptProof(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { caller, userAgent, ip }: VerifyFactorInput,
   { factor, challenge, proof }: Asked & { readonly proof: FactorProof },

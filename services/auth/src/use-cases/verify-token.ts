@@ -1,8 +1,7 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { siteKey } from '@trestle/common/server/address-key.ts'
-import type { Transaction } from 'kysely'
 import { applyPhoneChange, confirmEmailChange } from '../address-changes/apply-address-change.ts'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import { issueAuthCode } from '../flows/flow-repository.ts'
@@ -198,7 +197,7 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
 
 /** Confirms what the message is for: a change of address, or the address that it went to. */
 async function confirmByMessage(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs'>,
   user: User,
   redemption: Redemption & { readonly passwordHash: string | undefined },
@@ -220,7 +219,7 @@ async function confirmByMessage(
 
 /** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
 async function findProof(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: Pick<AuthDeps, 'now'>,
   user: User,
   { kind }: OneTimeToken,
@@ -234,7 +233,7 @@ async function findProof(
 }
 
 async function signIn(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   deps: Pick<AuthDeps, 'now' | 'randomBytes'>,
   user: User,
   { type, token, flow, expired, context }: Redemption,

@@ -1,7 +1,6 @@
 import { violates } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import type { Kysely, Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
@@ -23,7 +22,7 @@ export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneEx
  * (reference: Staged users). A real holder is not locked, since two users who want each other's identifier would deadlock.
  */
 export async function claimIdentifier(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   identifier: UserIdentifier,
   { ownerId, taken }: { readonly ownerId: string | undefined; readonly taken: TakenErrors },
 ): Promise<void> {
@@ -33,7 +32,7 @@ export async function claimIdentifier(
 }
 
 /** Whether a user other than `ownerId` has an identifier, as far as can be seen. A staged user does not count. */
-export async function isTaken(db: Kysely<AuthDatabase>, identifier: UserIdentifier, ownerId: string): Promise<boolean> {
+export async function isTaken(db: Db, identifier: UserIdentifier, ownerId: string): Promise<boolean> {
   const holder = await findIdentifierHolder(db, identifier)
   return holder !== undefined && holder.id !== ownerId && !isStaged(holder)
 }
@@ -43,9 +42,9 @@ export async function isTaken(db: Kysely<AuthDatabase>, identifier: UserIdentifi
  * the look and the write, and the second attempt sees its holder. @throws the error of `taken` for the identifier
  */
 export async function withUniqueIdentifiers<Result>(
-  { db, names }: { readonly db: Kysely<AuthDatabase>; readonly names: Names },
+  { db, names }: { readonly db: Db; readonly names: Names },
   taken: TakenErrors,
-  run: (trx: Transaction<AuthDatabase>) => Promise<Result>,
+  run: (trx: Trx) => Promise<Result>,
 ): Promise<Result> {
   const attempt = () => db.transaction().execute(run)
   const refusal = (error: unknown) => {
@@ -78,8 +77,8 @@ const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
  * address meanwhile: the unique indexes find that, and the next attempt sees the holder.
  */
 export async function settleRaces<Result>(
-  { db, names }: { readonly db: Kysely<AuthDatabase>; readonly names: Names },
-  run: (trx: Transaction<AuthDatabase>) => Promise<Result>,
+  { db, names }: { readonly db: Db; readonly names: Names },
+  run: (trx: Trx) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {

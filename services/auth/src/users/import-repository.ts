@@ -1,16 +1,12 @@
 import { columns } from '@trestle/database/batches/columns.ts'
-import { type Kysely, sql, type Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { Holders } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'
 
 /** Adds to `holders` the users who have the ids, emails, phones or identities of these users. Staged users do not count. */
-export async function findHolders(
-  db: Kysely<AuthDatabase>,
-  users: readonly ImportedUser[],
-  holders: Holders,
-): Promise<void> {
+export async function findHolders(db: Db, users: readonly ImportedUser[], holders: Holders): Promise<void> {
   const rows = await db
     .selectFrom('users')
     .select(['id', 'phone', 'is_sso_user', sql<string | null>`lower(email)`.as('email')])
@@ -32,12 +28,14 @@ export async function findHolders(
   for (const identity of taken) holders.identities.set(identityKey(identity), identity.user_id)
 }
 
-/** Inserts users with their identities. Deletes staged users who have the same identifiers. */
-export async function insertImportedUsers(
-  trx: Transaction<AuthDatabase>,
-  users: readonly ImportedUser[],
-): Promise<void> {
-  if (users.length === 0) return
+/**
+ * Inserts users with their identities. Deletes staged users who have the same identifiers.
+ *
+ * Lock order: by email, so that two imports of the same users do not deadlock.
+ */
+export async function insertImportedUsers(trx: Trx, fresh: readonly ImportedUser[]): Promise<void> {
+  if (fresh.length === 0) return
+  const users = fresh.toSorted(compareEmails)
   await trx.deleteFrom('users').where('staged_at', 'is not', null).where(hasAnyOf(users)).execute()
   // One parameter for all rows, since a parameter for each value would exceed the limit of a statement.
   await sql`
@@ -49,6 +47,10 @@ export async function insertImportedUsers(
     INSERT INTO ${sql.table('identities')} (${sql.raw(IDENTITY_COLUMNS)})
     SELECT ${sql.raw(IDENTITY_COLUMNS)} FROM jsonb_populate_recordset(
       NULL::${sql.table('identities')}, ${JSON.stringify(identities)}::jsonb)`.execute(trx)
+}
+
+function compareEmails(a: ImportedUser, b: ImportedUser): number {
+  return (a.row.email ?? '') < (b.row.email ?? '') ? -1 : 1
 }
 
 const USER_COLUMNS = `id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at, invited_at,

@@ -1,5 +1,4 @@
-import type { Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
@@ -19,7 +18,7 @@ export interface OwnIdentity {
  * @param user locked, as they are at present
  */
 export async function setOwnIdentity(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   user: Pick<User, 'id' | 'appMetadata'>,
   { identifier: { kind, value }, isVerified, at }: OwnIdentity,
 ): Promise<User> {
@@ -40,10 +39,7 @@ export async function setOwnIdentity(
 }
 
 /** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are at present */
-export async function updateProviders(
-  trx: Transaction<AuthDatabase>,
-  { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>,
-): Promise<User> {
+export async function updateProviders(trx: Trx, { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>): Promise<User> {
   const providers = [...new Set((await listIdentities(trx, id)).map(({ provider }) => provider))]
   return updateUser(trx, id, { raw_app_meta_data: { ...appMetadata, provider: providers[0], providers } })
 }

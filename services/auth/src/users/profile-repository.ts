@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { toRfc3339 } from '@trestle/database/timestamps.ts'
-import { type Kysely, type RawBuilder, type Selectable, sql } from 'kysely'
-import type { AuthDatabase, IdentitiesTable, UsersTable } from '../database.ts'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import type { Db, IdentitiesTable, UsersTable } from '../database.ts'
 import { userNotFound } from '../errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { type FactorRow, toFactor } from '../factors/factor-repository.ts'
@@ -150,14 +150,14 @@ export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Prom
 }
 
 /** Finds a user of any audience by id, also a staged one. */
-export async function findProfileById(db: Kysely<AuthDatabase>, userId: string): Promise<Profile | undefined> {
+export async function findProfileById(db: Db, userId: string): Promise<Profile | undefined> {
   const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
   const { rows } = await query.execute(db)
   return rows[0] && toProfile(rows[0])
 }
 
 /** Gets the profile of a user whom the transaction has changed. @throws Error when there is no such user */
-export async function getProfile(trx: Kysely<AuthDatabase>, userId: string): Promise<Profile> {
+export async function getProfile(trx: Db, userId: string): Promise<Profile> {
   const profile = await findProfileById(trx, userId)
   if (!profile) throw new Error('no such user')
   return profile

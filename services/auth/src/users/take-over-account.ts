@@ -1,5 +1,4 @@
-import type { Kysely, Transaction } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { deleteUnverifiedIdentities } from '../identities/external-identity-repository.ts'
@@ -11,7 +10,7 @@ import { isUnclaimed } from './user-repository.ts'
 /** What the take-over of an account works with. `confirmerOwnsAccount` is true in the strict profile. */
 export interface ConfirmerDeps {
   readonly config: { readonly signup: { readonly confirmerOwnsAccount: boolean } }
-  readonly db: Kysely<AuthDatabase>
+  readonly db: Db
 }
 
 /**
@@ -44,7 +43,7 @@ export async function awaitsFirstSignIn(
  * @param user locked, as they were before
  */
 export async function takeOverAccount(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { now }: { readonly now: () => Date },
   { id }: User,
   passwordHash: string | undefined,

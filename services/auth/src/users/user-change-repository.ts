@@ -1,11 +1,9 @@
-import { type Insertable, type Kysely, sql, type Transaction, type Updateable } from 'kysely'
-import type { AuthDatabase, UsersTable } from '../database.ts'
+import { type Insertable, sql, type Updateable } from 'kysely'
+import type { Db, Trx, UsersTable } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
-
-type Db = Kysely<AuthDatabase>
 
 /** A new user. The id and the times are made where they are not given. */
 export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
@@ -64,21 +62,21 @@ export async function updateBan(trx: Db, id: string, banMs: number): Promise<voi
 }
 
 /** Deletes a user and everything that belongs to them. */
-export async function deleteUser(trx: Transaction<AuthDatabase>, id: string): Promise<void> {
+export async function deleteUser(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('users').where('id', '=', id).execute()
 }
 
 const WAYS_IN = ['sessions', 'mfa_factors', 'mfa_recovery_sets', 'webauthn_credentials', 'webauthn_challenges'] as const
 
 /** Deletes the sessions, second factors and passkeys of a user. */
-export async function deleteWaysIn(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+export async function deleteWaysIn(trx: Trx, userId: string): Promise<void> {
   for (const table of WAYS_IN) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   }
 }
 
 /** Deletes everything by which a user could sign in or stay signed in, also messages and flows. */
-export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: string): Promise<void> {
+export async function deleteBelongings(trx: Trx, userId: string): Promise<void> {
   await deleteWaysIn(trx, userId)
   for (const table of ['one_time_tokens', 'flow_state', 'sign_up_contents'] as const) {
     await trx.deleteFrom(table).where('user_id', '=', userId).execute()
@@ -86,7 +84,7 @@ export async function deleteBelongings(trx: Transaction<AuthDatabase>, userId: s
 }
 
 /** Deletes a staged user. False when they have become a user meanwhile. */
-export async function deleteStagedUser(trx: Transaction<AuthDatabase>, id: string): Promise<boolean> {
+export async function deleteStagedUser(trx: Trx, id: string): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('users')
     .where('id', '=', id)
@@ -111,7 +109,7 @@ export async function findAddressChange(
  * @param user as they were before
  */
 export async function recordAddressChange(
-  trx: Transaction<AuthDatabase>,
+  trx: Trx,
   { id, isAnonymous }: Pick<User, 'id' | 'isAnonymous'>,
   { kind, at }: { readonly kind: UserIdentifier['kind']; readonly at: Date },
 ): Promise<void> {
@@ -124,10 +122,6 @@ export async function recordAddressChange(
 }
 
 /** Deletes the record of a change, because an admin has set the address. */
-export async function deleteAddressChange(
-  trx: Transaction<AuthDatabase>,
-  userId: string,
-  kind: UserIdentifier['kind'],
-): Promise<void> {
+export async function deleteAddressChange(trx: Trx, userId: string, kind: UserIdentifier['kind']): Promise<void> {
   await trx.deleteFrom('address_changes').where('user_id', '=', userId).where('kind', '=', kind).execute()
 }

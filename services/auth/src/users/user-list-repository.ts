@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { AuthDatabase } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
@@ -34,7 +34,7 @@ const WINDOW = 10_000
  * When it matches few, the index of character runs is faster. It is not known in advance which is the case, so the first rows
  * are always searched, which takes milliseconds, and the index is asked when they do not hold enough.
  */
-export async function listUsers(db: Kysely<AuthDatabase>, list: UserList): Promise<Profile[]> {
+export async function listUsers(db: Db, list: UserList): Promise<Profile[]> {
   const direction = sql.raw(list.direction === 'asc' ? 'ASC' : 'DESC')
   const order = sql`ORDER BY created_at ${direction}, user_id ${direction}`
   const { rows } = await sql<ProfileRow>`
@@ -45,7 +45,7 @@ export async function listUsers(db: Kysely<AuthDatabase>, list: UserList): Promi
 }
 
 /** Counts users: exactly while there are few. */
-export function countUsers(db: Kysely<AuthDatabase>, { audience, filter }: UserFilter): Promise<number> {
+export function countUsers(db: Db, { audience, filter }: UserFilter): Promise<number> {
   const all = sql`FROM ${directory} WHERE aud = ${audience}`
   return filter === undefined ? countAll(db, all) : countFound(db, sql`${all} ${matches(filter)}`)
 }
@@ -105,7 +105,7 @@ export interface UserWithIdentities {
 
 /** A page of all users by id, without staged and deleted users. */
 export async function listUsersWithIdentities(
-  db: Kysely<AuthDatabase>,
+  db: Db,
   { after, limit }: { readonly after: string | undefined; readonly limit: number },
 ): Promise<UserWithIdentities[]> {
   const users = await db

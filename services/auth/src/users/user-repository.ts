@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
-import type { AuthDatabase, UsersTable } from '../database.ts'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import type { AuthTables, Db, Trx, UsersTable } from '../database.ts'
 import { userNotFound } from '../errors.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
@@ -9,7 +9,6 @@ import { NO_TIME } from '../records/timestamp.ts'
 import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import { isStaged, type User } from './user.ts'
 
-type Db = Kysely<AuthDatabase>
 type Row = Selectable<UsersTable>
 
 /** Finds a user, also a staged or deleted one. */
@@ -34,16 +33,13 @@ export async function findUserByIdentifier(
  *
  * Lock order: the user before anything that belongs to them, so that two transactions never wait for each other.
  */
-export async function lockUserById(trx: Transaction<AuthDatabase>, id: string): Promise<User | undefined> {
+export async function lockUserById(trx: Trx, id: string): Promise<User | undefined> {
   const row = await trx.selectFrom('users').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
 /** Locks the user who has an email or a phone number, in any audience: identifiers are unique across audiences. */
-export async function lockUserByIdentifier(
-  trx: Transaction<AuthDatabase>,
-  identifier: UserIdentifier,
-): Promise<User | undefined> {
+export async function lockUserByIdentifier(trx: Trx, identifier: UserIdentifier): Promise<User | undefined> {
   const query = trx.selectFrom('users').selectAll().where(isIdentifiedBy(identifier))
   const row = await query.forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
@@ -57,11 +53,7 @@ export async function lockUserByIdentifier(
  * Lock order: the account that loses the email, or the user who has it. No transaction takes both: once an account has lost the
  * email, nobody has it.
  */
-export async function lockOwnerOfIdentifier(
-  trx: Transaction<AuthDatabase>,
-  identifier: UserIdentifier,
-  at: Date,
-): Promise<User | undefined> {
+export async function lockOwnerOfIdentifier(trx: Trx, identifier: UserIdentifier, at: Date): Promise<User | undefined> {
   const { kind, value } = identifier
   if (kind === 'email') await sql`SELECT ${sql.table('release_email')}(${value}, ${at})`.execute(trx)
   return lockUserByIdentifier(trx, identifier)
@@ -103,7 +95,7 @@ interface PasswordUserQuery extends UserIdentifier {
   readonly audience: string
 }
 
-const findPasswordUserByEmail = prepare<PasswordUserQuery, PasswordUser, AuthDatabase>(
+const findPasswordUserByEmail = prepare<PasswordUserQuery, PasswordUser, AuthTables>(
   'find_password_user_by_email',
   (p, db) =>
     db
@@ -116,7 +108,7 @@ const findPasswordUserByEmail = prepare<PasswordUserQuery, PasswordUser, AuthDat
       .where('deleted_at', 'is', null),
 )
 
-const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthDatabase>(
+const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTables>(
   'find_password_user_by_phone',
   (p, db) =>
     db
@@ -142,10 +134,7 @@ export interface ManagedUser {
 }
 
 /** Locks the user whom an admin's request names: also a deleted user, but not a staged one. @throws userNotFound */
-export async function lockManagedUser(
-  trx: Transaction<AuthDatabase>,
-  { userId, audience }: ManagedUser,
-): Promise<User> {
+export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser): Promise<User> {
   const user = await lockUserById(trx, userId)
   if (!user || isStaged(user) || (audience !== undefined && user.audience !== audience)) throw userNotFound()
   return user
@@ -158,10 +147,7 @@ export async function lockManagedUser(
  * which nobody else could confirm.
  * @param user as they were before the confirmation
  */
-export async function isUnclaimed(
-  db: Kysely<AuthDatabase>,
-  { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>,
-): Promise<boolean> {
+export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' | 'confirmedAt'>): Promise<boolean> {
   if (confirmedAt !== null) return false
   const row = await db.selectFrom('users').select('claimed_at').where('id', '=', id).executeTakeFirst()
   return row !== undefined && row.claimed_at === null
@@ -171,7 +157,7 @@ export async function isUnclaimed(
  * Whether a provider has given a user their email without verifying it. The user may be a stranger, who waits for the owner of
  * the email to confirm it. The SQL function `release_email` asks the same.
  */
-export async function hasClaimedEmail(trx: Transaction<AuthDatabase>, user: User): Promise<boolean> {
+export async function hasClaimedEmail(trx: Trx, user: User): Promise<boolean> {
   if (user.email === null || user.emailConfirmedAt !== null || isStaged(user)) return false
   const providers = (await listIdentities(trx, user.id)).map(({ provider }) => provider)
   return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
