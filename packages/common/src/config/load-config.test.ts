@@ -5,20 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ConfigError } from './config-error.ts'
 import { loadConfig, type Rule, type SettingValues } from './load-config.ts'
-import {
-  commaList,
-  duration,
-  flag,
-  integer,
-  oneOf,
-  parseDuration,
-  port,
-  secret,
-  secretBytes,
-  text,
-  trustedProxies,
-  url,
-} from './setting.ts'
+import { commaList, duration, flag, integer, oneOf, port, secret, secretBytes, text, url } from './setting.ts'
 
 const settings = {
   SITE_URL: url(),
@@ -152,33 +139,5 @@ loadConfig({}, { prefix: 'X_', env: {} })`
       throw new Error('broken')
     }
     expect(() => problemsOf({}, [broken])).toThrow('broken')
-  })
-
-  it.each([
-    ['0', 0],
-    ['90', 90_000],
-    ['300ms', 300],
-    ['1.5h', 5_400_000],
-    ['2h45m', 9_900_000],
-    ['10µs', 0.01],
-    ['', undefined],
-    ['1d', undefined],
-    ['h', undefined],
-    ['-1s', undefined],
-    ['1s ', undefined],
-  ])('reads the duration %j as %j ms', (value, ms) => {
-    expect(parseDuration(value)).toBe(ms)
-  })
-
-  it.each(['true', '1', 't', 'YES', 'y'])('reads %j as true', (value) => {
-    expect(load({ X_SITE_URL: 'http://a', X_ON: value }).ON).toBe(true)
-  })
-})
-
-describe('trustedProxies', () => {
-  it('reads a count or a list, and says what it expects otherwise', () => {
-    const read = (value: string) => trustedProxies().safeParse(value)
-    expect([read('2').data, read('10.0.0.7, fd00::/8').data]).toEqual([2, ['10.0.0.7/32', 'fd00::/8']])
-    expect(read('true').error?.issues[0]?.message).toMatch(/^must be a number of proxies up to 99, or addresses/)
   })
 })

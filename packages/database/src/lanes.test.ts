@@ -1,18 +1,9 @@
-import type { MigrationSource, MigrationSources } from '@trestle/migrations/migration.ts'
+import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import { type Generated, type Kysely, sql } from 'kysely'
-import pg from 'pg'
+import { type Generated, sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
-import { underSettings } from './driver/session-settings.ts'
-import {
-  isMigrated,
-  type MigrateOptions,
-  migrateAtStart,
-  migrateDown,
-  migrateUp,
-  migrationStatus,
-} from './migrations/migrate.ts'
+import { migrateUp } from './migrations/migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
@@ -20,7 +11,6 @@ import { violatedConstraint } from './violations.ts'
 
 interface Tables {
   readonly notes: { id: Generated<bigint>; title: string; parent_id: bigint | null }
-  readonly ledger: { id: Generated<bigint>; amount: bigint }
 }
 
 const sources: MigrationSources = {
@@ -32,18 +22,6 @@ const sources: MigrationSources = {
         parent_id bigint)`.execute(db)
       await sql`CREATE FUNCTION ${names.id('note_count')}() RETURNS bigint LANGUAGE sql AS $$
         SELECT count(*) FROM ${names.id('notes')} $$`.execute(db)
-    },
-    down: async (db) => {
-      await sql`DROP FUNCTION ${names.id('note_count')}`.execute(db)
-      await sql`DROP TABLE ${names.id('notes')}`.execute(db)
-    },
-  }),
-  '0002-create-ledger': (names) => ({
-    up: async (db) => {
-      await sql`CREATE TABLE ${names.id('ledger')} (id bigint GENERATED ALWAYS AS IDENTITY, amount bigint)`.execute(db)
-    },
-    down: async (db) => {
-      await sql`DROP TABLE ${names.id('ledger')}`.execute(db)
     },
   }),
 }
@@ -77,25 +55,12 @@ const loseOnce = prepare<{ times: number }, { tries: number }>(
   (p) => sql<{ tries: number }>`SELECT example.lose(${p.times}) AS tries`,
 )
 
-const broken: MigrationSource = () => ({
-  up: async (db) => {
-    await sql`CREATE TABLE half_done ()`.execute(db)
-    await sql`SELECT no_such_column`.execute(db)
-  },
-})
-
 let empty: TemporaryDatabase
 let database: Database<Tables>
-let options: MigrateOptions
 
 beforeEach(async () => {
   empty = await createEmptyDatabase()
-  options = {
-    url: empty.url,
-    names,
-    sources,
-    grants: { role: 'example_service', appendOnly: ['ledger'] },
-  }
+  await migrateUp({ url: empty.url, names, sources })
   database = openDatabase<Tables>({
     url: empty.url,
     names,
@@ -115,68 +80,7 @@ afterEach(async () => {
   await empty.drop()
 })
 
-describe('migrations', () => {
-  it('runs once when three processes start together, reports its status, and can be taken back', async () => {
-    expect((await migrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
-    const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
-    expect(runs.flatMap(({ migrations }) => migrations)).toEqual(['0001-create-notes', '0002-create-ledger'])
-    expect(await migrateDown(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
-    expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
-    expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
-  })
-
-  it('runs again at a start only if something has changed since a complete run', async () => {
-    let runs = 0
-    const start = (changed: Partial<MigrateOptions> = {}) =>
-      migrateAtStart({
-        ...options,
-        settings: { role: 'example_service' },
-        afterwards: [...(options.afterwards ?? []), async () => void runs++],
-        ...changed,
-      })
-    await start()
-    await start()
-    expect(runs).toBe(1)
-    await sql`REVOKE USAGE ON SCHEMA example FROM example_service`.execute(database.db)
-    await start()
-    expect(runs).toBe(2)
-    await start({ settings: { role: 'another' } })
-    expect(runs).toBe(3)
-    await migrateDown(options)
-    expect(await start({ settings: { role: 'another' } })).toEqual({
-      migrations: ['0002-create-ledger'],
-      functions: [],
-    })
-    await expect(start({ sources: { ...sources, '0003-broken': broken } })).rejects.toThrow('0003-broken failed')
-    runs = 0
-    await start({ settings: { role: 'another' } })
-    expect(runs).toBe(1)
-  })
-
-  it('holds its lock in a transaction, so that a pooler lends the connection to nobody else', async () => {
-    const holders: string[] = []
-    const look = async (db: Kysely<unknown>) => {
-      const { rows } = await sql<{ state: string }>`
-        SELECT state FROM pg_stat_activity JOIN pg_locks USING (pid)
-        WHERE locktype = 'advisory' AND datname = current_database()`.execute(db)
-      holders.push(...rows.map(({ state }) => state))
-    }
-    await migrateUp({ ...options, afterwards: [look] })
-    expect(holders).toEqual(['idle in transaction'])
-  })
-
-  it('names the migration that failed, and rolls it back', async () => {
-    const failing: MigrationSources = { ...sources, '0003-broken': broken }
-    await expect(migrateUp({ ...options, sources: failing })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
-    expect(await migrationStatus({ ...options, sources: failing })).toHaveLength(3)
-    const { rows } = await sql`SELECT to_regclass('half_done') AS half`.execute(database.db)
-    expect(rows).toEqual([{ half: null }])
-  })
-})
-
 describe('lanes', () => {
-  beforeEach(() => migrateUp(options))
-
   // ASVS 1.2.4
   it('runs prepared queries by name on both lanes, with the schema and the prefix', async () => {
     const root = await database.lanes.write.one(insertNote, { title: 'root', parentId: null })
@@ -294,79 +198,5 @@ describe('lanes', () => {
       )
       .toEqual({ count: 0n })
     expect(errors.every(isDatabaseUnavailable)).toBe(true)
-  })
-})
-
-describe('the restricted role', () => {
-  beforeEach(() => migrateUp(options))
-
-  // ASVS 13.2.2
-  it('may read and write, but not change a ledger or create a table', async () => {
-    const restricted = openDatabase<Tables>({
-      url: empty.url,
-      names,
-      applicationName: 'test',
-      poolSize: 1,
-      role: 'example_service',
-      statementTimeoutMs: 5_000,
-      lockTimeoutMs: 2_000,
-      prepared: false,
-      onConnectionError: () => {},
-    })
-    const { db } = restricted
-    await db.insertInto('ledger').values({ amount: 5n }).execute()
-    await db.updateTable('notes').set({ parent_id: null }).execute()
-    await expect(db.updateTable('ledger').set({ amount: 6n }).execute()).rejects.toThrow('permission denied')
-    await expect(db.deleteFrom('ledger').execute()).rejects.toThrow('permission denied')
-    expect(await isMigrated(db, { names, sources, files: async () => [] })).toBe(true)
-    const forge = sql`INSERT INTO example.app_trestle_migrations VALUES ('9999-forged', '')`.execute(db)
-    await expect(forge).rejects.toThrow('permission denied')
-    await expect(sql`CREATE TABLE example.more ()`.execute(db)).rejects.toThrow('permission denied')
-    const foreign = { ...options, names: createNames('example'), grants: undefined }
-    await migrateUp(foreign)
-    await migrateUp(options)
-    await expect(sql`SELECT FROM example.ledger`.execute(db)).rejects.toThrow('permission denied')
-    expect(await db.selectFrom('ledger').select('amount').execute()).toEqual([{ amount: 5n }])
-    await restricted.close()
-  })
-
-  it("may be taken by the user of the service's connection", async () => {
-    const login = `login_${new URL(empty.url).pathname.slice(1)}`
-    await sql`CREATE ROLE ${sql.id(login)} LOGIN PASSWORD 'pass'`.execute(database.db)
-    const url = new URL(empty.url)
-    Object.assign(url, { username: login, password: 'pass' })
-    const grants = { role: 'example_service', serviceUrl: url.href, appendOnly: [] }
-    await migrateUp({ ...options, grants })
-    await migrateUp({ ...options, grants })
-    const { Client = pg.Client, ...settings } = underSettings({ role: 'example_service' }, prepared)
-    const client = new Client({ connectionString: url.href, ...settings })
-    await client.connect()
-    const { rows } = await client.query('SELECT current_user AS name')
-    expect(rows).toEqual([{ name: 'example_service' }])
-    await client.end()
-    await sql`DROP ROLE ${sql.id(login)}`.execute(database.db)
-  })
-
-  it('may exist already, for an owner who cannot grant it; an owner who may not take it is refused', async () => {
-    const [owner, role] = ['owner', 'made'].map((name) => `${name}_${new URL(empty.url).pathname.slice(1)}`) as [
-      string,
-      string,
-    ]
-    await sql`CREATE ROLE ${sql.id(owner)} LOGIN PASSWORD 'pass'`.execute(database.db)
-    await sql`CREATE ROLE ${sql.id(role)}`.execute(database.db)
-    await sql`CREATE SCHEMA owned AUTHORIZATION ${sql.id(owner)}`.execute(database.db)
-    const url = Object.assign(new URL(empty.url), { username: owner, password: 'pass' }).href
-    const owned = { ...options, url, names: createNames('owned'), grants: { role, serviceUrl: url, appendOnly: [] } }
-    await expect(migrateUp(owned)).rejects.toThrow(/admin option|permission denied to grant/)
-    await sql`GRANT ${sql.id(role)} TO ${sql.id(owner)}`.execute(database.db)
-    await migrateUp(owned)
-    const { rows } = await sql<{ reads: boolean }>`
-      SELECT has_table_privilege(${role}, 'owned.notes', 'SELECT') AS reads`.execute(database.db)
-    expect(rows).toEqual([{ reads: true }])
-    await sql`DROP SCHEMA owned CASCADE`.execute(database.db)
-    for (const name of [role, owner]) {
-      await sql`DROP OWNED BY ${sql.id(name)}`.execute(database.db)
-      await sql`DROP ROLE ${sql.id(name)}`.execute(database.db)
-    }
   })
 })

@@ -1,0 +1,96 @@
+import type { MigrationSource, MigrationSources } from '@trestle/migrations/migration.ts'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { type Kysely, sql } from 'kysely'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { createNames } from '../names.ts'
+import { type MigrateOptions, migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
+import { withDatabase } from './migration-connection.ts'
+
+const createTable =
+  (table: string): MigrationSource =>
+  (names) => ({
+    up: async (db) => {
+      await sql`CREATE TABLE ${names.id(table)} (n int)`.execute(db)
+    },
+    down: async (db) => {
+      await sql`DROP TABLE ${names.id(table)}`.execute(db)
+    },
+  })
+
+const sources: MigrationSources = {
+  '0001-create-notes': createTable('notes'),
+  '0002-create-ledger': createTable('ledger'),
+}
+
+const broken: MigrationSource = () => ({
+  up: async (db) => {
+    await sql`CREATE TABLE half_done ()`.execute(db)
+    await sql`SELECT no_such_column`.execute(db)
+  },
+})
+
+let empty: TemporaryDatabase
+let options: MigrateOptions
+beforeEach(async () => {
+  empty = await createEmptyDatabase()
+  const names = createNames('example', 'app')
+  options = { url: empty.url, names, sources, grants: { role: 'example_service', appendOnly: ['ledger'] } }
+})
+afterEach(() => empty.drop())
+
+it('runs once when three processes start together, reports its status, and can be taken back', async () => {
+  expect((await migrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
+  const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
+  expect(runs.flatMap(({ migrations }) => migrations)).toEqual(['0001-create-notes', '0002-create-ledger'])
+  expect(await migrateDown(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
+  expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
+  expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
+})
+
+it('runs again at a start only if something has changed since a complete run', async () => {
+  let runs = 0
+  const start = (changed: Partial<MigrateOptions> = {}) =>
+    migrateAtStart({
+      ...options,
+      settings: { role: 'example_service' },
+      afterwards: [...(options.afterwards ?? []), async () => void runs++],
+      ...changed,
+    })
+  await start()
+  await start()
+  expect(runs).toBe(1)
+  await withDatabase(empty, (db) => sql`REVOKE USAGE ON SCHEMA example FROM example_service`.execute(db))
+  await start()
+  expect(runs).toBe(2)
+  await start({ settings: { role: 'another' } })
+  expect(runs).toBe(3)
+  await migrateDown(options)
+  expect(await start({ settings: { role: 'another' } })).toEqual({
+    migrations: ['0002-create-ledger'],
+    functions: [],
+  })
+  await expect(start({ sources: { ...sources, '0003-broken': broken } })).rejects.toThrow('0003-broken failed')
+  runs = 0
+  await start({ settings: { role: 'another' } })
+  expect(runs).toBe(1)
+})
+
+it('holds its lock in a transaction, so that a pooler lends the connection to nobody else', async () => {
+  const holders: string[] = []
+  const look = async (db: Kysely<unknown>) => {
+    const { rows } = await sql<{ state: string }>`
+      SELECT state FROM pg_stat_activity JOIN pg_locks USING (pid)
+      WHERE locktype = 'advisory' AND datname = current_database()`.execute(db)
+    holders.push(...rows.map(({ state }) => state))
+  }
+  await migrateUp({ ...options, afterwards: [look] })
+  expect(holders).toEqual(['idle in transaction'])
+})
+
+it('names the migration that failed, and rolls it back', async () => {
+  const failing: MigrationSources = { ...sources, '0003-broken': broken }
+  await expect(migrateUp({ ...options, sources: failing })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
+  expect(await migrationStatus({ ...options, sources: failing })).toHaveLength(3)
+  const { rows } = await withDatabase(empty, (db) => sql`SELECT to_regclass('half_done') AS half`.execute(db))
+  expect(rows).toEqual([{ half: null }])
+})
