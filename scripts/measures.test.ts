@@ -1,19 +1,16 @@
 import { expect, it } from 'vitest'
-import { writeShop } from './layout/shop-tree.ts'
-import { readSourceTree } from './layout/source-tree.ts'
+import { treeOfShop } from './layout/shop-tree.ts'
 import { cyclesOf, measure, report } from './measures.ts'
 
 const src = 'services/shop/src'
 const linesOf = (count: number) => 'const a = 1\n'.repeat(count)
 
 it('measures files, functions, folders and use cases, tests left out', () => {
-  const tree = readSourceTree(
-    writeShop({
-      'packages/ink/src/a.ts': linesOf(10),
-      'packages/ink/src/pens/b.ts': `export function long() {\n${linesOf(60)}}\nexport const short = () => 1\n`,
-      'packages/ink/src/pens/b.test.ts': linesOf(400),
-    }),
-  )
+  const tree = treeOfShop({
+    'packages/ink/src/a.ts': linesOf(10),
+    'packages/ink/src/pens/b.ts': `export function long() {\n${linesOf(60)}}\nexport const short = () => 1\n`,
+    'packages/ink/src/pens/b.test.ts': linesOf(400),
+  })
   expect(measure(tree, 'packages/ink')).toEqual({
     files: 2,
     lines: 73,
@@ -37,7 +34,7 @@ it.each([
 })
 
 it('prints a line for each area, then tests, cycles and walks', () => {
-  const text = report(readSourceTree(writeShop()))
+  const text = report(treeOfShop())
   expect(text.split('\n').map((line) => line.split(/\s+/).slice(0, 2).join(' '))).toEqual([
     'name files',
     'shop 7',

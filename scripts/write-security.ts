@@ -14,7 +14,7 @@ const path = join(root, 'docs', 'security.md')
 const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) })
 
 const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-const tests = listTaggedTests(readSourceTree(root), usersOfCode())
+const tests = listTaggedTests(readSourceTree(root).files, usersOfCode())
 const problems = [
   ...listProblems(chapters, tests),
   ...listDocuments(chapters)

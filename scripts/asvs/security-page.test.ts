@@ -82,8 +82,7 @@ describe('writePage', () => {
 
 describe('listTaggedTests', () => {
   const users = new Map([['packages/a', ['auth', 'payments'] as const]])
-  const read = (text: string, path = 'packages/a/a.test.ts') =>
-    listTaggedTests({ root: '/', files: [{ path, text }] }, users)
+  const read = (text: string, path = 'packages/a/a.test.ts') => listTaggedTests([{ path, text }], users)
 
   it('finds the test below a tag, and names a table with its group', () => {
     const text = [

@@ -1,4 +1,4 @@
-import type { SourceFile, SourceTree } from '../layout/source-tree.ts'
+import type { SourceFile } from '../layout/source-tree.ts'
 import { lineAt, visitSyntax } from '../layout/syntax.ts'
 import type { Service } from './requirement.ts'
 
@@ -18,8 +18,8 @@ export type Users = ReadonlyMap<string, readonly Service[]>
 const TAG = /^ *\/\/ ASVS ([0-9., ]+)$/gm
 
 /** Every tagged test. @throws Error for a tag above no test, or beside code that no service runs */
-export function listTaggedTests(tree: SourceTree, users: Users): readonly TaggedTest[] {
-  return tree.files
+export function listTaggedTests(files: readonly SourceFile[], users: Users): readonly TaggedTest[] {
+  return files
     .filter(({ path, text }) => path.endsWith('.test.ts') && text.search(TAG) >= 0)
     .flatMap((file) => tagsOf(file, users))
 }

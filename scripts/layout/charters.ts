@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { z } from 'zod'
 import type { Problem, Rule, SourceTree } from './source-tree.ts'
 
@@ -15,9 +13,9 @@ const TABLES = ['README.md', 'docs/architecture.md']
 export const charters: Rule = (tree) => {
   const folders = new Set(tree.files.flatMap(({ path }) => /^packages\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))
   return [...folders].flatMap((folder) => {
-    const manifest = join(tree.root, folder, 'package.json')
-    if (!existsSync(manifest)) return []
-    const { success, data } = Manifest.safeParse(JSON.parse(readFileSync(manifest, 'utf8')))
+    const manifest = tree.read(`${folder}/package.json`)
+    if (manifest === undefined) return []
+    const { success, data } = Manifest.safeParse(JSON.parse(manifest))
     if (!success)
       return [{ path: `${folder}/package.json`, message: 'has no description: say what the package is for' }]
     return [...readmeProblems(tree, folder, data.description), ...tableProblems(tree, folder, data.description)]

@@ -1,4 +1,3 @@
-import { globSync } from 'node:fs'
 import { type Problem, type Rule, type SourceFile, type SourceTree, serviceNames } from './source-tree.ts'
 import { commentsOf, lineAt } from './syntax.ts'
 
@@ -37,7 +36,7 @@ type References = ReadonlyMap<string, readonly string[]>
  */
 export const citations: Rule = (tree) => {
   const references = readReferences(tree)
-  const decisions = new Set(globSync('docs/decisions/*.md', { cwd: tree.root }).map(numberOf))
+  const decisions = new Set(tree.files.filter(({ path }) => path.startsWith('docs/decisions/')).map(numberOf))
   const problems = tree.files
     .filter(({ path }) => /\.(ts|sql|md)$/.test(path) && !OWN_FILES.test(path))
     .map(joinComments)
@@ -150,6 +149,6 @@ function pageOf(name: string): string {
 }
 
 /** The number of a decision: 8 for `docs/decisions/0008-routes-mirror-urls.md`. */
-function numberOf(path: string): number {
+function numberOf({ path }: SourceFile): number {
   return Number(/(\d+)[^/]*$/.exec(path)?.[1])
 }

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
@@ -21,7 +19,7 @@ const RUNS_IN_IMAGES = /^(migrations|services\/[^/]+\/src|packages\/(?!testing\/
 export const declaredDependencies: Rule = (tree) => {
   const declared = new Map<string, ReadonlySet<string> | undefined>()
   const namesOf = (folder: string): ReadonlySet<string> | undefined => {
-    if (!declared.has(folder)) declared.set(folder, readNames(join(tree.root, folder, 'package.json')))
+    if (!declared.has(folder)) declared.set(folder, namesIn(tree.read(`${folder}/package.json`)))
     return declared.get(folder)
   }
   return productionFiles(tree, 'services', 'packages', 'migrations')
@@ -39,8 +37,8 @@ export const declaredDependencies: Rule = (tree) => {
 }
 
 /** The packages that a manifest lets its programs import, its own included; undefined when there is no manifest. */
-function readNames(path: string): ReadonlySet<string> | undefined {
-  if (!existsSync(path)) return undefined
-  const { name, ...groups } = Manifest.parse(JSON.parse(readFileSync(path, 'utf8')))
+function namesIn(manifest: string | undefined): ReadonlySet<string> | undefined {
+  if (manifest === undefined) return undefined
+  const { name, ...groups } = Manifest.parse(JSON.parse(manifest))
   return new Set([...Object.values(groups).flatMap(Object.keys), ...(name === undefined ? [] : [name])])
 }

@@ -1,5 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join, matchesGlob, posix } from 'node:path'
+import { matchesGlob, posix } from 'node:path'
 import type { Problem, Rule } from './source-tree.ts'
 
 /** Sources that images run. The other packages are for development only. */
@@ -7,12 +6,10 @@ const RUNS_IN_IMAGES =
   /^(services\/[^/]+\/src|packages\/(?!stack\/|testing\/)[^/]+\/src|migrations)\/.*(?<!\.test)\.(ts|sql)$/
 
 /** `.dockerignore` ignores no source that an image runs. */
-export const imageFiles: Rule = ({ root, files }) => {
+export const imageFiles: Rule = ({ files, read }) => {
   const path = '.dockerignore'
-  if (!existsSync(join(root, path))) return []
-  const patterns = readFileSync(join(root, path), 'utf8')
-    .split('\n')
-    .filter((line) => /^[^#!]/.test(line) && line !== '*')
+  const lines = read(path)?.split('\n') ?? []
+  const patterns = lines.filter((line) => /^[^#!]/.test(line) && line !== '*')
   return files
     .filter((file) => RUNS_IN_IMAGES.test(file.path))
     .flatMap((file): Problem[] => {

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { graphOf, shortestWay } from './import-graph.ts'
-import { writeShop } from './shop-tree.ts'
-import { readSourceTree } from './source-tree.ts'
+import { treeOfShop } from './shop-tree.ts'
 
 const user = 'services/shop/src/items/user.ts'
 const files = {
@@ -24,7 +23,7 @@ it.each([
   ['kysely', []],
 ])('finds the file of %s', (specifier, targets) => {
   const text = `import type { X } from '${specifier}'\nexport { y } from '${specifier}'\n`
-  expect(graphOf(readSourceTree(writeShop({ ...files, [user]: text }))).get(user)).toEqual(targets)
+  expect(graphOf(treeOfShop({ ...files, [user]: text })).get(user)).toEqual(targets)
 })
 
 it.each([

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import { findInstruments, metricDocuments } from './metric-documents.ts'
-import { problemsOf, writeShop } from './shop-tree.ts'
-import { readSourceTree } from './source-tree.ts'
+import { problemsOf, treeOfShop } from './shop-tree.ts'
 
 const code = 'services/shop/src/sales.ts'
 const document = 'docs/observability.md'
@@ -68,7 +67,7 @@ it('ignores a call that passes a name on', async () => {
   expect(await problemsOf(metricDocuments, { [code]: text })).toEqual([])
 })
 
-const findIn = (at: string, text: string) => findInstruments(readSourceTree(writeShop({ [at]: text })))
+const findIn = (at: string, text: string) => findInstruments(treeOfShop({ [at]: text }))
 const of = (call: string) => `export const made = (meter, name, ...named) =>\n  ${call}\n`
 
 it.each([

@@ -1,5 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync } from 'node:fs'
 import type { SyntaxNode } from '@lezer/common'
 import { parser } from '@prometheus-io/lezer-promql'
 import { parse } from 'yaml'
@@ -24,18 +23,17 @@ interface Written {
 }
 
 /** Dashboards and alerts use existing metrics and labels. Every alert has a runbook and a test. */
-export const metricQueries: Rule = ({ root, files }) => {
-  const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : '')
+export const metricQueries: Rule = ({ root, files, read }) => {
   const document = files.find(({ path }) => path === METRICS_DOCUMENT)?.text ?? ''
-  const alerts = Rules.parse(parse(read(RULES)) ?? { groups: [] }).groups.flatMap(({ rules }) => rules)
+  const alerts = Rules.parse(parse(read(RULES) ?? '') ?? { groups: [] }).groups.flatMap(({ rules }) => rules)
   const panels = globSync('deploy/docker/grafana/dashboards/*.json', { cwd: root }).flatMap((path) =>
-    Dashboard.parse(JSON.parse(read(path))).panels.flatMap(({ title, targets }) =>
+    Dashboard.parse(JSON.parse(read(path) ?? '')).panels.flatMap(({ title, targets }) =>
       targets.map(({ expr }): Written => ({ path, what: `"${title}"`, expr })),
     ),
   )
   const written = [...panels, ...alerts.map(({ alert, expr }): Written => ({ path: RULES, what: alert, expr }))]
   const metrics = readMetricsDocument(document)
-  const tests = read(RULE_TESTS)
+  const tests = read(RULE_TESTS) ?? ''
   return [
     ...written.flatMap((each) => problemsOf(each, metrics)),
     ...alerts.flatMap(({ alert, annotations }): Problem[] => [

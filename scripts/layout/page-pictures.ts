@@ -1,13 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { listPageSources, PAGE_SOURCES_FILE } from '../../bench/src/payment-page/page-sources.ts'
 import type { Rule } from './source-tree.ts'
 
 /** The pictures of the payment page are up to date: they were taken from its present sources. */
-export const pagePictures: Rule = ({ root }) => {
-  const file = join(root, PAGE_SOURCES_FILE)
-  const kept = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const [taken, present] = [kept, listPageSources(root)].map((list) => new Set(list.split('\n')))
+export const pagePictures: Rule = ({ root, read }) => {
+  const [taken, present] = [read(PAGE_SOURCES_FILE) ?? '', listPageSources(root)].map(
+    (list) => new Set(list.split('\n')),
+  )
   const changed = new Set(
     [...(taken ?? []), ...(present ?? [])].filter((line) => !taken?.has(line) || !present?.has(line)),
   )

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { placesOf, shortestWay } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
@@ -23,8 +21,7 @@ const OUTER_NAME = /-(repository|job)\.ts$/
  * the database.
  */
 export const pureFiles: Rule = (tree) => {
-  const list = join(tree.root, LIST)
-  const folders = existsSync(list) ? Folders.parse(JSON.parse(readFileSync(list, 'utf8'))) : {}
+  const folders = Folders.parse(JSON.parse(tree.read(LIST) ?? '{}'))
   const listed = Object.entries(folders).flatMap(([folder, names]) => names.map((name) => `${folder}/${name}.ts`))
   const files = new Map(productionFiles(tree, 'services', 'packages').map((file) => [file.path, file]))
   const wayFrom = waysOutside(files)

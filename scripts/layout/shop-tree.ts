@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Rule, readSourceTree } from './source-tree.ts'
+import { isSource, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 
 /** A small tree that keeps every rule: a service, what it needs, and its migrations. */
 export const shop = {
@@ -38,16 +38,33 @@ export type Files = Readonly<Record<string, string | undefined>>
 export function writeShop(files: Files = {}): string {
   const root = mkdtempSync(join(tmpdir(), 'layout-'))
   onTestFinished(() => rmSync(root, { recursive: true }))
-  for (const [path, text] of Object.entries({ ...shop, ...files })) {
-    if (text === undefined) continue
+  for (const { path, text } of textsOf(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true })
     writeFileSync(join(root, path), text)
   }
   return root
 }
 
+/** The same tree in memory, which takes no time. A rule that looks at the disk makes the tree write itself. */
+export function treeOfShop(files: Files = {}): SourceTree {
+  const all = textsOf(files)
+  let root: string | undefined
+  return {
+    get root() {
+      root ??= writeShop(files)
+      return root
+    },
+    files: all.filter(({ path }) => isSource(path)).sort((a, b) => (a.path < b.path ? -1 : 1)),
+    read: (name) => all.find(({ path }) => path === name)?.text,
+  }
+}
+
+function textsOf(files: Files): readonly SourceFile[] {
+  return Object.entries({ ...shop, ...files }).flatMap(([path, text]) => (text === undefined ? [] : { path, text }))
+}
+
 /** The problems that a rule finds in the shop with these files: `path:line message`. */
 export async function problemsOf(rule: Rule, files: Files = {}): Promise<readonly string[]> {
-  const problems = await rule(readSourceTree(writeShop(files)))
+  const problems = await rule(treeOfShop(files))
   return problems.map(({ path, line, message }) => `${path}${line === undefined ? '' : `:${line}`} ${message}`)
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A text file of the repository. */
@@ -14,6 +14,8 @@ export interface SourceTree {
   readonly root: string
   /** In the order of their paths. */
   readonly files: readonly SourceFile[]
+  /** The text of any other file by its path from the root; undefined when it is not there. */
+  readonly read: (path: string) => string | undefined
 }
 
 /** A broken rule, as `check-layout` prints it. */
@@ -28,24 +30,29 @@ export interface Problem {
 export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly Problem[]>
 
 const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
-const readable = /\.(ts|mjs|md|sql)$/
+
+/** Whether the name of a file is that of a source or a document. */
+export function isSource(name: string): boolean {
+  return /\.(ts|mjs|md|sql)$/.test(name)
+}
 
 /** Reads sources and documents under `root`, except what is installed, generated or hidden. */
 export function readSourceTree(root: string): SourceTree {
   const files: SourceFile[] = []
+  const read = (path: string): string => readFileSync(join(root, path), 'utf8')
   const enter = (folder: string): void => {
     const entries = readdirSync(join(root, folder), { withFileTypes: true })
     for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       if (entry.isDirectory()) {
         if (!skippedFolders.has(entry.name) && !entry.name.startsWith('.')) enter(path)
-      } else if (entry.isFile() && readable.test(entry.name)) {
-        files.push({ path, text: readFileSync(join(root, path), 'utf8') })
+      } else if (entry.isFile() && isSource(entry.name)) {
+        files.push({ path, text: read(path) })
       }
     }
   }
   enter('')
-  return { root, files }
+  return { root, files, read: (path) => (existsSync(join(root, path)) ? read(path) : undefined) }
 }
 
 /** A test, or something only tests import: exempt from rules about production code. `src/routes/test/` is production code. */

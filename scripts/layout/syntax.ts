@@ -24,8 +24,9 @@ interface ParsedFile {
   readonly comments: readonly Comment[]
 }
 
-/** Parsing takes most of the time of the check, and many rules parse the same files. */
+/** Parsing takes most of the time of the check, and many rules read the same files. */
 const parsed = new WeakMap<SourceFile, ParsedFile>()
+const imported = new WeakMap<SourceFile, readonly ImportedModule[]>()
 
 /** Walks the syntax tree of a file. @throws Error when the file cannot be parsed */
 export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
@@ -54,6 +55,14 @@ function parse(file: SourceFile): ParsedFile {
 
 /** Every module that a file imports, type-only imports included. @throws Error when the file cannot be parsed */
 export function importsOf(file: SourceFile): readonly ImportedModule[] {
+  const known = imported.get(file)
+  if (known !== undefined) return known
+  const found = findImports(file)
+  imported.set(file, found)
+  return found
+}
+
+function findImports(file: SourceFile): readonly ImportedModule[] {
   const found: ImportedModule[] = []
   const add = (
     specifier: string,

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { problemsOf, writeShop } from './shop-tree.ts'
-import { readSourceTree } from './source-tree.ts'
+import { problemsOf, treeOfShop } from './shop-tree.ts'
 import { readWalks, walks } from './walks.ts'
 
 const [route, repository, sql] = [
@@ -25,7 +24,7 @@ const named = 'The value is `itemCount`.'
 it('accepts a walk whose files name the value and each other', async () => {
   const text = { ...files, ...document(named, [route, repository, sql]) }
   expect(await problemsOf(walks, text)).toEqual([])
-  expect(readWalks(readSourceTree(writeShop(text)))).toEqual([
+  expect(readWalks(treeOfShop(text))).toEqual([
     { title: 'A count', value: 'itemCount', line: 5, files: [route, repository, sql] },
   ])
 })
@@ -46,7 +45,7 @@ it('accepts a file that deps.ts builds for an earlier file', async () => {
 it('ends the walks at the next section', async () => {
   const more =
     '\n### Another\n\nThe value is `price`.\n\n1. [a](../a.ts): none.\n\n## Parts\n\n### No walk\n\n1. [b](b.ts)\n'
-  const tree = readSourceTree(writeShop({ ...files, ...document(named, [route], more) }))
+  const tree = treeOfShop({ ...files, ...document(named, [route], more) })
   expect(readWalks(tree).map(({ title, files: of }) => [title, of])).toEqual([
     ['A count', [route]],
     ['Another', ['a.ts']],
