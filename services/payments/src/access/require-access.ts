@@ -1,32 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { conflict, type FieldError, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
 import type { Caller } from './caller.ts'
-
-/**
- * What the database decided about key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was
- * used with another body. `key-running`: its first request has not finished. `replayed`: the answer is the effect of
- * the first request.
- */
-export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
-
-/**
- * Separates the refusals of one SQL function from the verdicts that all of them have. For a refusal the first member is
- * `done`.
- */
-export function splitVerdict<const Own extends string>(
-  verdict: Verdict | Own,
-  refusals: readonly Own[],
-): readonly [Verdict, Own | undefined] {
-  const isRefusal = (candidate: Verdict | Own): candidate is Own => refusals.some((each) => each === candidate)
-  return isRefusal(verdict) ? ['done', verdict] : [verdict, undefined]
-}
-
-/** What every statement that serves a request returns beside its own columns. */
-export interface AccessResult {
-  readonly verdict: Verdict
-  /** Null for an unknown key. */
-  readonly identityId: string | null
-}
+import type { AccessResult } from './verdict.ts'
 
 /**
  * Why a request is refused whatever its access. A body that cannot be parsed is refused before its path is looked up;

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/require-access.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app.ts'
 

@@ -3,7 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/require-access.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppMember, UserMember } from './member.ts'
 

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/require-access.ts'
+import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 
 /** A charge of a card that was charged before. It has one of the two sources. */

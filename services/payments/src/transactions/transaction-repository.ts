@@ -3,7 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
-import type { AccessResult, Verdict } from '../access/require-access.ts'
+import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,

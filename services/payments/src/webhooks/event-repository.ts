@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Kysely, sql } from 'kysely'
-import type { AccessResult } from '../access/require-access.ts'
+import type { AccessResult } from '../access/verdict.ts'
 import type { PaymentsTables } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'

@@ -1,0 +1,25 @@
+/**
+ * What the database decided about key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was
+ * used with another body. `key-running`: its first request has not finished. `replayed`: the answer is the effect of
+ * the first request.
+ */
+export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
+
+/** What every statement that serves a request returns beside its own columns. */
+export interface AccessResult {
+  readonly verdict: Verdict
+  /** Null for an unknown key. */
+  readonly identityId: string | null
+}
+
+/**
+ * Separates the refusals of one SQL function from the verdicts that all of them have. For a refusal the first member is
+ * `done`.
+ */
+export function splitVerdict<const Own extends string>(
+  verdict: Verdict | Own,
+  refusals: readonly Own[],
+): readonly [Verdict, Own | undefined] {
+  const isRefusal = (candidate: Verdict | Own): candidate is Own => refusals.some((each) => each === candidate)
+  return isRefusal(verdict) ? ['done', verdict] : [verdict, undefined]
+}
