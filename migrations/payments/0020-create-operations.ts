@@ -59,7 +59,7 @@ async function openWithWork(db: Kysely<unknown>, names: Names): Promise<void> {
       JOIN ${names.id('transactions')} t
         ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND t.acquirer_ref IS NOT NULL
       WHERE e.merchant_id = NEW.merchant_id AND e.id = NEW.id
-      -- The primary key decides: merchant and id.
+      -- Work that enters the outbox again keeps the operation of the first time.
       ON CONFLICT DO NOTHING;
       RETURN NULL;
     END $$`.execute(db)

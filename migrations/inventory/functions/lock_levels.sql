@@ -22,7 +22,7 @@ BEGIN
       SELECT p.id, c.id FROM {{products}} p, {{locations}} c
       WHERE p.id = place.product_id AND p.deleted_at IS NULL
         AND c.id = place.location_id AND c.deleted_at IS NULL
-      -- The primary key decides: product and location.
+      -- A product has one level at a location. Of two requests at once the second waits here for the first.
       ON CONFLICT DO NOTHING;
     CONTINUE WHEN FOUND;
     -- Another request may have created the level in between.

@@ -16,7 +16,7 @@ BEGIN
   IF p_caller.key IS NULL THEN RETURN; END IF;
   INSERT INTO {{merchant_creations}} (identity_id, key, fingerprint, created)
     VALUES (p_identity_id, p_caller.key, p_caller.fingerprint, now())
-    -- The primary key decides: caller and key.
+    -- A key that the caller has used has a row. Its first request is judged below.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN; END IF;
   SELECT c.* INTO held FROM {{merchant_creations}} c

@@ -16,7 +16,7 @@ BEGIN
   INSERT INTO {{idempotency}} (merchant_id, identity_id, method, path, key, fingerprint, created)
     VALUES (p_merchant_id, p_identity_id, p_caller.method, p_caller.path, p_caller.key, p_caller.fingerprint,
       date_trunc('milliseconds', clock_timestamp()))
-    -- The primary key decides: merchant, caller, method, path and key.
+    -- A key that the caller has used for this method and path has a row. Its first request is judged below.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN RETURN; END IF;
   SELECT i.* INTO held FROM {{idempotency}} i

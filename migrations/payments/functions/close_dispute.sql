@@ -5,9 +5,9 @@
 -- done, also for the same outcome again, which changes nothing. Disputes that callers close in test mode leave room in the
 -- trail; what an acquirer reports is always booked. (reference: Disputes)
 --
--- Lock order: the transaction, the dispute, the key. Every function that changes the money of a transaction locks the
--- transaction first, so that two of them never wait for each other. The lock of the key comes after the locks of the rows, so
--- that a repeat waits for the first request and gets the dispute as that request left it.
+-- Lock order: the transaction, the dispute, the key, the balance. Every function that changes the money of a transaction locks
+-- the transaction first, so that two of them never wait for each other. The lock of the key comes after the locks of the rows,
+-- so that a repeat waits for the first request and gets the dispute as that request left it.
 CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_dispute_id text, p_outcome text)
 RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -5,6 +5,6 @@ LANGUAGE sql
 AS $$
 INSERT INTO {{outbox}} (merchant_id, id, kind, payload, created)
 VALUES (p_merchant_id, p_id, p_kind, p_payload, date_trunc('milliseconds', clock_timestamp()))
--- The primary key decides: merchant and id.
+-- The primary key of merchant and id refuses a second job of an operation or event.
 ON CONFLICT DO NOTHING
 $$;

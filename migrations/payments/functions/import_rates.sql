@@ -2,6 +2,8 @@
 -- date and currency.
 --
 -- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.
+--
+-- Lock order: the rates by date and currency, so that two imports of the same days never wait for each other.
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -22,6 +24,7 @@ BEGIN
   INSERT INTO {{fx_rates}} (date, currency, source, rate)
     SELECT DISTINCT ON (r.date, r.currency) r.date, r.currency, 'ecb', r.rate
     FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
+    ORDER BY r.date, r.currency
     ON CONFLICT ON CONSTRAINT {{local:fx_rates_pk}} DO UPDATE SET rate = excluded.rate;
 END
 $$;

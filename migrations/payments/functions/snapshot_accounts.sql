@@ -1,5 +1,7 @@
 -- Stores the sums of a merchant's accounts up to the end of a past UTC day, and returns how many. The sum of an account
 -- continues from its last snapshot; an account without entries since then keeps that one.
+--
+-- Lock order: the snapshots by account, currency and mode, so that two calls for one merchant never wait for each other.
 CREATE OR REPLACE FUNCTION {{snapshot_accounts}}(p_merchant_id text, p_date date)
 RETURNS bigint
 LANGUAGE sql SECURITY DEFINER
@@ -25,7 +27,8 @@ WITH day (first_id, next_id) AS (
     ORDER BY s.date DESC LIMIT 1
   ), 0)
   FROM added a
-  -- The primary key decides: merchant, account, currency, test and date.
+  ORDER BY a.account, a.currency, a.test
+  -- The primary key decides which of two calls stores the sum of an account and day. Both have computed the same sum.
   ON CONFLICT DO NOTHING
   RETURNING 1
 )

@@ -192,7 +192,7 @@ const deleteOldQuery = prepare(
 
 /**
  * Deletes rows of files that got no row for an hour, because their process has ended; at most `limit`. Resolves to how many it
- * deleted.
+ * deleted. Lock order: the file, its rows. Skips a file that another process deletes.
  */
 export async function deleteOldImportRows(lanes: Lanes, limit: number): Promise<number> {
   return (await lanes.write.one(deleteOldQuery, { limit })).forgotten

@@ -28,7 +28,7 @@ export async function insertException(db: Db, { merchantId, reference, payload }
       created: sql<Date>`now()`,
       resolved: null,
     })
-    // The primary key decides: merchant and id.
+    // A repeated exception has the id of the first, because the id is a digest of the reference.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n

@@ -37,4 +37,16 @@ describe('updateUsedKeys', () => {
     await updateUsedKeys(lanes, usedKeys)
     expect(await lastUsed(used.id)).toEqual(first)
   })
+
+  it('leaves out a key that another transaction holds, in place of waiting for it', async () => {
+    const { lanes, usedKeys } = payments.deps
+    const [held, free] = [await createTestApp(payments), await createTestApp(payments)]
+    for (const { headers } of [held, free]) await payments.app.inject({ url: '/me', headers })
+    await payments.database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('app_keys').select('id').where('app_id', '=', held.id).forUpdate().execute()
+      await updateUsedKeys(lanes, usedKeys)
+    })
+    expect(await lastUsed(held.id)).toBeNull()
+    expect(await lastUsed(free.id)).not.toBeNull()
+  })
 })

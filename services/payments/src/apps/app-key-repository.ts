@@ -119,7 +119,9 @@ const WRITE_INTERVAL_MS = 60_000
 const usedQuery = prepare(
   'write_key_usage',
   (p: { macs: readonly Buffer[] }) => sql`
-    UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (${p.macs}::bytea[])`,
+    UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (ARRAY(
+      SELECT mac FROM ${sql.table('app_keys')} WHERE mac = ANY (${p.macs}::bytea[]) FOR NO KEY UPDATE SKIP LOCKED
+    ))`,
 )
 
 /** Notes that a key let a request in. A later write stores it, so that no request waits. */
@@ -127,7 +129,10 @@ export function noteKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
   if (usedKeys.size < USED_KEYS_MAX) usedKeys.set(keyMac.toString('latin1'), keyMac)
 }
 
-/** Writes when the noted keys were last used, and forgets them. */
+/**
+ * Writes when the noted keys were last used, and forgets them. Lock order: none is needed, because the statement skips keys that
+ * somebody holds: another process notes their use at this moment, or they are being revoked.
+ */
 export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<void> {
   const macs = [...usedKeys.values()]
   usedKeys.clear()

@@ -15,7 +15,7 @@ export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('apps')
     .values({ id: app.id, name: app.name ?? null, created: createdOf(app.id) })
-    // The primary key decides: the id of the file.
+    // An app that an earlier run has inserted stays as it is.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   await sql`
@@ -71,7 +71,7 @@ export async function insertSeedMember(db: Db, merchantId: string, appId: string
   await sql`
     INSERT INTO ${sql.table('merchant_apps')} (merchant_id, app_id, created)
     VALUES (${merchantId}, ${appId}, now())
-    -- The primary key decides: merchant and app.
+    -- A membership that an earlier run has inserted stays as it is.
     ON CONFLICT DO NOTHING`.execute(db)
 }
 
