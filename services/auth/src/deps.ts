@@ -27,6 +27,7 @@ import { authNames } from './migrations.ts'
 import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
 import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
+import type { RandomBytes } from './secrets/random-bytes.ts'
 import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
@@ -52,7 +53,7 @@ export interface AuthDeps {
   /** The only clock. */
   readonly now: () => Date
   /** The source of every secret. Ids of rows come from `randomUUID`, since they are no secrets. */
-  readonly randomBytes: (size: number) => Buffer
+  readonly randomBytes: RandomBytes
   readonly passwords: PasswordHasher
   readonly signingKeys: KeyRing
   readonly encryptionKeys: EncryptionKeys

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { isSigner, type JwtConfig } from '../config/jwt.ts'
 import type { Db } from '../database.ts'
+import type { Sealing } from '../secrets/sealed-secret.ts'
 import {
   isCurrent,
   signAccessToken,
@@ -9,7 +10,7 @@ import {
   verifyAccessToken,
 } from './access-token.ts'
 import { createKeySet, type KeySet } from './key-set.ts'
-import { openSigningKey, type Sealing, sealSigningKey } from './sealed-signing-key.ts'
+import { openSigningKey, sealSigningKey } from './sealed-signing-key.ts'
 import { importSigningKey, type PrivateJwk, type PublicJwk, secretSigningKey } from './signing-key.ts'
 import {
   findActiveKid,

@@ -1,20 +1,12 @@
-import { type EncryptionKeys, openSecret, sealSecret } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, openSecret, type Sealing, sealSecret } from '../secrets/sealed-secret.ts'
 import { importSigningKey, type PrivateJwk, privateJwk, type SigningKey } from './signing-key.ts'
 import type { NewSigningKey, StoredSigningKey } from './signing-key-repository.ts'
 
-/** What seals a private key: the encryption keys of the service, and a source of nonces. */
-export interface Sealing {
-  readonly encryptionKeys: EncryptionKeys
-  readonly randomBytes: (size: number) => Buffer
-}
-
-const NONCE_BYTES = 12
-
 /** Seals a private key for its row. @throws Error when the key cannot sign */
-export function sealSigningKey({ encryptionKeys, randomBytes }: Sealing, jwk: PrivateJwk): NewSigningKey {
+export function sealSigningKey(sealing: Sealing, jwk: PrivateJwk): NewSigningKey {
   const { alg, publicJwk } = importSigningKey(jwk)
   const text = JSON.stringify({ ...jwk, alg })
-  return { kid: jwk.kid, alg, sealed: sealSecret(encryptionKeys, jwk.kid, text, randomBytes(NONCE_BYTES)), publicJwk }
+  return { kid: jwk.kid, alg, sealed: sealSecret(sealing, jwk.kid, text), publicJwk }
 }
 
 /** Opens the key of a row. @throws Error that names the setting that must be wrong */

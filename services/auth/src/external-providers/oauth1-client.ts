@@ -2,13 +2,14 @@ import { createHmac } from 'node:crypto'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { z } from 'zod'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { ExternalProfile, OAuth1Provider } from './provider.ts'
 
 /** What a call by OAuth 1.0a works with: each request has its own nonce and time. */
 export interface OAuth1Deps {
   readonly outbound: Outbound
-  readonly randomBytes: (size: number) => Buffer
+  readonly randomBytes: RandomBytes
   readonly now: () => Date
 }
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** Letters and digits without 0 and 1, which look like letters. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'
@@ -7,7 +8,7 @@ const RANDOM_BYTES = 24
 const CODES = 10
 
 /** Makes a set of codes. Each comes from 192 random bits, so that its bias is below 2^-110. */
-export function makeRecoveryCodes(randomBytes: (size: number) => Buffer): readonly string[] {
+export function makeRecoveryCodes(randomBytes: RandomBytes): readonly string[] {
   return Array.from({ length: CODES }, () => toCode(randomBytes(RANDOM_BYTES)))
 }
 

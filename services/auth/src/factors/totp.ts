@@ -1,4 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 const SECRET_BYTES = 20
 const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
@@ -6,7 +7,7 @@ const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 const SKEW_STEPS = 1
 
 /** Makes a secret for an authenticator app (RFC 6238), in base32 without padding. */
-export function makeTotpSecret(randomBytes: (size: number) => Buffer): string {
+export function makeTotpSecret(randomBytes: RandomBytes): string {
   return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
 }
 

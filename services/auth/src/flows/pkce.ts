@@ -6,6 +6,7 @@ import {
   codeChallengeMethodUnsupported,
   pkceIncomplete,
 } from '../request-errors.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** The members of a request that begins a PKCE flow. */
 export const pkceFields = { code_challenge: z.string().optional(), code_challenge_method: z.string().optional() }
@@ -56,7 +57,7 @@ export function matchesChallenge({ challenge, method }: PkceChallenge, verifier:
 }
 
 /** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */
-export function makeAuthCode(randomBytes: (size: number) => Buffer): string {
+export function makeAuthCode(randomBytes: RandomBytes): string {
   const bytes = randomBytes(16)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
 import { codeMatches, hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 import { renderText } from './mail-template.ts'
@@ -10,7 +11,7 @@ import { findTestCode } from './test-code.ts'
 interface FactorSmsDeps {
   readonly config: Pick<AuthConfig, 'mfa' | 'sms'>
   readonly now: () => Date
-  readonly randomBytes: (size: number) => Buffer
+  readonly randomBytes: RandomBytes
   readonly serverKeys: ServerKeys
 }
 

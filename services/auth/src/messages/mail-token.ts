@@ -14,6 +14,7 @@ import {
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import { confirmationUrl } from './confirmation-url.ts'
@@ -43,7 +44,7 @@ export interface MailToken {
 export interface MailTokenDeps {
   readonly config: Pick<AuthConfig, 'mail' | 'signup'>
   readonly now: () => Date
-  readonly randomBytes: (size: number) => Buffer
+  readonly randomBytes: RandomBytes
   readonly serverKeys: ServerKeys
 }
 

@@ -2,6 +2,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { hashCode, makeCode, makeSalt, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
@@ -24,7 +25,7 @@ export interface SmsCode {
 export interface SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'sms'>
   readonly now: () => Date
-  readonly randomBytes: (size: number) => Buffer
+  readonly randomBytes: RandomBytes
   readonly serverKeys: ServerKeys
 }
 

@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
 export type TokenKind =
@@ -9,9 +10,6 @@ export type TokenKind =
   | 'sms'
   | 'phone_change'
   | 'reauthentication'
-
-/** Gives so many random bytes. */
-export type RandomBytes = (size: number) => Buffer
 
 const LINK_BYTES = 28
 const CODE_BYTES = 16

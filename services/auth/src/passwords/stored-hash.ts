@@ -1,4 +1,5 @@
 import { passwordHashTooLong, passwordHashUnsupported } from '../request-errors.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** A stored password hash that this service can verify passwords with, parsed. */
 export type StoredHash =
@@ -102,7 +103,7 @@ export function isOutdated(stored: StoredHash): boolean {
  * The hash of a password that nobody knows, not even this process: random bytes stand in place of salt and digest. Making it
  * takes no work. Its user has a password, but cannot sign in with it until they set their own.
  */
-export function hashOfUnknownPassword(randomBytes: (size: number) => Buffer): string {
+export function hashOfUnknownPassword(randomBytes: RandomBytes): string {
   const { m, t, p } = ARGON2_COST
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
   return `$argon2id$v=19$m=${m},t=${t},p=${p}$${random(16)}$${random(32)}`

@@ -3,18 +3,18 @@ import { createEncryptionKeys, deriveEncryptionKey, openSecret, sealSecret } fro
 
 const first = Buffer.alloc(32, 1)
 const second = Buffer.alloc(32, 2)
-const nonce = Buffer.alloc(12, 7)
+const randomBytes = (size: number) => Buffer.alloc(size, 7)
 
 describe('sealSecret and openSecret', () => {
   const keys = createEncryptionKeys(first, [])
-  const sealed = sealSecret(keys, 'row-1', 'a secret é', nonce)
+  const sealed = sealSecret({ encryptionKeys: keys, randomBytes }, 'row-1', 'a secret é')
 
   // ASVS 11.3.1, 11.3.2
   it('have the documented form', () => {
     expect(sealed).toEqual({
       key_id: expect.stringMatching(/^[0-9a-f]{16}$/),
       alg: 'aes-gcm-hkdf',
-      nonce: nonce.toString('base64url'),
+      nonce: randomBytes(12).toString('base64url'),
       data: expect.stringMatching(/^[A-Za-z0-9_-]+$/),
     })
     expect(JSON.stringify(sealed)).not.toContain('secret')
@@ -27,7 +27,7 @@ describe('sealSecret and openSecret', () => {
   it('open with an older key, and seal with the current key', () => {
     const rotated = createEncryptionKeys(second, [first])
     expect(openSecret(rotated, 'row-1', sealed)).toBe('a secret é')
-    expect(sealSecret(rotated, 'row-1', 'x', nonce).key_id).not.toBe(sealed.key_id)
+    expect(sealSecret({ encryptionKeys: rotated, randomBytes }, 'row-1', 'x').key_id).not.toBe(sealed.key_id)
   })
 
   // ASVS 11.3.3

@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto'
+import type { RandomBytes } from './random-bytes.ts'
 
 /** A secret as a jsonb column holds it. */
 export interface SealedSecret {
@@ -9,6 +10,12 @@ export interface SealedSecret {
   readonly nonce: string
   /** The ciphertext and its 16-byte tag, base64url. */
   readonly data: string
+}
+
+/** What seals: the encryption keys of the service, and a source of nonces. */
+export interface Sealing {
+  readonly encryptionKeys: EncryptionKeys
+  readonly randomBytes: RandomBytes
 }
 
 interface EncryptionKey {
@@ -23,6 +30,8 @@ export interface EncryptionKeys {
 }
 
 const KEY_BYTES = 32
+/** Random nonces of this size never meet twice under the key of one row. */
+const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 /** The key of SECURITY_DATABASE_ENCRYPTION_KEY when that setting is missing. */
@@ -41,13 +50,18 @@ export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]):
  * Seals a secret for one row (reference: Secrets at rest). Each row has a key of its own, so a sealed value that is
  * copied to another row does not open there.
  * @param rowId the row's primary key
- * @param nonce 12 random bytes, never used twice for a row
  */
-export function sealSecret(keys: EncryptionKeys, rowId: string, secret: string, nonce: Buffer): SealedSecret {
-  const { id, key } = keys.current
+export function sealSecret({ encryptionKeys, randomBytes }: Sealing, rowId: string, secret: string): SealedSecret {
+  const { id, key } = encryptionKeys.current
+  const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', rowKey(key, rowId), nonce)
   const data = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()])
   return { key_id: id, alg: 'aes-gcm-hkdf', nonce: nonce.toString('base64url'), data: data.toString('base64url') }
+}
+
+/** Seals a secret that a row may lack: null without a secret. */
+export function sealOptional(sealing: Sealing, rowId: string, secret: string | undefined): SealedSecret | null {
+  return secret === undefined ? null : sealSecret(sealing, rowId, secret)
 }
 
 /** Opens a sealed secret. @throws Error when no key of ours sealed it, when it was changed, or when it is another row's */

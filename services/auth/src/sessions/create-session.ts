@@ -5,6 +5,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { batchCalls } from './batch-calls.ts'
 import { copyProofs, updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
@@ -27,7 +28,7 @@ export interface SignIn extends SessionOrigin {
  */
 export async function createSession(
   trx: Db,
-  { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
+  { randomBytes }: { readonly randomBytes: RandomBytes },
   { id: userId }: { readonly id: string },
   { credentialSince, continues = null, ...signIn }: SignIn,
 ): Promise<IssuedSession> {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
 import type { IssuedSession, SessionOrigin } from './session.ts'
@@ -25,7 +26,7 @@ export interface ShownFactor extends SessionOrigin {
  */
 export async function raiseSession(
   trx: Db,
-  { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
+  { randomBytes }: { readonly randomBytes: RandomBytes },
   shown: ShownFactor,
 ): Promise<IssuedSession | undefined> {
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))

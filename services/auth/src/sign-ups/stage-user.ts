@@ -4,6 +4,7 @@ import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockOwnerOfIdentifier, lockUserByIdentifier } from '../users/user-repository.ts'
@@ -13,7 +14,7 @@ import { keepSignUpContent, replaceIdentityData } from './sign-up-content-reposi
 /** What staging a user works with. */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
-  readonly randomBytes: (size: number) => Buffer
+  readonly randomBytes: RandomBytes
 }
 
 /** An identifier that asked for a code, in the audience of its request. */

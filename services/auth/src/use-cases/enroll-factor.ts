@@ -15,7 +15,7 @@ import {
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, requireEnrollEnabled } from '../factors/factor-switches.ts'
 import { makeTotpSecret } from '../factors/totp.ts'
-import { sealSecret } from '../secrets/sealed-secret.ts'
+import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
@@ -43,8 +43,6 @@ export interface EnrolledFactor {
   /** The secret of an authenticator app, which is shown this once. */
   readonly totpSecret: string | undefined
 }
-
-const NONCE_BYTES = 12
 
 /**
  * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent requests cannot exceed
@@ -94,18 +92,16 @@ async function insertUnverifiedFactor(
   { user, session }: FactorOwner,
   { wanted, ip }: Pick<EnrollFactorInput, 'wanted' | 'ip'>,
 ): Promise<EnrolledFactor> {
-  const { encryptionKeys, now, randomBytes } = deps
   const id = randomUUID()
-  const totpSecret = wanted.type === 'totp' ? makeTotpSecret(randomBytes) : undefined
-  const at = now()
+  const totpSecret = wanted.type === 'totp' ? makeTotpSecret(deps.randomBytes) : undefined
+  const at = deps.now()
   await insertFactor(trx, {
     id,
     user_id: user.id,
     friendly_name: wanted.friendlyName,
     factor_type: wanted.type,
     status: 'unverified',
-    sealed_secret:
-      totpSecret === undefined ? null : sealSecret(encryptionKeys, id, totpSecret, randomBytes(NONCE_BYTES)),
+    sealed_secret: sealOptional(deps, id, totpSecret),
     phone: wanted.phone ?? null,
     created_at: at,
     updated_at: at,

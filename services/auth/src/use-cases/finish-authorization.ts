@@ -39,7 +39,7 @@ import { identitySince } from '../identities/identity.ts'
 import { consumeToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { sealSecret } from '../secrets/sealed-secret.ts'
+import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor } from '../sessions/require-owner.ts'
@@ -161,8 +161,6 @@ async function signInOrLink(
   return signInExternally(trx, deps, { account, context })
 }
 
-const NONCE_BYTES = 12
-
 /** Opens a session, or stores an auth code for which the client gets one. */
 async function createSessionOrCode(
   trx: Trx,
@@ -178,13 +176,11 @@ async function createSessionOrCode(
       tokens,
     }
   }
-  const seal = (token: string | undefined) =>
-    token === undefined ? null : sealSecret(deps.encryptionKeys, flow.id, token, deps.randomBytes(NONCE_BYTES))
   const code = makeAuthCode(deps.randomBytes)
   const isBound = await finishAuthorizationFlow(trx, flow.id, {
     userId: user.id,
     codeHash: hashAuthCode(code),
-    tokens: { access: seal(tokens.access), refresh: seal(tokens.refresh) },
+    tokens: { access: sealSecret(deps, flow.id, tokens.access), refresh: sealOptional(deps, flow.id, tokens.refresh) },
     credentialSince,
     linkedAccount: flow.linking && linksAtExchange(deps) ? account : null,
     at: deps.now(),

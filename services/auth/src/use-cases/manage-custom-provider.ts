@@ -36,7 +36,6 @@ type ManageCustomProviderDeps = Pick<
   'config' | 'db' | 'names' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
 >
 
-const NONCE_BYTES = 12
 const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 'userinfo_url'] as const
 const FOR_OIDC = ['issuer', 'discovery_url'] as const
 const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
@@ -54,7 +53,7 @@ export async function createCustomProvider(
 ): Promise<CustomProvider> {
   const settings = await completeSettings(deps, wanted)
   const id = randomUUID()
-  const sealed = sealSecret(deps.encryptionKeys, id, secret, deps.randomBytes(NONCE_BYTES))
+  const sealed = sealSecret(deps, id, secret)
   const { providersMax } = deps.config.external.custom
   const { names, db } = deps
   return db.transaction().execute(async (trx) => {
@@ -79,10 +78,7 @@ export async function changeCustomProvider(
   const found = await getCustomProvider(deps, identifier)
   const { discovery_document: _document, ...stored } = { discovery_document: undefined, ...found.settings }
   const settings = await completeSettings(deps, { ...stored, ...omitAbsent(wanted) })
-  const sealed =
-    secret === undefined
-      ? found.secret
-      : sealSecret(deps.encryptionKeys, found.id, secret, deps.randomBytes(NONCE_BYTES))
+  const sealed = secret === undefined ? found.secret : sealSecret(deps, found.id, secret)
   const changed = await updateCustomProvider(deps.db, found, { secret: sealed, settings }, deps.now())
   if (!changed) throw customProviderChanged()
   return changed

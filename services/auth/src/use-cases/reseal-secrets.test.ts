@@ -16,7 +16,7 @@ const [oldKey, newKey] = [randomBytes(32), randomBytes(32)]
 const old = createEncryptionKeys(oldKey, [])
 const changed = createEncryptionKeys(newKey, [oldKey])
 const alone = createEncryptionKeys(newKey, [])
-const seal = (id: string, secret: string) => sealSecret(old, id, secret, randomBytes(12))
+const seal = (id: string, secret: string) => sealSecret({ encryptionKeys: old, randomBytes }, id, secret)
 
 /** What `auth keys reseal` prints. */
 async function reseal(encryptionKeys = changed): Promise<readonly string[]> {
@@ -102,7 +102,7 @@ describe('auth keys reseal', () => {
   })
 
   it('stops at a secret whose key is unknown', async () => {
-    const sealed = sealSecret(alone, 'strange', 'signing key', randomBytes(12))
+    const sealed = sealSecret({ encryptionKeys: alone, randomBytes }, 'strange', 'signing key')
     const strange = { kid: 'strange', alg: 'ES256', state: 'next', private_sealed: sealed, public_jwk: null }
     await db.insertInto('signing_keys').values(strange).execute()
     onTestFinished(async () => {

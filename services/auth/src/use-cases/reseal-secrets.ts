@@ -11,8 +11,6 @@ export interface Resealed {
   readonly left: number
 }
 
-const NONCE_BYTES = 12
-
 /**
  * Seals every secret in the database with the current key, batch by batch. An interrupted run keeps the finished batches, and
  * several runs may work at once. When no secret is left, the other keys can be removed from the settings.
@@ -42,15 +40,16 @@ interface Batch {
 }
 
 function resealBatch(
-  { db, encryptionKeys, randomBytes }: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
   place: SealedPlace,
   after: string,
 ): Promise<Batch> {
+  const { db, encryptionKeys } = deps
   return db.transaction().execute(async (trx) => {
     const rows = await lockOldSeals(trx, place, { keyId: encryptionKeys.current.id, after })
     for (const { id, sealed } of rows) {
       const secret = openSecret(encryptionKeys, id, sealed)
-      await updateSeal(trx, place, { id, sealed: sealSecret(encryptionKeys, id, secret, randomBytes(NONCE_BYTES)) })
+      await updateSeal(trx, place, { id, sealed: sealSecret(deps, id, secret) })
     }
     return { sealed: rows.length, last: rows.at(-1)?.id }
   })

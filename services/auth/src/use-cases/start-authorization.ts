@@ -8,7 +8,7 @@ import { insertAuthorizationFlow, type LinkingTarget, type NewAuthorizationFlow 
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
-import { sealSecret } from '../secrets/sealed-secret.ts'
+import { sealOptional } from '../secrets/sealed-secret.ts'
 import { findCaller, lockLinkingUser } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
@@ -54,8 +54,8 @@ export async function startAuthorization(
     pkce,
     inviteTokenHash,
     linking,
-    codeVerifier: seal(deps, id, begun.codeVerifier),
-    requestToken: seal(deps, id, begun.requestToken),
+    codeVerifier: sealOptional(deps, id, begun.codeVerifier),
+    requestToken: sealOptional(deps, id, begun.requestToken),
     at: deps.now(),
   })
   return begun.url
@@ -92,16 +92,6 @@ async function storeFlow(deps: Pick<AuthDeps, 'config' | 'db' | 'now'>, flow: Ne
     await lockLinkingUser(trx, deps, linking)
     await insertAuthorizationFlow(trx, flow)
   })
-}
-
-const NONCE_BYTES = 12
-
-function seal(
-  { encryptionKeys, randomBytes }: Pick<AuthDeps, 'randomBytes' | 'encryptionKeys'>,
-  flowId: string,
-  secret: string | undefined,
-) {
-  return secret === undefined ? null : sealSecret(encryptionKeys, flowId, secret, randomBytes(NONCE_BYTES))
 }
 
 /** The hash of the token of an invitation that is still valid. @throws userNotFound */
