@@ -81,14 +81,14 @@ export async function verifyCaptcha(
 ): Promise<void> {
   if (!token) throw captchaFailed()
   const answer = parseAnswer(
-    await askProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }),
+    await askCaptchaProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }),
   )
   if (answer.success) return
   const codes = answer['error-codes'] ?? []
   throw captchaRefused({ codes })
 }
 
-async function askProvider(
+async function askCaptchaProvider(
   outbound: Outbound,
   { url, timeoutMs }: CaptchaConfig,
   form: Readonly<Record<string, string>>,

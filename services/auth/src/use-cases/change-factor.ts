@@ -32,13 +32,13 @@ export interface FactorChanges {
 /** Renames a factor of a user, or changes its phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
 export async function changeFactor(
   deps: ChangeFactorDeps,
-  owner: ManagedFactor,
+  managed: ManagedFactor,
   changes: FactorChanges,
 ): Promise<Factor> {
   const { friendlyName, phone } = changes
   try {
-    return await changeLockedFactor(deps, { ...owner, action: 'factor_updated' }, async (trx, factor) => {
-      const others = (await listFactors(trx, owner.userId)).filter(({ id }) => id !== factor.id)
+    return await changeLockedFactor(deps, { ...managed, action: 'factor_updated' }, async (trx, factor) => {
+      const others = (await listFactors(trx, managed.userId)).filter(({ id }) => id !== factor.id)
       requireFreeName(friendlyName ?? '', others)
       return updateFactor(trx, factor, {
         friendlyName,
@@ -52,9 +52,9 @@ export async function changeFactor(
 }
 
 /** Removes a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
-export function removeFactor(deps: FactorDeps, owner: ManagedFactor): Promise<Factor> {
-  return changeLockedFactor(deps, { ...owner, action: 'factor_deleted' }, async (trx, factor) => {
-    await dropFactor(trx, deps, { userId: owner.userId, factor })
+export function removeFactor(deps: FactorDeps, managed: ManagedFactor): Promise<Factor> {
+  return changeLockedFactor(deps, { ...managed, action: 'factor_deleted' }, async (trx, factor) => {
+    await dropFactor(trx, deps, { userId: managed.userId, factor })
     return factor
   })
 }

@@ -58,8 +58,8 @@ type AuthCodeSession = SessionView & ProviderTokens
  * identitiesNeedSecondFactor, identityLinked, identityTaken, emailExists, metadataTooLarge, hookFailed, hookRejected, and
  * what `refuseUnverified` throws
  */
-export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: GrantAuthCodeInput): Promise<AuthCodeSession> {
-  const { authCode, codeVerifier } = grant
+export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCodeInput): Promise<AuthCodeSession> {
+  const { authCode, codeVerifier } = input
   if (!authCode || !codeVerifier) {
     throw authCodeMissing()
   }
@@ -68,7 +68,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: GrantAuthCod
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
-  const outcome = await settleRaces(deps, (trx) => exchangeFlow(trx, deps, { ...grant, flow }))
+  const outcome = await settleRaces(deps, (trx) => exchangeFlow(trx, deps, { ...input, flow }))
   if ('session' in outcome)
     return { ...(await signNewSession(deps, outcome.session)), ...openProviderTokens(deps, flow) }
   const { user, mailTo } = outcome
@@ -77,8 +77,8 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, grant: GrantAuthCod
     audience: user.audience,
     redirectTo: flow.redirectTo,
     linkBase: deps.config.server.externalUrl,
-    ip: grant.ip,
-    limitKey: grant.limitKey,
+    ip: input.ip,
+    limitKey: input.limitKey,
   }
   return refuseUnverified(deps, { provider: flow.provider, user, linking, mailTo, context })
 }

@@ -82,12 +82,12 @@ export interface GrantIdTokenInput {
  * externalEmailUnverified, externalEmailMailed, severalOwners, signupDisabled, hookFailed, hookRejected, and what
  * `linkExternalIdentity` and `refuseUnverified` throw
  */
-export async function grantIdToken(deps: GrantIdTokenDeps, grant: GrantIdTokenInput): Promise<SessionView> {
-  const { linkTo, context } = grant
+export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
+  const { linkTo, context } = input
   if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
-  if (!grant.idToken) throw idTokenMissing()
-  const judge = await findIdTokenProvider(deps, grant)
-  const account = await readAccount(deps, grant.idToken, { ...judge, ...grant })
+  if (!input.idToken) throw idTokenMissing()
+  const judge = await findIdTokenProvider(deps, input)
+  const account = await readAccount(deps, input.idToken, { ...judge, ...input })
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
   const outcome = await settleRaces(deps, async (trx) => {

@@ -69,11 +69,11 @@ const REFUSALS = {
  * @throws twoAddressesAtSignIn, emailSignInsDisabled, addressMissingAtSignIn, phoneSignInsDisabled, phoneMalformed,
  * invalidCredentials, signInUserBanned, emailNotConfirmed, phoneNotConfirmed, hookFailed, passwordAttemptRejected
  */
-export async function grantPassword(deps: GrantPasswordDeps, grant: GrantPasswordInput): Promise<PasswordSessionView> {
-  const identifier = readSignInIdentifier(deps, grant)
-  const password = grant.password ?? ''
-  const attempt = { identifier: identifier.value, address: grant.address }
-  const user = await findPasswordUser(deps.lanes, { ...identifier, audience: grant.audience })
+export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
+  const identifier = readSignInIdentifier(deps, input)
+  const password = input.password ?? ''
+  const attempt = { identifier: identifier.value, address: input.address }
+  const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
   // Look at the failures after the verification, so that concurrent guesses see each other's.
@@ -85,7 +85,7 @@ export async function grantPassword(deps: GrantPasswordDeps, grant: GrantPasswor
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
   if (!isRight || user === undefined || verifiedHash === null) throw invalidCredentials()
   const newHash = isOutdated ? await deps.passwords.hash(password) : null
-  return signInVerified(deps, grant, { user, verifiedHash, newHash, provider: identifier.kind })
+  return signInVerified(deps, input, { user, verifiedHash, newHash, provider: identifier.kind })
 }
 
 interface VerifiedPassword {

@@ -46,21 +46,21 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
  */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,
-  grant: GrantRefreshTokenInput,
+  input: GrantRefreshTokenInput,
 ): Promise<SessionView> {
-  const parent = grant.refreshToken ?? ''
+  const parent = input.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
   const child = deriveChildToken(deps.refreshTokenKey, parent)
   const tokenHash = hashRefreshToken(parent)
   const claims = await prepareClaims(deps, tokenHash)
   const result = await deps.refreshSession({
-    userAgent: grant.userAgent,
-    ip: grant.ip,
+    userAgent: input.userAgent,
+    ip: input.ip,
     tokenHash,
     childHash: hashRefreshToken(child),
   })
   countReuse(deps, result)
-  logEvents(deps, result, grant.ip)
+  logEvents(deps, result, input.ip)
   if (!('session' in result)) throw REFUSALS[result.verdict]()
   const session = { ...result.session, refreshToken: child }
   return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))

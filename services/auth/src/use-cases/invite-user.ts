@@ -20,12 +20,12 @@ export interface InviteUserInput extends InvitedUser {
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
  * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge, hookFailed, hookRejected
  */
-export async function inviteUser(deps: InviteUserDeps, invitation: InviteUserInput): Promise<Profile> {
-  await askBeforeOwnUser(deps, invitation)
+export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): Promise<Profile> {
+  await askBeforeOwnUser(deps, input)
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
-    return await deps.db.transaction().execute((trx) => storeInvitation(trx, deps, invitation))
+    return await deps.db.transaction().execute((trx) => storeInvitation(trx, deps, input))
   } catch (error) {
     await allowance.giveBack()
     throw error
@@ -35,10 +35,10 @@ export async function inviteUser(deps: InviteUserDeps, invitation: InviteUserInp
 async function storeInvitation(
   trx: Trx,
   deps: Omit<InviteUserDeps, 'db' | 'rateLimits'>,
-  invitation: InviteUserInput,
+  input: InviteUserInput,
 ): Promise<Profile> {
-  const { admin, email, context } = invitation
-  const user = await findOrMakeInvited(trx, deps, invitation)
+  const { admin, email, context } = input
+  const user = await findOrMakeInvited(trx, deps, input)
   await mailInvitation(trx, deps, { user, email, context })
   const traits = adminTraits(user)
   await recordAudit(trx, deps, { action: 'user_invited', actor: admin.actor, target: user, ip: context.ip, traits })

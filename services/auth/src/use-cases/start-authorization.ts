@@ -38,19 +38,19 @@ export interface StartAuthorizationInput {
  */
 export async function startAuthorization(
   deps: StartAuthorizationDeps,
-  request: StartAuthorizationInput,
+  input: StartAuthorizationInput,
 ): Promise<string> {
-  const { provider, scopes, query, pkce, linking } = request
+  const { provider, scopes, query, pkce, linking } = input
   const configured = await findProvider(deps, provider)
   if (!configured) throw provider === '' ? providerUnnamed() : providerUnknown()
   const id = randomUUID()
-  const inviteTokenHash = await findInvitation(deps, request.inviteToken)
+  const inviteTokenHash = await findInvitation(deps, input.inviteToken)
   const begun = await beginSignIn(deps, configured, { state: id, scopes, query })
   await storeFlow(deps, {
     id,
     provider,
     // If EXTERNAL_REDIRECT_URL is set, every flow ends there, wherever the client wants it to end.
-    redirectTo: deps.config.external.redirectUrl ?? request.redirectTo,
+    redirectTo: deps.config.external.redirectUrl ?? input.redirectTo,
     pkce,
     inviteTokenHash,
     linking,

@@ -34,7 +34,7 @@ const WINDOW = 10_000
  * When it matches few, the index of character runs is faster. It is not known in advance which is the case, so the first rows
  * are always searched, which takes milliseconds, and the index is asked when they do not hold enough.
  */
-export async function listUsers(db: Db, list: UserList): Promise<Profile[]> {
+export async function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
   const direction = sql.raw(list.direction === 'asc' ? 'ASC' : 'DESC')
   const order = sql`ORDER BY created_at ${direction}, user_id ${direction}`
   const { rows } = await sql<ProfileRow>`

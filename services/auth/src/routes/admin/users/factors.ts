@@ -45,11 +45,11 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request) => {
-      const owner = readOwner(request, request.params)
+      const managed = readManagedFactor(request, request.params)
       const { friendly_name: name, phone } = request.body
       const friendlyName = name ? requireFriendlyName(name) : undefined
       const changes = { friendlyName, phone: phone ? requirePhone(phone) : undefined }
-      return viewFactor(await changeFactor(deps, owner, changes))
+      return viewFactor(await changeFactor(deps, managed, changes))
     },
   )
 
@@ -62,11 +62,11 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: factorViewSchema, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
-    async (request) => viewFactor(await removeFactor(deps, readOwner(request, request.params))),
+    async (request) => viewFactor(await removeFactor(deps, readManagedFactor(request, request.params))),
   )
 }
 
-function readOwner(request: FastifyRequest, path: z.output<typeof FactorPath>): ManagedFactor {
+function readManagedFactor(request: FastifyRequest, path: z.output<typeof FactorPath>): ManagedFactor {
   const userId = requireId('user_id', path.userId)
   const factorId = requireId('factor_id', path.factorId)
   const { admin, clientAddress } = request
