@@ -27,7 +27,7 @@ export async function askBeforeUserCreated(
   if (!hooks.isOn('BEFORE_USER_CREATED')) return
   await hooks.call('BEFORE_USER_CREATED', {
     metadata: { uuid: randomUUID(), time: now().toISOString(), name: 'before-user-created', ip_address: ip },
-    user: viewUser(user, identities, []),
+    user: viewUser({ user, identities, factors: [] }),
   })
 }
 

@@ -69,7 +69,7 @@ async function callHook(
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {
     metadata: { uuid: randomUUID(), time: now().toISOString(), name: 'after-user-created', ip_address: ip },
-    user: viewUser(profile.user, profile.identities, profile.factors),
+    user: viewUser(profile),
   })
   return 'done'
 }

@@ -68,7 +68,7 @@ export async function sendSmsByHook(
 
 async function findUserView({ db }: MessageHookDeps, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
-  return profile && viewUser(profile.user, profile.identities, profile.factors)
+  return profile && viewUser(profile)
 }
 
 /** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */

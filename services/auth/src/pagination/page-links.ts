@@ -21,6 +21,11 @@ export function pageLinks({ path, page, perPage, total, query }: LinkedPage): st
   return [...(page < last ? [link(page + 1, 'next')] : []), link(last, 'last')].join(', ')
 }
 
+/** The headers of a page: the number of all rows, and the neighbours. */
+export function pageHeaders(page: LinkedPage): Record<string, string> {
+  return { 'x-total-count': String(page.total), link: pageLinks(page) }
+}
+
 /** The header `Link` of a list that is read by cursors, undefined after its last row. */
 export function cursorLink(path: string, query: LinkedPage['query'] & { readonly cursor: string }): string {
   return toLink(path, query, 'next')

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Timestamp } from '../records/timestamp.ts'
 import { cursorMalformed, pageOutOfRange } from '../request-errors.ts'
 
@@ -12,6 +13,12 @@ export interface Page {
   /** From 1. */
   readonly page: number
   readonly perPage: number
+}
+
+/** The parameters of a query that asks for a page. */
+export const pageFields = {
+  page: z.string().optional().meta({ description: 'from 1' }),
+  per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
 }
 
 interface PageFields {

@@ -5,12 +5,12 @@ import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
-import { requireMetadata } from '../users/metadata.ts'
+import { metadataSchema, requireMetadata } from '../users/metadata.ts'
 import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const inviteBody = z.looseObject({
   email: z.string().optional(),
-  data: z.record(z.string(), z.unknown()).optional(),
+  data: metadataSchema.optional(),
 })
 
 /** `POST /invite`: mails an invitation. */
@@ -28,13 +28,13 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { admin, body } = request
-      const { user, identities, factors } = await inviteUser(deps, {
+      const invited = await inviteUser(deps, {
         admin,
         email: requireEmail(body.email ?? ''),
         data: requireMetadata(body.data),
         context: await readContext(deps, request, reply),
       })
-      return viewUser(user, identities, factors)
+      return viewUser(invited)
     },
   )
 }

@@ -7,11 +7,11 @@ import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
 
 const magicLinkBody = z.looseObject({
   email: z.string().optional(),
-  data: z.record(z.string(), z.unknown()).optional(),
+  data: metadataSchema.optional(),
   ...pkceFields,
 })
 

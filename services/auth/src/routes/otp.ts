@@ -13,13 +13,13 @@ import {
   requestMagicLink,
   sendPhoneCode,
 } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
 
 const otpBody = z.looseObject({
   email: z.string().optional(),
   phone: z.string().optional(),
   create_user: z.boolean().optional().meta({ description: 'default true' }),
-  data: z.record(z.string(), z.unknown()).optional(),
+  data: metadataSchema.optional(),
   channel: z.string().optional(),
   ...pkceFields,
 })

@@ -11,14 +11,14 @@ import {
   signInAnonymously,
 } from '../use-cases/sign-in-anonymously.ts'
 import { checkSignUp, type SignUpDeps, signUp } from '../use-cases/sign-up.ts'
-import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
 import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const signUpBody = z.looseObject({
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
-  data: z.record(z.string(), z.unknown()).optional(),
+  data: metadataSchema.optional(),
   channel: z.string().optional(),
   ...pkceFields,
 })
@@ -63,7 +63,7 @@ async function signUpByAddress(deps: AddressDeps, request: SignUpRequest, reply:
   const context = await readContext(deps, request, reply)
   const result = await signUp(deps, { ...checked, data, context })
   if (result.verdict === 'signed-in') return toSignedIn(await signNewSession(deps, result.session))
-  return viewUser(result.user, result.identities, [])
+  return viewUser({ ...result, factors: [] })
 }
 
 async function signUpAnonymously(

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { OwnAddresses } from '../address-changes/request-address-change.ts'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
@@ -12,18 +13,17 @@ import { readWantedAudience } from '../plugins/session-origin.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
-import { METADATA_BODY_BYTES, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
 import { userViewSchema, viewUser } from '../users/user-view.ts'
 
-const metadata = z.record(z.string(), z.unknown())
 const UserBody = z.object({
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
   current_password: z.string().optional().meta({ description: 'where a new password needs it' }),
   nonce: z.string().optional().meta({ description: 'of GET /reauthenticate, where a new password needs one' }),
-  data: metadata.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
-  app_metadata: metadata.optional().meta({ description: 'for admins' }),
+  data: metadataSchema.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
+  app_metadata: metadataSchema.optional().meta({ description: 'for admins' }),
   channel: z.string().optional(),
   ...pkceFields,
 })
@@ -61,24 +61,29 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const changes = parseChanges(deps, request.body)
       const context = await readContext(deps, request, reply)
-      const { user, identities, factors } = await updateOwnUser(deps, { caller: request.caller, changes, context })
-      return viewUser(user, identities, factors)
+      return viewUser(await updateOwnUser(deps, { caller: request.caller, changes, context }))
     },
   )
 }
 
 /** Checks each field by itself. Empty texts count as absent. */
 function parseChanges({ config }: Pick<AuthDeps, 'config'>, body: z.output<typeof UserBody>): OwnChanges {
-  const { email, phone, password, nonce, data, app_metadata: appMetadata, current_password: currentPassword } = body
+  return {
+    ...parseAddresses(config, body),
+    password: body.password || undefined,
+    currentPassword: body.current_password || undefined,
+    nonce: body.nonce || undefined,
+    data: body.data && requireMetadata(body.data),
+    appMetadata: body.app_metadata && requireMetadata(body.app_metadata),
+  }
+}
+
+function parseAddresses({ sms, signup }: AuthDeps['config'], body: z.output<typeof UserBody>): OwnAddresses {
+  const { email, phone, channel } = body
   return {
     email: email ? requireEmail(email) : undefined,
     phone: phone ? requirePhone(phone) : undefined,
-    channel: requireChannel(config.sms.provider, phone ? body.channel : undefined),
-    pkce: parsePkce(body, config.signup.pkce),
-    password: password || undefined,
-    currentPassword: currentPassword || undefined,
-    nonce: nonce || undefined,
-    data: data && requireMetadata(data),
-    appMetadata: appMetadata && requireMetadata(appMetadata),
+    channel: requireChannel(sms.provider, phone ? channel : undefined),
+    pkce: parsePkce(body, signup.pkce),
   }
 }

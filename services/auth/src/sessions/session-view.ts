@@ -91,7 +91,7 @@ export async function signSessionView(
     expires_in: expiresAt - issuedAt,
     expires_at: expiresAt,
     refresh_token: session.refreshToken,
-    user: viewUser(session.user, session.identities, session.factors),
+    user: viewUser(session),
   }
 }
 

@@ -29,5 +29,5 @@ export async function getOwnUser(
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.
   if (!caller.audiences.includes(wanted) || found.user.audience !== wanted) throw audienceMismatch()
-  return viewUser(found.user, found.identities, found.factors)
+  return viewUser(found)
 }

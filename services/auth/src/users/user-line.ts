@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Identity } from '../identities/identity.ts'
 import { MEMBER_TEXTS, memberText } from '../member-errors.ts'
 import { parseJson } from '../requests/parse-json.ts'
+import { metadataSchema } from './metadata.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -17,13 +18,12 @@ const time = z.iso
   // PostgreSQL knows no year 0, and no offset of 16 hours.
   .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: MEMBER_TEXTS.time })
 const name = z.string().trim().min(1).max(255)
-const object = z.record(z.string(), z.unknown())
 
 const identity = z.object({
   provider: name,
   provider_id: name.nullish(),
   id: name.nullish(),
-  identity_data: object.nullish(),
+  identity_data: metadataSchema.nullish(),
   last_sign_in_at: time.nullish(),
   created_at: time.nullish(),
   updated_at: time.nullish(),
@@ -45,8 +45,8 @@ const userLineSchema = z.object({
   confirmation_sent_at: time.optional(),
   recovery_sent_at: time.optional(),
   last_sign_in_at: time.optional(),
-  app_metadata: object.optional(),
-  user_metadata: object.optional(),
+  app_metadata: metadataSchema.optional(),
+  user_metadata: metadataSchema.optional(),
   identities: z.array(identity).max(100).optional(),
   banned_until: time.optional(),
   is_anonymous: z.boolean().optional(),

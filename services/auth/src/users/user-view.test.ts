@@ -62,7 +62,7 @@ const wire = (view: unknown) => JSON.stringify(view)
 
 describe('viewUser', () => {
   it('shows only the members that every user has for an empty user', () => {
-    expect(wire(viewUser(bare, [], []))).toBe(
+    expect(wire(viewUser({ user: bare, identities: [], factors: [] }))).toBe(
       wire({
         id: bare.id,
         aud: 'authenticated',
@@ -106,7 +106,7 @@ describe('viewUser', () => {
       isSsoUser: true,
       stagedAt: at(1),
     }
-    const view = viewUser(full, [identity], [factor])
+    const view = viewUser({ user: full, identities: [identity], factors: [factor] })
     expect(wire(view)).toBe(
       wire({
         id: bare.id,
@@ -166,13 +166,19 @@ describe('viewUser', () => {
   })
 
   it('accepts an id of any form that a uuid column takes', () => {
-    const view = viewUser({ ...bare, id: '11111111-1111-1111-1111-111111111111' }, [], [])
+    const view = viewUser({
+      user: { ...bare, id: '11111111-1111-1111-1111-111111111111' },
+      identities: [],
+      factors: [],
+    })
     expect(userViewSchema.parse(view)).toEqual(view)
   })
 
   it('shows the time of a change only while one is pending', () => {
     const done = { ...bare, emailChangeSentAt: at(6), phoneChangeSentAt: at(7) }
-    expect(wire(viewUser(done, [], []))).toBe(wire(viewUser(bare, [], [])))
+    expect(wire(viewUser({ user: done, identities: [], factors: [] }))).toBe(
+      wire(viewUser({ user: bare, identities: [], factors: [] })),
+    )
   })
 
   it('leaves out the email of an identity without one, and the name of a factor without one', () => {
@@ -180,7 +186,7 @@ describe('viewUser', () => {
       { ...factor, friendlyName: '', phone: '14155550100' },
       { ...identity, email: null, lastSignInAt: null },
     ]
-    const view: unknown = JSON.parse(wire(viewUser(bare, [mailless], [nameless])))
+    const view: unknown = JSON.parse(wire(viewUser({ user: bare, identities: [mailless], factors: [nameless] })))
     expect(view).toEqual(
       userBody({
         id: bare.id,

@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
-import type { User } from './user.ts'
+import { metadataSchema } from './metadata.ts'
+import type { Profile } from './profile-repository.ts'
 
 const timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 /** A UUID of any version, since imports and the admin API bring ids of their own. */
 const id = z.guid()
-const metadata = z.record(z.string(), z.unknown())
 
 /** An identity as clients see it (reference: Identity). */
 export const identityViewSchema = z.object({
   identity_id: id,
   id: z.string().meta({ description: 'subject at the provider; for email and phone identities the user id' }),
   user_id: id,
-  identity_data: metadata,
+  identity_data: metadataSchema,
   provider: z.string(),
   last_sign_in_at: timestamp.optional(),
   created_at: timestamp,
@@ -55,8 +55,8 @@ export const userViewSchema = z.object({
   phone_change_sent_at: timestamp.optional(),
   reauthentication_sent_at: timestamp.optional(),
   last_sign_in_at: timestamp.optional(),
-  app_metadata: metadata,
-  user_metadata: metadata,
+  app_metadata: metadataSchema,
+  user_metadata: metadataSchema,
   factors: z.array(factorViewSchema).optional(),
   identities: z.array(identityViewSchema),
   created_at: timestamp,
@@ -76,7 +76,7 @@ export type FactorView = z.output<typeof factorViewSchema>
 export type UserView = z.output<typeof userViewSchema>
 
 /** The record of a user. An absent member is undefined, which JSON leaves out. */
-export function viewUser(user: User, identities: readonly Identity[], factors: readonly Factor[]): UserView {
+export function viewUser({ user, identities, factors }: Profile): UserView {
   const hasEmailChange = user.emailChange !== null
   const hasPhoneChange = user.phoneChange !== null
   return {

@@ -9,13 +9,12 @@ import {
   viewAuditEntry,
 } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { pageLinks } from '../../pagination/page-links.ts'
-import { parsePage } from '../../pagination/page-query.ts'
+import { pageHeaders } from '../../pagination/page-links.ts'
+import { pageFields, parsePage } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 
 const AuditQuery = z.object({
-  page: z.string().optional().meta({ description: 'from 1' }),
-  per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
+  ...pageFields,
   query: z.string().optional().meta({ description: 'author:…, action:… or type:…, with a part of the value' }),
 })
 
@@ -37,8 +36,7 @@ export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
       const filter = parseAuditQuery(query.query)
       const entries = await listAuditEntries(db, { filter, limit: perPage, offset: (page - 1) * perPage })
       const total = await countAuditEntries(db, filter)
-      reply.header('x-total-count', total)
-      reply.header('link', pageLinks({ path: pathOf(url), page, perPage, total, query: { query: query.query } }))
+      reply.headers(pageHeaders({ path: pathOf(url), page, perPage, total, query: { query: query.query } }))
       return entries.map(viewAuditEntry)
     },
   )

@@ -7,7 +7,7 @@ import { readContext } from '../../plugins/request-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
 import { requireEmail } from '../../requests/identifier.ts'
 import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
-import { requireMetadata } from '../../users/metadata.ts'
+import { metadataSchema, requireMetadata } from '../../users/metadata.ts'
 import { userViewSchema, viewUser } from '../../users/user-view.ts'
 
 const LinkBody = z.object({
@@ -18,7 +18,7 @@ const LinkBody = z.object({
   email: z.string().optional(),
   new_email: z.string().optional().meta({ description: 'for a change of email' }),
   password: z.string().optional().meta({ description: 'for a sign-up' }),
-  data: z.record(z.string(), z.unknown()).optional().meta({ description: 'for a sign-up or an invitation' }),
+  data: metadataSchema.optional().meta({ description: 'for a sign-up or an invitation' }),
   redirect_to: z.string().optional(),
 })
 
@@ -68,16 +68,9 @@ function readWanted(type: LinkType, body: z.output<typeof LinkBody>) {
 }
 
 function toLinkAnswer(link: GeneratedLink, redirectTo: string): z.output<typeof LinkAnswer> {
-  return {
-    ...viewUser(link.user, link.identities, link.factors),
-    action_link: link.url,
-    email_otp: link.code,
-    hashed_token: link.token,
-    verification_type: link.verificationType,
-    redirect_to: redirectTo,
-    token: link.token,
-    type: link.linkType,
-  }
+  const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
+  const secrets = { action_link, email_otp, hashed_token: token, verification_type }
+  return { ...viewUser(link), ...secrets, redirect_to: redirectTo, token, type }
 }
 
 function requireLinkType(text: string | undefined): LinkType {

@@ -3,8 +3,8 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { cursorLink, pageLinks } from '../../pagination/page-links.ts'
-import { formatCursor } from '../../pagination/page-query.ts'
+import { cursorLink, type LinkedPage, pageHeaders } from '../../pagination/page-links.ts'
+import { formatCursor, pageFields } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
@@ -15,12 +15,12 @@ import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { parseAdminUser } from '../../users/admin-user-request.ts'
-import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
+import { metadataSchema } from '../../users/metadata.ts'
+import { getManagedProfile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
-import { type UserView, userViewSchema, viewUser } from '../../users/user-view.ts'
+import { userViewSchema, viewUser } from '../../users/user-view.ts'
 
-const metadata = z.record(z.string(), z.unknown())
 const AdminUserBody = z.object({
   id: z.string().optional(),
   aud: z.string().optional(),
@@ -31,13 +31,12 @@ const AdminUserBody = z.object({
   password_hash: z.string().optional().meta({ description: 'on create: an argon2id, argon2i or bcrypt hash' }),
   email_confirm: z.boolean().optional(),
   phone_confirm: z.boolean().optional(),
-  user_metadata: metadata.optional(),
-  app_metadata: metadata.optional(),
+  user_metadata: metadataSchema.optional(),
+  app_metadata: metadataSchema.optional(),
   ban_duration: z.string().optional().meta({ description: 'a duration such as 24h, or none' }),
 })
 const ListQuery = z.object({
-  page: z.string().optional().meta({ description: 'from 1' }),
-  per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
+  ...pageFields,
   cursor: z.string().optional().meta({ description: 'empty at first, then as the header Link gives it; no total' }),
   filter: z
     .string()
@@ -69,8 +68,8 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const list = parseUserList(query, hasParameter(request.url, 'cursor'))
       const listed = await listUsers(deps, audience, list)
       const { filter, sort } = query
-      reply.headers(listHeaders(pathOf(request.url), list, { filter, sort }, listed))
-      return { users: listed.users.map(toView), aud: audience }
+      reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
+      return { users: listed.users.map(viewUser), aud: audience }
     },
   )
 
@@ -88,7 +87,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body } = request
       const id = body.id ? requireNewId(body.id) : undefined
       const context = await readContext(deps, request, reply)
-      return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
+      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )
 
@@ -116,7 +115,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
         throw newUserIdOther()
       }
       const context = await readContext(deps, request, reply)
-      return toView(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
+      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
   )
 
@@ -131,8 +130,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       serializerCompiler: plainJson,
     },
     async (request) => {
-      const profile = await getManagedProfile(deps.lanes, readManagedUser(request, request.params))
-      return toView(profile)
+      return viewUser(await getManagedProfile(deps.lanes, readManagedUser(request, request.params)))
     },
   )
 
@@ -157,7 +155,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const wanted = parseAdminUser(body)
-      return toView(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.address }))
+      return viewUser(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.address }))
     },
   )
 
@@ -192,19 +190,12 @@ function hasParameter(url: string, name: string): boolean {
 
 /** The link to the next page, and in the page form the length of the list. */
 function listHeaders(
-  path: string,
+  shown: Pick<LinkedPage, 'path' | 'query'>,
   list: UserListRequest,
-  query: Readonly<Record<'filter' | 'sort', string | undefined>>,
   { total, next }: ListedUsers,
 ): Record<string, string> {
-  if (list.form === 'page' && total !== undefined) {
-    return { 'x-total-count': String(total), link: pageLinks({ path, ...list, total, query }) }
-  }
-  return next
-    ? { link: cursorLink(path, { cursor: formatCursor(next), per_page: String(list.perPage), ...query }) }
-    : {}
-}
-
-function toView({ user, identities, factors }: Profile): UserView {
-  return viewUser(user, identities, factors)
+  if (list.form === 'page' && total !== undefined) return pageHeaders({ ...shown, ...list, total })
+  if (!next) return {}
+  const place = { cursor: formatCursor(next), per_page: String(list.perPage) }
+  return { link: cursorLink(shown.path, { ...place, ...shown.query }) }
 }
