@@ -15,7 +15,7 @@ function startedWith(...words: readonly string[]) {
   const stdout = new EventEmitter()
   const stderr = { write: (text: string) => void reports.push(text) }
   const process = Object.assign(new EventEmitter(), { argv: ['node', 'main.ts', ...words], exit, stdout, stderr })
-  return { exits, reports, stdout, process: process as unknown as NodeJS.Process }
+  return { exits, reports, stdout, process }
 }
 
 it.each([

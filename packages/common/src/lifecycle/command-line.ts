@@ -21,17 +21,27 @@ export interface Commands {
   readonly loadOthers: () => Promise<readonly Command[]>
 }
 
+/** What a command line needs of a process: its arguments, its signals, its output and its end. */
+export interface CommandProcess {
+  readonly argv: readonly string[]
+  readonly stdout: { on(event: 'error', listener: (error: Error) => void): unknown }
+  readonly stderr: { write(text: string): unknown }
+  once(signal: NodeJS.Signals, listener: () => void): unknown
+  exit(status: number): never
+}
+
 /**
  * Runs a command of a service. Errors go to stderr, one line each. The exit status is 1 for a failure, 2 for wrong usage and
  * 141 when the output is no longer read.
  */
 export async function runCommandLine(
   program: Command,
-  process: NodeJS.Process,
+  process: CommandProcess,
   { serve, loadOthers }: Commands,
 ): Promise<void> {
   // Without a listener, the first process of a container ignores these signals. A server replaces the listeners with its own.
-  for (const [signal, status] of Object.entries(SIGNALLED)) process.once(signal, () => process.exit(status))
+  process.once('SIGINT', () => process.exit(SIGNALLED.SIGINT))
+  process.once('SIGTERM', () => process.exit(SIGNALLED.SIGTERM))
   program.command(SERVE, { isDefault: true }).description('run the HTTP service (also without a command)').action(serve)
   const [word = SERVE] = process.argv.slice(2)
   if (word !== SERVE) {
@@ -50,7 +60,7 @@ export async function runCommandLine(
 }
 
 /** Ends a command whose output is no longer read: `head` has its lines, or the disk is full. */
-function exitWhenOutputFails(process: NodeJS.Process, error: Error): void {
+function exitWhenOutputFails(process: CommandProcess, error: Error): void {
   if ('code' in error && error.code === 'EPIPE') process.exit(READER_GONE)
   process.stderr.write(`${describeFailure(error)}\n`)
   process.exit(FAILURE)

@@ -11,10 +11,9 @@ class StubProcess extends EventEmitter {
   readonly exited = Promise.withResolvers<number>()
   readonly events: string[] = []
 
-  exit(code: number): never {
+  exit(code: number): void {
     this.events.push(`exit ${code}`)
     this.exited.resolve(code)
-    return undefined as never
   }
 }
 
@@ -31,7 +30,7 @@ function prepare(given: Partial<RunOptions> = {}) {
   app.get('/', async () => 'ok')
   app.get('/slow', async () => slow.promise)
   app.get('/big', async () => Buffer.alloc(BIG_BYTES))
-  const options = {
+  const options: RunOptions = {
     app,
     host: '127.0.0.1',
     port: 0,
@@ -50,7 +49,7 @@ function prepare(given: Partial<RunOptions> = {}) {
     process,
     limits: LIMITS,
     ...given,
-  } as unknown as RunOptions
+  }
   onTestFinished(() => app.close())
   return { app, events, options, process }
 }

@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly app: FastifyInstance
   readonly host: string
   readonly port: number
-  readonly log: ServiceLogger
+  readonly log: RunLog
   readonly readiness: Readiness
   /**
    * Work that begins when the server takes requests, such as the job worker and the metrics listener. Load libraries after
@@ -26,9 +26,22 @@ export interface RunOptions {
    */
   readonly shutdownDelayMs: number
   /** The process, for its signals and its exit status. */
-  readonly process: Pick<NodeJS.Process, 'on' | 'removeAllListeners' | 'exit'>
+  readonly process: RunProcess
   /** For tests. */
   readonly limits?: Limits
+}
+
+/** What a run writes to its log. */
+interface RunLog extends Pick<ServiceLogger, 'reopen' | 'flush'> {
+  readonly logger: Record<'info' | 'error' | 'fatal', (members: unknown, message?: string) => unknown>
+}
+
+/** What a run needs of a process. */
+interface RunProcess {
+  on(event: NodeJS.Signals, listener: () => void): unknown
+  on(event: 'uncaughtException', listener: (error: Error, origin: string) => void): unknown
+  removeAllListeners(event: NodeJS.Signals): unknown
+  exit(status: number): unknown
 }
 
 interface Limits {

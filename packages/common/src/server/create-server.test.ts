@@ -42,9 +42,9 @@ beforeAll(async () => {
   })
   await app.register(httpTelemetry, { meter: metrics.meter })
   app.get('/ready', () => answerReady(readiness, plainErrors.notReady))
-  app.get('/things/:thingId', async (request) => {
+  app.get<{ Params: { thingId: string } }>('/things/:thingId', async (request) => {
     request.logFields = { own: 'field', password: 'hush' }
-    return { id: (request.params as { thingId: string }).thingId }
+    return { id: request.params.thingId }
   })
   app.post('/things', { schema: { body: z.object({ name: z.string() }) } }, async () => ({}))
   app.get('/gone', async () => {

@@ -18,7 +18,7 @@ export interface PgQuery<Result> extends pg.Submittable {
   handleCommandComplete(message: unknown, connection: pg.Connection): void
 }
 
-/** The class of queries. Its arguments are those of `client.query`. */
+/** The class of queries. Its arguments are those of `client.query`. The cast is safe while `pg-internals.test.ts` passes. */
 export const PgQuery = pg.Query as unknown as new <Result>(...query: readonly unknown[]) => PgQuery<Result>
 
 /** The messages that a connection sends: pg/lib/connection.js. */

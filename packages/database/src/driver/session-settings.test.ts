@@ -57,6 +57,7 @@ describe('behind a pooler that lends sessions', () => {
   })
 
   it('sets them for a query text that is a transaction itself', async () => {
+    // A text of several statements has several results. The types of pg do not say so.
     const results = (await client.query(`BEGIN; ${SHOW}; COMMIT`)) as unknown as readonly pg.QueryResult[]
     expect(results.map(({ command, rows }) => [command, rows])).toEqual([
       ['BEGIN', []],
