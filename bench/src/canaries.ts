@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { makeBenchFolder } from './bench-folder.ts'
 import { payByLink, payOrder } from './canaries/orders.ts'
 import { dumpDatabase, findLeaks, type Surface, startRecorder } from './canaries/surfaces.ts'
 import { createVisitor, type Visitor } from './canaries/visitor.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
-import { freePort } from './processes/free-port.ts'
 
 // Gives payments card numbers, keys and other secrets that look like nothing else. Uses and misuses them in every way that a
 // client has, lets customers pay links and 2,000 orders, and then searches logs, traces, metrics, answers, events, deliveries

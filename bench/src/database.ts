@@ -5,10 +5,10 @@ import { prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
 import type { PostgresHome } from '@trestle/stack/postgres/home.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import type { Child } from '@trestle/stack/processes/child.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { closeAtSignal } from './processes/close-at-signal.ts'
 import { moveToCores } from './processes/cores.ts'
-import { freePort } from './processes/free-port.ts'
 import { runProgram } from './processes/run-program.ts'
 
 /** A PostgreSQL with durable commits. */

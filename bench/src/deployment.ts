@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { loadSecrets, type Secrets } from '@trestle/stack/settings/secrets-file.ts'
 import { environmentOf } from '@trestle/stack/settings/service-environment.ts'
 import { type ServiceDefinition, services } from '@trestle/stack/settings/services.ts'
-import { freePort } from './processes/free-port.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { runProgram } from './processes/run-program.ts'
 import { type Server, startServer } from './processes/server.ts'
 

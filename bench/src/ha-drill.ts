@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { execute } from './database.ts'
 import { deploy } from './deployment.ts'
@@ -12,7 +13,6 @@ import { type DatabaseCluster, PATRONI_PROGRAMS, startCluster } from './high-ava
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
 import { startWriteLoad, type WriteLoad } from './high-availability/write-load.ts'
 import { type Writer, writers } from './high-availability/writers.ts'
-import { freePort } from './processes/free-port.ts'
 
 // Kills the primary of a three-node PostgreSQL again and again while all three services write: `scripts/ha-drill [--kills
 // 10]`. Patroni, etcd and HAProxy run on loopback, as a user without rights. Kills alternate between the whole machine of the

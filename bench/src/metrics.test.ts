@@ -1,11 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { deploy } from './deployment.ts'
 import { METRICS_DOCUMENT, readMetricsDocument, undocumentedSeries } from './documented-metrics.ts'
-import { freePort } from './processes/free-port.ts'
 
 const checkout = join(import.meta.dirname, '..', '..')
 const folder = mkdtempSync(join(tmpdir(), 'trestle-metrics-'))

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { waitUntilReady } from '@trestle/stack/processes/readiness.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { execute, openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
@@ -11,7 +12,6 @@ import { countAllowed, type Replicas, sharedLimits, startReplicas } from './high
 import { type RequestCount, sendAtOnce, sendAtRate, startCount } from './high-availability/request-load.ts'
 import { openWorkplace, requirePrograms } from './high-availability/workplace.ts'
 import { type Writer, writers } from './high-availability/writers.ts'
-import { freePort } from './processes/free-port.ts'
 
 // Runs two replicas of each service behind HAProxy, as the profile `replicas` of Compose does: `scripts/replicas [--restarts
 // 20] [--signals 50] [--rate 200] [service…]`. Restarts one after the other, again and again, under that many requests a

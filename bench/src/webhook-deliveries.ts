@@ -4,12 +4,12 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { z } from 'zod'
 import { makeBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
-import { portOf } from './processes/free-port.ts'
 import type { Server } from './processes/server.ts'
 
 // Lets payments send events to a sink that refuses 30 of 100 deliveries: `node bench/src/webhook-deliveries.ts [events]`,

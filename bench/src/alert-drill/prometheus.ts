@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
-import { freePort } from '../processes/free-port.ts'
 import { runProgram } from '../processes/run-program.ts'
 
 /** A running Prometheus. */

@@ -3,10 +3,10 @@ import { createServer, type Socket } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { openDatabaseServer } from '../database.ts'
 import { type Deployment, deploy } from '../deployment.ts'
-import { freePort } from '../processes/free-port.ts'
 import type { Server } from '../processes/server.ts'
 
 /** The services under load. */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
+import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
-import { portOf } from '../processes/free-port.ts'
 
 /** A text that leaves the service, or that the service stores. */
 export interface Surface {

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { expect, it } from 'vitest'
 import { exchangeBytes, judgeRaw } from './raw-connection.ts'
 import { rawRequests } from './raw-requests.ts'
@@ -28,8 +29,7 @@ it('ends its side after an incomplete request, and waits for the answer to a com
     socket.on('end', () => socket.writable && socket.end(`${Buffer.concat(heard).length} bytes`))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  const url = `http://127.0.0.1:${portOf(server)}`
   expect(await exchangeBytes(url, whole)).toBe('whole')
   expect(await exchangeBytes(url, { ...whole, bytes: Buffer.from('GET'), isWhole: false })).toBe('3 bytes')
   server.close()

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { portOf } from '../processes/free-port.ts'
 import { createSender, type Sender } from './send.ts'
 
 const text = '{"sku":"A"}'

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { execute } from '../database.ts'
-import { freePort } from '../processes/free-port.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
 /** The PostgreSQL server of Debian 12. */

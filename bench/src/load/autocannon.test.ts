@@ -3,8 +3,8 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { portOf } from '../processes/free-port.ts'
 import { createAutocannon } from './autocannon.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'load-'))

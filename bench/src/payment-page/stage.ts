@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { freePort, portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { z } from 'zod'
 import { openDatabaseServer } from '../database.ts'
 import { deploy } from '../deployment.ts'
-import { freePort, portOf } from '../processes/free-port.ts'
 import { startServer } from '../processes/server.ts'
 
 /** What the journeys need: the service, two merchants, and a shop to return to. */

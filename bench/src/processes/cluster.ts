@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Account, chooseAccount } from '@trestle/stack/postgres/account.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { closeAtSignal } from './close-at-signal.ts'
-import { freePort } from './free-port.ts'
 
 /** The programs of one version of PostgreSQL: server, `pg_dump`, `pg_restore` and `psql`. */
 export interface Programs {

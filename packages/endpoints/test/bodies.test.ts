@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer, request as nodeRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
+import { portOf } from './port-of.ts'
 
 /** zod checks these bounds by the length of any value, also of values that are not texts. */
 const bounded = z.string().refine(({ length }) => length >= 3 && length <= 5, { message: 'length', when: () => true })
@@ -127,7 +127,7 @@ describe('a raw body', () => {
     const app = await new Application({ modules: { index: { Bodies } } }).ready()
     const server = createServer(app.listener).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = portOf(server)
     const request = nodeRequest({ port, path: '/bodies/twice', method: 'POST' })
     const text = JSON.stringify({ a: Array.from({ length: 300 }, (_, i) => i) })
     for (const character of text) {

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { controllers, framework, moduleFolder } from './module-folder.ts'
+import { portOf } from './port-of.ts'
 import { programEnvironment } from './program-environment.ts'
 
 // Each test starts programs, which is slow on a busy machine.
@@ -288,7 +288,7 @@ describe('refusing', () => {
     using folder = moduleFolder({ 'controllers.ts': quickStart })
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
-    const { port } = taken.address() as AddressInfo
+    const port = portOf(taken)
     const ended = await run(folder.path, ['--host', `127.0.0.1:${port}`])
     expect(ended).toEqual({ code: 1, err: expect.stringContaining('EADDRINUSE'), out: '' })
     taken.close()

@@ -1,8 +1,8 @@
 import { createServer, type IncomingHttpHeaders, request as nodeRequest, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { expect } from 'vitest'
 import { Application, type ApplicationOptions, fastifyOptions } from '../src/endpoints.ts'
+import { portOf } from './port-of.ts'
 
 /** A request that is sent by every interface. */
 export interface Ask {
@@ -87,7 +87,7 @@ async function readResponse(response: Response): Promise<Answered> {
 }
 
 function askServer(server: Server, { method, path, headers, body }: Complete): Promise<Answered> {
-  const { port } = server.address() as AddressInfo
+  const port = portOf(server)
   return new Promise((resolve, reject) => {
     const request = nodeRequest({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = []

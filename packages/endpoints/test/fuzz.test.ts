@@ -1,16 +1,19 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, IncomingMessage, type Server } from 'node:http'
+import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
+import { portOf } from './port-of.ts'
 
 /** Every call of a handler: the called method, and the request line as Node.js read it. */
 const calls: { readonly handler: string; readonly method: string; readonly target: string }[] = []
 
 abstract class Noting extends Controller {
   note(handler: string): object {
-    const { method, url: target = '' } = this.request.raw.request as IncomingMessage
+    const { request } = this.request.raw
+    if (!(request instanceof IncomingMessage)) throw new TypeError('the request is not of node:http')
+    const { method, url: target = '' } = request
     calls.push({
       handler: `${this.request.route?.module}:${this.constructor.name}.${handler}`,
       method: `${method}`,
@@ -70,7 +73,7 @@ beforeAll(async () => {
   app = await new Application({ modules: { index: { Default }, 'foo/bar': { Foo, Default } }, log }).ready()
   server = createServer(app.listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  port = (server.address() as AddressInfo).port
+  port = portOf(server)
 })
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 

@@ -1,18 +1,13 @@
 import { once } from 'node:events'
-import {
-  createServer,
-  type IncomingMessage,
-  type OutgoingHttpHeaders,
-  type RequestListener,
-  ServerResponse,
-} from 'node:http'
+import { createServer, type OutgoingHttpHeaders, type RequestListener, ServerResponse } from 'node:http'
 import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fetchListener } from '../src/cli/fetch-listener.ts'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
+import { portOf } from './port-of.ts'
 
 class Default extends Controller<{ readonly word: string }> {
   GET() {
@@ -44,6 +39,7 @@ class Default extends Controller<{ readonly word: string }> {
 
   GET_raw() {
     const [response] = this.request.raw.extra
+    // Behind Fastify it is a reply. The published types name nothing of Fastify.
     const raw = response instanceof ServerResponse ? response : (response as FastifyReply).raw
     raw.end('by itself')
     return Readable.from(['not sent'])
@@ -65,7 +61,7 @@ async function listenerUrl({ listener }: { readonly listener: RequestListener })
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   closing.push(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return `http://127.0.0.1:${portOf(server)}`
 }
 
 async function mounted(app: Application, prepare: (host: FastifyInstance) => void = () => {}, options: object = {}) {
@@ -138,7 +134,7 @@ describe('listener', () => {
   it('reads raw bodies, in one piece or in many', async () => {
     const url = await listenerUrl(new Application({ modules }))
     const ask = async (method: string, body: ReadableStream | string) =>
-      (await fetch(url, { method, body, duplex: 'half' } as RequestInit)).text()
+      (await fetch(url, { method, body, duplex: 'half' })).text()
     expect(await ask('PUT', 'streamed')).toBe('"streamed"')
     expect(await ask('PUT', ReadableStream.from(['a', 'b']).pipeThrough(new TextEncoderStream()))).toBe('"ab"')
     expect(await ask('PATCH', '{"a":1}')).toBe('{"a":1}')
@@ -154,7 +150,7 @@ describe('listener', () => {
   ])('chunks "%s" and "%s" as %s: %i', async (first, second, ...[type, status]) => {
     const url = await listenerUrl(new Application({ modules }))
     const body = ReadableStream.from([first, second].filter((text) => text !== '')).pipeThrough(new TextEncoderStream())
-    const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': type } } as RequestInit
+    const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': type } } as const
     expect((await fetch(url, init)).status).toBe(status)
   })
 
@@ -224,10 +220,10 @@ it('goes on after a client leaves before its body is read', async () => {
 it('answers HTTP/2 like HTTP/1', async () => {
   const app = await new Application({ modules, bodyLimit: 10 }).ready()
   const server = createHttp2Server((request, response) => {
-    app.listener(request as unknown as IncomingMessage, response as unknown as ServerResponse)
+    app.listener(request, response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${portOf(server)}`
   const client = connectHttp2(url)
   const ask = async (headers: OutgoingHttpHeaders, body = ''): Promise<[unknown, string]> => {
     const stream = client.request(headers)
@@ -268,16 +264,17 @@ it('one answer that cannot be sent does not end the server', async () => {
   const log = { warn: () => {}, error: (error: unknown) => void faults.push(error) }
   const app = await new Application({ modules: { index: { Default } }, log }).ready()
   const logger = { level: 'error', stream: { write: (line: string) => void faults.push(JSON.parse(line).err) } }
+  // The options of the framework fit servers of HTTP/1 and HTTP/2. The types of Fastify want one of them.
   const fastify = Fastify({ ...fastifyOptions(app), http2: true, logger } as object)
   await fastify.register(app.fastify)
   await fastify.listen({ port: 0, host: '127.0.0.1' })
   const listener = createHttp2Server((request, response) => {
-    app.listener(request as unknown as IncomingMessage, response as unknown as ServerResponse)
+    app.listener(request, response)
   }).listen(0, '127.0.0.1')
   await once(listener, 'listening')
   for (const server of [listener, fastify.server]) {
     faults.length = 0
-    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const client = connectHttp2(`http://127.0.0.1:${portOf(server)}`)
     const broken = client.request({ ':path': '/' }).on('error', () => {})
     await once(broken, 'close')
     const [head] = await once(client.request({ ':path': '/next' }).resume(), 'response')
@@ -391,7 +388,7 @@ describe('fastify', () => {
     host.setNotFoundHandler((_request, reply) => reply.code(404).send('the host'))
     await host.register(app.fastify)
     await host.listen({ port: 0 })
-    const url = `http://localhost:${(host.server.address() as AddressInfo).port}`
+    const url = `http://localhost:${portOf(host.server)}`
     expect(await (await fetch(url, { method: 'PROPFIND' })).text()).toBe('the host')
     expect((await fetch(url)).status).toBe(200)
   })

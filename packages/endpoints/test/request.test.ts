@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
+import { portOf } from './port-of.ts'
 import { errorAnswer, jsonAnswer } from './whole-answers.ts'
 
 class Requests extends Controller {
@@ -216,7 +216,7 @@ describe('behind proxies', () => {
       const server = createServer(app.listener).listen(0, '127.0.0.1')
       await once(server, 'listening')
       const href = async (headers: Readonly<Record<string, string>>) => {
-        const { port } = server.address() as AddressInfo
+        const port = portOf(server)
         const [response] = await once(request({ port, path: '/requests/href', headers }).end(), 'response')
         return new Response(Readable.toWeb(response)).json()
       }

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { build } from 'esbuild'
@@ -11,6 +10,7 @@ import { expect, it } from 'vitest'
 import { Application, fastifyOptions } from '../src/endpoints.ts'
 import type { Answered } from './every-interface.ts'
 import { framework, moduleFolder } from './module-folder.ts'
+import { portOf } from './port-of.ts'
 
 const files = {
   'controllers/index.ts': `
@@ -71,8 +71,7 @@ async function answersOf(fetchHandler: Fetch, origin: string): Promise<readonly 
   return answers
 }
 
-const originOf = (server: { address: () => unknown }): string =>
-  `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const originOf = (server: Parameters<typeof portOf>[0]): string => `http://127.0.0.1:${portOf(server)}`
 
 it('gives the same answers from sources, over node:http, Fastify, Hono, and bundled and minified for a Worker', async () => {
   using folder = moduleFolder(files)

@@ -1,9 +1,10 @@
 import { EventEmitter, once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Application, Controller, fastifyOptions } from '../src/endpoints.ts'
+import { portOf } from './port-of.ts'
 
 const WRITE_TIMEOUT_MS = 200
 const MANY = 32 * 1024 * 1024
@@ -65,7 +66,7 @@ async function listening(writeTimeout?: number): Promise<{ readonly server: Serv
     server.closeAllConnections()
     server.close()
   })
-  return { server, port: (server.address() as AddressInfo).port }
+  return { server, port: portOf(server) }
 }
 
 /** Sends a request and reads nothing of the answer. @returns both ends of the connection */

@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { type ClientRequest, createServer, type IncomingMessage, request as nodeRequest, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type ClientRequest, createServer, type IncomingMessage, request as nodeRequest } from 'node:http'
+import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
+import { portOf } from './port-of.ts'
 
 /** What happened to the source of each stream, by the X-Name of the request. */
 const ends = new Map<string, PromiseWithResolvers<string>>()
@@ -110,10 +111,6 @@ beforeAll(async () => {
 })
 afterAll(() => close())
 
-function portOf(server: Server): number {
-  return (server.address() as AddressInfo).port
-}
-
 interface Opened {
   readonly response: IncomingMessage
   readonly destroy: () => void
@@ -128,7 +125,7 @@ function ask(server: string, path: string, name = '', method = 'GET'): ClientReq
 
 async function open(server: string, path: string, name = '', method = 'GET'): Promise<Opened> {
   const request = ask(server, path, name, method)
-  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const [response] = await once(request, 'response')
   response.on('error', () => {})
   return { response, destroy: () => void request.destroy() }
 }

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
+import { portOf } from './port-of.ts'
 
 const TEXT = 'upstream '.repeat(1_000)
 const gzipped = gzipSync(TEXT)
@@ -33,7 +33,7 @@ const upstream = createServer(({ url = '' }, response) => {
 
 class Gateway extends Controller {
   GET(coding: string) {
-    const { port } = upstream.address() as AddressInfo
+    const port = portOf(upstream)
     return fetch(`http://127.0.0.1:${port}/${encodeURIComponent(coding)}`)
   }
   GET_own() {

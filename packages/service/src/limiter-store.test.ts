@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -121,7 +122,7 @@ describe('openLimiterStore in a shared store', () => {
     })
     silent.listen(0, '127.0.0.1')
     await once(silent, 'listening')
-    const { store, close } = await open('redis', `redis://127.0.0.1:${(silent.address() as AddressInfo).port}`)
+    const { store, close } = await open('redis', `redis://127.0.0.1:${portOf(silent)}`)
     const limiter = store('silent', WINDOW)
     const takeOther = async () => {
       await limiter.consume('other')

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -59,14 +60,6 @@ afterEach(async () => {
   await Promise.all([...running].map(({ exited }) => exited))
   running.clear()
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 async function newCheckout() {
   const root = newFolder()

@@ -1,5 +1,6 @@
 import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer } from 'smtp-server'
+import { portOf } from './free-port.ts'
 
 /** An SMTP server that keeps the mails that it gets. */
 export interface MailSink {
@@ -52,11 +53,9 @@ export async function startMailSink({ offersTls = false }: MailSinkOptions = {})
     },
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const address = server.server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the mail server has no port')
   const sink: MailSink = {
     host: '127.0.0.1',
-    port: address.port,
+    port: portOf(server.server),
     mails,
     refuse: false,
     take: (matches = () => true, timeoutMs = 10_000) =>

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdtemp, rm, statfs } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClusterOnce, DATABASE_USER } from '@trestle/stack/postgres/cluster.ts'
 import { prepareHome } from '@trestle/stack/postgres/embedded-database.ts'
 import { serverEndSteps, startServer } from '@trestle/stack/postgres/server.ts'
 import pg from 'pg'
+import { freePort } from './free-port.ts'
 
 /** The PostgreSQL of a run of tests. */
 export interface TestPostgres {
@@ -110,15 +110,4 @@ async function hasRoomInMemory(): Promise<boolean> {
   } catch {
     return false
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer()
-  return new Promise((resolve, reject) => {
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => (typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port'))))
-    })
-  })
 }

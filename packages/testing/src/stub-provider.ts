@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
+import { portOf } from './free-port.ts'
 
 /** A request to a stub peer. */
 export interface StubRequest {
@@ -47,10 +48,8 @@ export async function startStubProvider(
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const address = server.address()
-  if (typeof address !== 'object' || address === null) throw new Error('the provider has no port')
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${portOf(server)}`,
     requests,
     close: () =>
       new Promise((resolve) => {

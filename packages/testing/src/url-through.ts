@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
+import { portOf } from './free-port.ts'
 
 /**
  * Opens a listener on loopback in front of a server. @returns the URL of the server through this listener
@@ -8,7 +9,5 @@ import type { Server } from 'node:net'
 export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')
-  const address = listener.address()
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
-  return Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(address.port) }).href
+  return Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(portOf(listener)) }).href
 }

@@ -1,4 +1,4 @@
-import type { AddressInfo } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody } from './bodies.ts'
@@ -10,7 +10,7 @@ let port: number
 beforeAll(async () => {
   inventory = await startInventory({ INVENTORY_MAX_BODY_BYTES: '2000' })
   await inventory.app.listen({ host: '127.0.0.1', port: 0 })
-  port = (inventory.app.server.address() as AddressInfo).port
+  port = portOf(inventory.app.server)
 })
 afterAll(() => inventory.close())
 

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -78,7 +78,7 @@ describe('an import', () => {
 
   it('ends when its client leaves, and its batch is not stored', async () => {
     await holdProduct()
-    const { port } = inventory.app.server.address() as AddressInfo
+    const port = portOf(inventory.app.server)
     const upload = request({ host: '127.0.0.1', port, method: 'POST', path: url, headers, agent: false })
     upload.on('error', () => {})
     upload.end(`${JSON.stringify({ sku: 'HELD', attributes: { by: 'import' } })}\n`)

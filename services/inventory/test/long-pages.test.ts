@@ -1,6 +1,6 @@
 import { get, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startInventory, type TestInventory } from './start-inventory.ts'
@@ -28,7 +28,7 @@ const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, fil
 
 /** Requests a page and reads nothing of it. */
 async function openPage(path: string): Promise<IncomingMessage> {
-  const { port } = inventory.app.server.address() as AddressInfo
+  const port = portOf(inventory.app.server)
   return new Promise((resolve, reject) => get({ port, path, agent: false }, resolve).once('error', reject))
 }
 
@@ -89,7 +89,7 @@ describe('a long page', () => {
   })
 
   it('frees its slot when the client leaves before it begins', async () => {
-    const { port } = inventory.app.server.address() as AddressInfo
+    const port = portOf(inventory.app.server)
     const blocker = new pg.Client({ connectionString: inventory.databaseUrl })
     await blocker.connect()
     await blocker.query('BEGIN')

@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../src/app.ts'
@@ -29,8 +30,7 @@ class Door {
       client.pipe(upstream).pipe(client)
     })
     await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve))
-    const address = server.address()
-    if (typeof address === 'object' && address) this.port = address.port
+    this.port = portOf(server)
     this.#server = server
   }
 

@@ -1,5 +1,5 @@
 import { get } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startInventory, type TestInventory } from './start-inventory.ts'
@@ -37,7 +37,7 @@ async function expectWaiting(count: number): Promise<void> {
 
 /** Opens lists that stay unanswered while the table is locked. */
 function openLists(count: number) {
-  const { port } = inventory.app.server.address() as AddressInfo
+  const port = portOf(inventory.app.server)
   const lists = Array.from({ length: count }, () => get({ port, path: '/products?attributes.a=1&count=exact' }))
   const closed = lists.map((list) => new Promise((resolve) => list.on('error', () => {}).once('close', resolve)))
   return async () => {

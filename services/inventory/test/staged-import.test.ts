@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -30,7 +30,7 @@ const post = (payload: string, query: string) =>
 
 /** An import whose file has not ended. */
 function begin(query: string): ClientRequest {
-  const { port } = inventory.app.server.address() as AddressInfo
+  const port = portOf(inventory.app.server)
   const headers = { ...HEADERS, 'transfer-encoding': 'chunked' }
   const path = `/products/import?${query}`
   const upload = request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false })

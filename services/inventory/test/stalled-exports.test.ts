@@ -1,6 +1,7 @@
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { anyTime } from '@trestle/testing/any-value.ts'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Slots } from '../src/plugins/turns.ts'
 import { requestLine } from './bodies.ts'
@@ -24,7 +25,7 @@ afterAll(async () => {
 
 /** Requests an export and reads nothing; only the operating system's buffers fill. */
 async function stall({ app }: TestReplica): Promise<Socket> {
-  const { port } = app.server.address() as AddressInfo
+  const port = portOf(app.server)
   const socket = connect(port, '127.0.0.1')
   sockets.push(socket)
   socket.on('error', () => {})

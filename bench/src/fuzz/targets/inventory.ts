@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
+import { freePort } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
-import { freePort } from '../../processes/free-port.ts'
 import type { Target } from '../target.ts'
 import { known } from '../valid-value.ts'
 

@@ -1,5 +1,5 @@
 import { createServer, type Http2Server } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterEach, expect, it } from 'vitest'
 import { createMetrics } from './metrics.ts'
@@ -67,6 +67,5 @@ it('pushes metrics and spans by grpc', async () => {
 
 async function listen(server: Http2Server): Promise<{ readonly port: number; close(): Promise<void> }> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return { port, close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
+  return { port: portOf(server), close: () => new Promise<void>((resolve) => server.close(() => resolve())) }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { types } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -22,16 +23,15 @@ beforeAll(async () => {
     for (const [from, to] of [
       [near, far],
       [far, near],
-    ] as [Socket, Socket][]) {
+    ] as const) {
       from.on('data', (chunk: Buffer) => isSilent || to.write(chunk))
       from.on('close', () => to.destroy())
       from.on('error', () => to.destroy())
     }
   })
   await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  const address = proxy.address()
   const url = new URL(database.url)
-  url.port = String(typeof address === 'object' && address ? address.port : 0)
+  url.port = String(portOf(proxy))
   clients = startPipelinedClients(
     { connectionString: url.href },
     {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -26,9 +27,8 @@ let pool: pg.Pool
 
 beforeAll(async () => {
   await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  const address = proxy.address()
   const url = new URL(database.directUrl)
-  url.host = `127.0.0.1:${typeof address === 'object' ? address?.port : ''}`
+  url.host = `127.0.0.1:${portOf(proxy)}`
   pool = openPool({ connectionString: url.href, max: 1, silenceMs: SILENCE_MS, onConnectionError: () => {} })
 })
 afterAll(async () => {

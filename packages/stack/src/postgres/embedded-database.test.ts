@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
@@ -14,16 +14,6 @@ import { chooseHome } from './home.ts'
 import { findServerState } from './leftover-server.ts'
 
 removeFoldersAtEnd()
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  return await new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
-}
 
 async function query(url: string, text: string): Promise<unknown[]> {
   const client = new pg.Client(url)

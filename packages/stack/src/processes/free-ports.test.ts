@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
 import { requireFreePorts } from './free-ports.ts'
@@ -10,8 +11,7 @@ describe('requireFreePorts', () => {
   it('names every port that is in use or wanted twice, and the setting that changes it', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
-    const address = server.address()
-    const taken = typeof address === 'object' && address ? address.port : 0
+    const taken = portOf(server)
     await expect(requireFreePorts([want(taken, 'A_PORT'), want(taken, 'B_PORT')])).rejects.toEqual(
       new StackFailure([
         `Port ${taken} (auth) is in use by another program. Stop that, or set A_PORT.`,

@@ -1,5 +1,5 @@
-import type { AddressInfo } from 'node:net'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as catalogue from '../../src/errors.ts'
@@ -53,8 +53,7 @@ const world: World = {
   stock: async () => stockRequests(await world.service()),
   listen: (service) => {
     const port =
-      ports.get(service) ??
-      service.app.listen({ host: '127.0.0.1', port: 0 }).then(() => (service.app.server.address() as AddressInfo).port)
+      ports.get(service) ?? service.app.listen({ host: '127.0.0.1', port: 0 }).then(() => portOf(service.app.server))
     ports.set(service, port)
     return port
   },

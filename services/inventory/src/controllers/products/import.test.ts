@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request as nodeRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport, invalidBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
@@ -285,7 +285,7 @@ describe('many rows', () => {
 
   /** Sends a file, and the rest of it when the answer has begun. Resolves to the last line of the answer. */
   const lastLineOf = async (first: string, getRest: () => Promise<string>, more = {}): Promise<unknown> => {
-    const { port } = inventory.app.server.address() as AddressInfo
+    const port = portOf(inventory.app.server)
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES, ...more }
     const body = await new Promise<string>((resolve, reject) => {
       let text = ''
@@ -348,7 +348,7 @@ describe('many rows', () => {
   })
 
   it('400: keeps the stored batches when the client leaves', async () => {
-    const { port } = inventory.app.server.address() as AddressInfo
+    const port = portOf(inventory.app.server)
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', accept: 'application/x-ndjson' }
     await new Promise<void>((resolve) => {
       const request = nodeRequest(
@@ -379,7 +379,7 @@ it('takes no slot when the client has left before the import begins', async () =
     { tokens: { verify, countKeys: async () => 1 }, imports: new Slots({ all: 4, each: 4 }) },
   )
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = replica.app.server.address() as AddressInfo
+  const port = portOf(replica.app.server)
   const own = { ...NDJSON, authorization: 'Bearer x' }
   for (let n = 0; n < 4; n++) {
     const headers = { ...own, ...LINES }
@@ -399,7 +399,7 @@ it('takes no slot when the client has left before the import begins', async () =
 it('frees its slot when the client leaves without reading', async () => {
   const replica = await startReplica(inventory.databaseUrl, {}, { imports: new Slots({ all: 1, each: 1 }) })
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
-  const { port } = replica.app.server.address() as AddressInfo
+  const port = portOf(replica.app.server)
   const headers = { 'content-type': 'text/csv', ...LINES }
   for (let n = 0; n < 2; n++) {
     const client = nodeRequest({ host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers })
