@@ -63,7 +63,10 @@ interface OwnChange {
   readonly context: RequestContext
 }
 
-/** Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked */
+/**
+ * Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked
+ * @throws emailExists, phoneExists, and what `requireInterval` throws
+ */
 export async function changeOwnAddresses(
   trx: Trx,
   deps: ChangeDeps,

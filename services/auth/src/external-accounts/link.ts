@@ -32,7 +32,7 @@ export interface ExternalLink {
  * account, if it is verified, because access tokens present it as the user's own. In that case a user with a second factor must
  * have shown it. Runs in a transaction of `settleRaces`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
- * sessionNotFound, metadataTooLarge
+ * sessionNotFound, metadataTooLarge, and what `freeEmail` throws
  */
 export async function linkExternalIdentity(
   trx: Trx,

@@ -17,7 +17,7 @@ interface AskDeps {
  * Asks the hook BEFORE_USER_CREATED whether somebody may become a user, before anything is written. The hook is also asked for
  * addresses that are taken, because the answer must not reveal that there is an account.
  * @param ip the client's address
- * @throws hookFailed, hookRejected
+ * @throws what `Hooks.call` throws
  */
 export async function askBeforeUserCreated(
   { hooks, now }: AskDeps,
@@ -46,7 +46,7 @@ interface AskOwnDeps extends AskDeps {
 /**
  * Asks the same for an invitation or a link of an admin, but only for unknown addresses: an admin may learn who has an
  * account.
- * @throws hookFailed, hookRejected
+ * @throws what `Hooks.call` throws
  */
 export async function askBeforeOwnUser(deps: AskOwnDeps, { email, data, context }: OwnUserCandidate): Promise<void> {
   if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return

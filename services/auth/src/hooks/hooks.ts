@@ -13,7 +13,8 @@ export interface Hooks {
   isOn(name: HookName): boolean
   /**
    * Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds.
-   * @throws what the hook refuses with, or an error that says why the call failed
+   * @throws hookRejected when the hook refuses; when the call fails hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong,
+   * hookAnswerNoJson or hookFailed
    */
   call(name: HookName, payload: object): Promise<HookAnswer>
 }

@@ -30,7 +30,7 @@ export interface RequestMessageInput
  * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops
  * the message.
  * @returns our own id of the message
- * @throws overEmailRateLimit, overSmsRateLimit
+ * @throws overEmailRateLimit, overSmsRateLimit, and what `requireInterval` throws
  */
 export async function requestMessage(deps: RequestMessageDeps, input: RequestMessageInput): Promise<string> {
   const { purpose, identifier } = input

@@ -13,10 +13,7 @@ export interface Admin {
   readonly actor: Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 }
 
-/**
- * The admin that verified claims speak for. Only the role is needed.
- * @throws notAdmin, badJwt, badJwtSession
- */
+/** The admin that verified claims speak for. Only the role is needed. @throws notAdmin, badJwtSession */
 export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
   if (!isAdmin(claims, adminRoles)) throw notAdmin()
   const userId = readUserId(claims)

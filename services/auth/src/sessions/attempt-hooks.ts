@@ -24,7 +24,8 @@ export interface AttemptHookDeps {
 
 /**
  * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
- * @throws passwordAttemptRejected with the hook's message, or invalidCredentials; hookFailed
+ * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; and what
+ * `Hooks.call` throws
  */
 export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string, isRight: boolean): Promise<void> {
   const { hooks } = deps
@@ -38,7 +39,8 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string
 
 /**
  * Reports the answer of a factor to the hook MFA_VERIFICATION_ATTEMPT. A rejection ends all sessions of the user.
- * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected; hookFailed
+ * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected, when the hook rejects; and what
+ * `Hooks.call` throws
  */
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,

@@ -40,9 +40,8 @@ export interface PreparedPassword {
 
 /**
  * Checks a new password of a user, and hashes it (reference: Change of password). The caller holds no lock meanwhile.
- * @throws passwordTooLong, weakPassword, reauthenticationNeeded, reauthenticationNotValid, samePassword,
- * currentPasswordRequired, currentPasswordInvalid, invalidCredentials in the hook's words, hookFailed,
- * passwordAttemptRejected, serviceUnavailable
+ * @throws reauthenticationNeeded, samePassword, currentPasswordRequired, currentPasswordInvalid, serverBusy, and what
+ * `requirePassword`, `refuseBreached`, `checkNonce` and `judgePasswordAttempt` throw
  */
 export async function preparePassword(
   deps: NewPasswordDeps,

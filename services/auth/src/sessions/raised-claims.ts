@@ -8,7 +8,7 @@ import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-
  * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
  * token of the session.
  * @param shown `method`: the method that is added to the `amr`
- * @throws sessionNotFound, hookFailed, or the error with which the hook refuses
+ * @throws sessionNotFound, and what `makeClaims` throws
  */
 export async function prepareRaisedClaims(
   deps: SessionViewDeps & { readonly lanes: Lanes },

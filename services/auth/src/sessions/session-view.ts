@@ -41,7 +41,7 @@ export interface SessionClaims {
 /**
  * Makes the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
  * @param method how the token was obtained: by default, how the session was last proven
- * @throws hookFailed, hookRejected
+ * @throws hookFailed when the hook names another user or session, and what `Hooks.call` throws
  */
 export async function makeClaims(
   deps: SessionViewDeps,
@@ -64,7 +64,7 @@ export async function makeClaims(
 /**
  * The body of a session that has just begun. A session whose claims the hook CUSTOM_ACCESS_TOKEN refuses, or whose hook cannot be
  * reached, ends at once: nobody has its tokens, and it would count as the newest session of its user.
- * @throws hookFailed, or the error of the hook
+ * @throws what `makeClaims` throws
  */
 export async function signNewSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -78,7 +78,7 @@ export async function signNewSession(
   }
 }
 
-/** The body of a session, with a new access token. @throws hookFailed, hookRejected */
+/** The body of a session, with a new access token. @throws what `makeClaims` throws */
 export async function signSessionView(
   deps: SessionViewDeps,
   session: IssuedSession,
@@ -159,7 +159,7 @@ const claimsAnswerSchema = z.object({ claims: customisedClaimsSchema })
 /**
  * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
  * @param method how the client got the token: a method of `amr`, or `token_refresh`
- * @throws hookFailed, or the error with which the hook refuses
+ * @throws hookFailed, and what `Hooks.call` throws
  */
 async function customiseClaims(
   { hooks }: { readonly hooks: Hooks },

@@ -27,7 +27,7 @@ interface MessageUse {
  * leaves the message unused.
  * @param verification `password` is `not-asked` where no password is ever taken (GET /verify)
  * @returns undefined where the password is ignored
- * @throws passwordMissingAtVerify, passwordTooLong, weakPassword, serviceUnavailable
+ * @throws passwordMissingAtVerify, serverBusy, and what `requirePassword` and `refuseBreached` throw
  */
 export async function hashVerificationPassword(
   deps: VerificationPasswordDeps,

@@ -54,8 +54,8 @@ interface Question {
 
 /**
  * Challenges a second factor (reference: Challenges). Sends a phone a code.
- * @throws factorNotFound, the error of a type that is switched off, overSmsRateLimit, smsProviderMissing, sessionNotFound,
- * anonymousNotAllowed, tokenUserNotFound, userBanned
+ * @throws factorNotFound, smsTooSoon, and what `findCaller`, `requireFactorOwner`, `requireVerifyEnabled` and `takeSms`
+ * throw
  */
 export async function challengeFactor(
   deps: ChallengeFactorDeps,

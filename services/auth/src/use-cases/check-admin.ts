@@ -11,7 +11,7 @@ import { requireLiveSession } from '../sessions/live-session.ts'
  * is live and the user has an admin's role (reference: Admins). Where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the
  * role, so only the session counts, which a change of role ends. An admin who has a second factor must have shown it, since these
  * endpoints can remove every factor.
- * @throws notAdmin, badJwt, sessionNotFound, userBanned, adminNeedsSecondFactor, badJwtSession
+ * @throws notAdmin, badJwtSession, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
 export async function checkAdmin(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes'>,

@@ -104,8 +104,9 @@ export interface FinishAuthorizationInput {
 
 /**
  * Finishes a sign-in when its browser returns from the provider. Asks the provider before any lock is taken.
- * @throws providerNotSupported, profileWithoutEmail, stateUnknown, inviteNotFound, invitedEmailElsewhere, and what
- * `askProvider`, `linkExternalIdentity`, `signInExternally` and `refuseUnverified` throw
+ * @throws providerNotSupported, profileWithoutEmail, stateUnknown, inviteNotFound, invitedEmailElsewhere, userBanned,
+ * identityTaken, and what `askProvider`, `askBeforeExternalUser`, `linkExternalIdentity`, `signInExternally` and
+ * `refuseUnverified` throw
  */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,
@@ -199,7 +200,7 @@ interface AcceptedInvitation {
 /**
  * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
  * email (reference: Invitations at a provider). Runs in a transaction of `settleRaces`.
- * @throws inviteNotFound, invitedEmailElsewhere, metadataTooLarge, userBanned, identityTaken
+ * @throws inviteNotFound, invitedEmailElsewhere, userBanned, identityTaken, and what `confirmOwner` throws
  */
 async function acceptInvitation(
   trx: Trx,

@@ -84,8 +84,8 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 /**
  * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
  * links).
- * @throws serviceUnavailable, emailExists, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong, weakPassword,
- * emailUnknown, secureChangeOff, hookFailed, hookRejected
+ * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, serverBusy, and what `askBeforeOwnUser`,
+ * `refuseBreached` and `requireSignUpPassword` throw
  */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)

@@ -70,8 +70,8 @@ export async function generateRecoveryCodes(
 
 /**
  * Replaces the recovery codes of a user.
- * @throws factorNotFound where there are none, recoveryEnrollDisabled, enrollNeedsSecondFactor, tokenUserNotFound,
- * userBanned, sessionNotFound, anonymousNotAllowed, signInTooOld, and what `generateRecoveryCodes` throws
+ * @throws factorNotFound where there are none, recoveryEnrollDisabled, enrollNeedsSecondFactor, signInTooOld,
+ * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
  */
 export async function regenerateRecoveryCodes(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,

@@ -77,10 +77,9 @@ export interface GrantIdTokenInput {
 /**
  * Signs in by an id_token that an app got from a provider (reference: Id token grant).
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
- * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, tokenUserNotFound, userBanned,
- * sessionNotFound, identitiesNeedSecondFactor, signInTooOld, idTokenWithoutEmail, linkedEmailUnverified,
- * externalEmailUnverified, externalEmailMailed, severalOwners, signupDisabled, hookFailed, hookRejected, and what
- * `linkExternalIdentity` and `refuseUnverified` throw
+ * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
+ * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`, `requireIdentityOwner`, `askBeforeExternalUser`,
+ * `linkExternalIdentity`, `signInExternally`, `refuseUnverified` and `signNewSession` throw
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input

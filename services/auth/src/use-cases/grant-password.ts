@@ -66,8 +66,9 @@ const REFUSALS = {
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
  * user, a user without a password, a wrong password and too many attempts cost the same and look the same
  * (reference: Password grant).
- * @throws twoAddressesAtSignIn, emailSignInsDisabled, addressMissingAtSignIn, phoneSignInsDisabled, phoneMalformed,
- * invalidCredentials, signInUserBanned, emailNotConfirmed, phoneNotConfirmed, hookFailed, passwordAttemptRejected
+ * @throws twoAddressesAtSignIn, emailSignInsDisabled, addressMissingAtSignIn, phoneSignInsDisabled, invalidCredentials,
+ * signInUserBanned, emailNotConfirmed, phoneNotConfirmed, serverBusy, and what `requirePhone`, `judgePasswordAttempt` and
+ * `signNewSession` throw
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, input)

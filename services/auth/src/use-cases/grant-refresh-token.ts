@@ -41,8 +41,8 @@ const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
 
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
- * @throws refreshTokenMalformed, hookFailed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive,
- * sessionLowAal, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, hookRejected
+ * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
+ * sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `makeClaims` throws
  */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,

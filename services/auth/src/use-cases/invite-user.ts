@@ -18,7 +18,7 @@ export interface InviteUserInput extends InvitedUser {
 
 /**
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
- * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge, hookFailed, hookRejected
+ * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge, and what `askBeforeOwnUser` throws
  */
 export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): Promise<Profile> {
   await askBeforeOwnUser(deps, input)

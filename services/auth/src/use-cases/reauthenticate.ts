@@ -36,8 +36,8 @@ export interface ReauthenticateInput {
 
 /**
  * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
- * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, tokenUserNotFound,
- * userBanned, sessionNotFound, smsProviderMissing, overEmailRateLimit, overSmsRateLimit
+ * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, overEmailRateLimit, and
+ * what `findCaller`, `takeSms` and `requireInterval` throw
  */
 export async function reauthenticate(
   deps: ReauthenticateDeps,

@@ -35,7 +35,10 @@ export interface OneTimeCodeInput {
   readonly context: RequestContext
 }
 
-/** Requests a mail with a link and a code to sign in with. @throws otpDisabled, signupDisabled */
+/**
+ * Requests a mail with a link and a code to sign in with.
+ * @throws otpDisabled, signupDisabled, and what `requestMessage` throws
+ */
 export async function requestMagicLink(
   deps: MagicLinkDeps,
   { pkce, ...input }: OneTimeCodeInput & { readonly pkce: PkceChallenge | undefined },
@@ -52,7 +55,7 @@ export async function requestMagicLink(
 
 /**
  * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
- * @throws otpDisabled, signupDisabled, smsSendFailed, overSmsRateLimit, smsProviderMissing
+ * @throws otpDisabled, signupDisabled, smsTooSoon, smsSendFailed, and what `takeSms` throws
  */
 export async function sendPhoneCode(
   deps: PhoneCodeDeps,

@@ -40,7 +40,7 @@ export async function checkAnonymousSignIn(
 
 /**
  * Creates a user without an identifier, and signs them in (reference: Anonymous users).
- * @throws hookFailed, hookRejected
+ * @throws what `askBeforeUserCreated` throws
  */
 export async function signInAnonymously(
   deps: Omit<SignInAnonymouslyDeps, 'rateLimits'>,

@@ -119,7 +119,7 @@ const ACTIONS = {
 /**
  * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
- * @throws smsProviderMissing, userAlreadyExists, overEmailRateLimit, overSmsRateLimit, hookFailed, hookRejected
+ * @throws userAlreadyExists, overEmailRateLimit, serverBusy, and what `takeSms` and `askBeforeUserCreated` throw
  */
 export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpInput): Promise<SignUpResult> {
   const { identifier, data, context } = input

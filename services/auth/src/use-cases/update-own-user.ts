@@ -71,8 +71,8 @@ export interface UpdateOwnUserInput {
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
  * @throws appMetadataForAdmins, secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists,
- * phoneExists, tokenUserNotFound, userBanned, sessionNotFound, reauthenticationNotValid, currentPasswordInvalid,
- * metadataTooLarge, smsProviderMissing, overEmailRateLimit, overSmsRateLimit, and what `preparePassword` throws
+ * phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
+ * `preparePassword`, `takeMessageAllowances` and `changeOwnAddresses` throw
  */
 export async function updateOwnUser(
   deps: UpdateOwnUserDeps,

@@ -33,7 +33,8 @@ export interface UpdateUserAsAdminInput extends ManagedUser {
 
 /**
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @throws userNotFound, passwordHashAtUpdate, passwordTooLong, weakPassword, serviceUnavailable, metadataTooLarge
+ * @throws userNotFound, passwordHashAtUpdate, emailExists, phoneExistsForAdmin, metadataTooLarge, serverBusy, and what
+ * `requirePassword` and `refuseBreached` throw
  */
 export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUserAsAdminInput): Promise<Profile> {
   const { wanted } = input

@@ -40,8 +40,8 @@ export interface VerifyRecoveryCodeInput extends SessionOrigin {
 
 /**
  * Raises a session to aal2 by a recovery code, and consumes the code (reference: Recovery codes).
- * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong, sessionNotFound,
- * anonymousNotAllowed, tokenUserNotFound, userBanned, hookFailed, factorAttemptRejectedWith, factorAttemptRejected
+ * @throws recoveryVerifyDisabled, factorNotFound, recoveryCodesLocked, recoveryCodeWrong, sessionNotFound, and what
+ * `findCaller`, `requireFactorOwner`, `requireLiveSession`, `judgeFactorAttempt` and `prepareRaisedClaims` throw
  */
 export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,

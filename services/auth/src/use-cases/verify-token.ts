@@ -67,7 +67,8 @@ export interface VerifyCodeInput {
 
 /**
  * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code.
- * @throws otpExpired, userBanned, and what `hashVerificationPassword` throws
+ * @throws otpExpired, userBanned, emailExists, phoneExists, and what `hashVerificationPassword` and `askBeforeUserCreated`
+ * throw
  */
 export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
@@ -131,7 +132,8 @@ export interface VerifyLinkInput {
 
 /**
  * Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD.
- * @throws linkExpired, userBanned, and what `hashVerificationPassword` throws
+ * @throws linkExpired, userBanned, emailExists, phoneExists, and what `hashVerificationPassword` and
+ * `askBeforeUserCreated` throw
  */
 export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLinkInput): Promise<Redeemed> {
   const { type, via } = input
