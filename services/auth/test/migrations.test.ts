@@ -6,7 +6,7 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { AuthTables } from '../src/database.ts'
 import { serviceFunctions } from '../src/migrations.ts'
 
@@ -17,15 +17,19 @@ const options = {
   sources: authMigrations,
   functions: serviceFunctions({}),
 }
-const database = openDatabase<AuthTables>({
-  ...options,
-  applicationName: 'test',
-  poolSize: 1,
-  statementTimeoutMs: 5_000,
-  lockTimeoutMs: 5_000,
-  prepared,
-  onConnectionError: () => {},
-})
+const open = (url: string) =>
+  openDatabase<AuthTables>({
+    ...options,
+    url,
+    applicationName: 'test',
+    poolSize: 1,
+    statementTimeoutMs: 5_000,
+    lockTimeoutMs: 5_000,
+    prepared,
+    onConnectionError: () => {},
+  })
+const database = open(temporary.url)
+const applied = await migrateUp(options)
 afterAll(async () => {
   await database.close()
   await temporary.drop()
@@ -43,17 +47,17 @@ const UPSTREAM_NAMES = [
 const count = Object.keys(authMigrations).length
 
 /** Every relation, constraint and function of the schema; not the NOT NULLs, which PostgreSQL 18 names by itself. */
-async function objects(): Promise<string[]> {
+async function objects({ db } = database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class WHERE relnamespace = 'auth'::regnamespace
     UNION ALL SELECT conname FROM pg_constraint WHERE connamespace = 'auth'::regnamespace AND contype <> 'n'
-    UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'auth'::regnamespace`.execute(database.db)
+    UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'auth'::regnamespace`.execute(db)
   return rows.map(({ name }) => name)
 }
 
 describe('migrations of auth', () => {
   it('give every object the prefix of DB_NAMESPACE and a name that PostgreSQL does not cut off', async () => {
-    expect((await migrateUp(options)).migrations).toHaveLength(count)
+    expect(applied.migrations).toHaveLength(count)
     const names = await objects()
     expect(names.filter((name) => !name.startsWith('app_'))).toEqual([])
     const tooLong = names.filter((name) => name.length - 'app_'.length > 30 && !name.includes('trestle_migrations'))
@@ -100,11 +104,17 @@ describe('migrations of auth', () => {
   })
 
   it('create every object under the longest DB_NAMESPACE', async () => {
-    const longest = { ...options, names: createNames('auth', 'a'.repeat(31)) }
+    const own = await createEmptyDatabase()
+    const ownDatabase = open(own.url)
+    onTestFinished(async () => {
+      await ownDatabase.close()
+      await own.drop()
+    })
+    const longest = { ...options, url: own.url, names: createNames('auth', 'a'.repeat(31)) }
     await migrateUp(longest)
     expect((await findDrift(longest)).differences).toEqual([])
     for (let i = 0; i < count; i += 1) await migrateDown(longest)
-    const left = (await objects()).filter((name) => name.startsWith('aaa') && !name.includes('trestle_migrations'))
-    expect(left).toEqual([])
+    const left = await objects(ownDatabase)
+    expect(left.filter((name) => !name.includes('trestle_migrations'))).toEqual([])
   })
 })
