@@ -3,7 +3,8 @@ import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createFakeClock, type FakeClock } from '@trestle/testing/fake-clock.ts'
-import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { buildApp } from '../src/app.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { type AuthDeps, createDeps } from '../src/deps.ts'
@@ -15,6 +16,8 @@ export interface TestApp {
   readonly app: Server
   readonly deps: AuthDeps
   readonly clock: FakeClock
+  readonly database: TemporaryDatabase
+  post(url: string, payload: object | string, headers?: Record<string, string>): Promise<LightMyRequestResponse>
   close(): Promise<void>
 }
 
@@ -28,6 +31,8 @@ export interface TestAppOptions {
   readonly logger?: AuthDeps['logger']
   /** Takes the place of some dependencies. */
   readonly replace?: (deps: AuthDeps) => Partial<AuthDeps>
+  /** The database of another service, which closes later. Default: a new one. */
+  readonly database?: TemporaryDatabase
 }
 
 const ROLE = 'auth_service'
@@ -42,21 +47,19 @@ const SETTINGS: Readonly<Record<string, string>> = {
   AUTH_SMTP_ADMIN_EMAIL: 'admin@example.com',
 }
 
-/** Builds the service as `serve` does, on its own database and a clock that stands still. Its job worker does not run. */
+/** Builds the service as `serve` does, on a clock that stands still. Its job worker does not run. */
 export async function openTestApp({
   settings = {},
   meter = createNoopMeter(),
   logger = createLogger({ level: 'panic', stdout: false }).logger,
   replace = () => ({}),
+  database: shared,
 }: TestAppOptions = {}): Promise<TestApp> {
   const env = { ...SETTINGS, ...settings }
-  const temporary = await createTemporaryDatabase({
-    template: `auth app ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
-    migrate: (url) => migrateToLatest(load(env, url)),
-  })
+  const database = shared ?? (await createDatabase(env))
   const clock = createFakeClock()
   const telemetry = { logger, meter, tracing: { instrument: refuseUndocumented } }
-  const open = await createDeps(load(env, temporary.url), telemetry, runRemembered)
+  const open = await createDeps(load(env, database.url), telemetry, runRemembered)
   const standing = { ...open.deps, now: clock.now }
   const deps = { ...standing, ...replace(standing) }
   await deps.signingKeys.load()
@@ -65,12 +68,21 @@ export async function openTestApp({
     app,
     deps,
     clock,
+    database,
+    post: (path, payload, headers = {}) => app.inject({ method: 'POST', url: path, payload, headers }),
     close: async () => {
       await app.close()
       await open.close()
-      await temporary.drop()
+      if (shared === undefined) await database.drop()
     },
   }
+}
+
+function createDatabase(env: Readonly<Record<string, string>>): Promise<TemporaryDatabase> {
+  return createTemporaryDatabase({
+    template: `auth app ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
+    migrate: (url) => migrateToLatest(load(env, url)),
+  })
 }
 
 function load(env: Readonly<Record<string, string>>, url: string) {

@@ -6,7 +6,6 @@ import { tasks } from '../src/migrations.ts'
 import { openTestApp, type TestApp, type TestAppOptions } from './auth-app.ts'
 import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
-type InjectResponse = Awaited<ReturnType<TestApp['app']['inject']>>
 type Email = MailSink['mails'][number]
 
 /** What a person takes from a mail: its link, the parts of the link, and the code. */
@@ -28,7 +27,6 @@ export interface MailApp extends TestApp {
   refuseMails(refuse: boolean): void
   /** Addresses of all mails that have come. */
   recipients(): readonly (string | undefined)[]
-  post(url: string, payload: object | string, headers?: Record<string, string>): Promise<InjectResponse>
 }
 
 /** Opens the service with a mail server and an SMS gateway on loopback. */
@@ -41,7 +39,7 @@ export async function openMailApp(
     ...options,
     settings: { AUTH_SMTP_PORT: String(sink.port), AUTH_SMTP_SENDER_NAME: 'Trestle', ...sms.settings, ...settings },
   })
-  const { app, deps } = testApp
+  const { deps } = testApp
   await deps.jobs.open()
   await startWork(deps)
   return {
@@ -53,7 +51,6 @@ export async function openMailApp(
       sink.refuse = refuse
     },
     recipients: () => sink.mails.map(recipient),
-    post: (url, payload, headers = {}) => app.inject({ method: 'POST', url, payload, headers }),
     close: async () => {
       await deps.outbox.stop()
       await deps.jobs.close()

@@ -5,8 +5,8 @@ import type { MailApp } from '../mail-app.ts'
 
 /** What a case may use. */
 export interface World {
-  /** The service with these settings; one for all cases that want the same, with workers, mail server and SMS gateway. */
-  service(settings?: Readonly<Record<string, string>>): Promise<MailApp>
+  /** The service with these settings and dependencies in the place of others; one for all cases that want the same settings. */
+  service(settings?: Readonly<Record<string, string>>, replace?: TestAppOptions['replace']): Promise<MailApp>
   /** One whose routes fail as the request asks. */
   failing(): Promise<TestApp>
   /** One that is broken in some way, for a single case. */

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import * as generalErrors from '../../src/errors.ts'
 import * as ofProviders from '../../src/external-errors.ts'
 import * as ofFactors from '../../src/factor-errors.ts'
 import * as ofRequests from '../../src/request-errors.ts'
 import * as ofSessions from '../../src/session-errors.ts'
-import { openTestApp, type TestApp } from '../auth-app.ts'
+import { openTestApp, type TestApp, type TestAppOptions } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
@@ -45,10 +45,10 @@ const errors = Object.entries(catalogue).flatMap(([name, make]) =>
   typeof make === 'function' ? [[name, make] as const] : [],
 )
 
-/** By their settings, those first that were not used for longest. */
+/** Its database and its workers are those of every service. */
+let messenger: Promise<MailApp> | undefined
+/** One for all cases that want the same settings. Nothing replaces dependencies under settings that another case uses. */
 const services = new Map<string, Promise<MailApp>>()
-/** Every one that is open looks for jobs all the time. */
-const KEPT = 4
 const broken: TestApp[] = []
 let failing: Promise<TestApp> | undefined
 /** Whichever case comes first starts its service. */
@@ -59,35 +59,42 @@ const USUAL = {
   AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
   AUTH_TRUSTED_PROXIES: '1',
 }
+
+/** Opens a service without workers of its own: a database and a queue for each of fifty would take most of the time. */
+async function open({ settings, replace = () => ({}) }: TestAppOptions): Promise<MailApp> {
+  messenger ??= openMailApp(USUAL)
+  const shared = await messenger
+  const { jobs, outbox } = shared.deps
+  const service = await openTestApp({
+    settings: { ...USUAL, ...shared.sms.settings, ...settings },
+    database: shared.database,
+    replace: (deps) => ({ jobs, outbox, ...replace(deps) }),
+  })
+  return { ...shared, ...service }
+}
+
 const world: World = {
-  service: (settings = {}) => {
+  service: (settings = {}, replace = () => ({})) => {
     const key = JSON.stringify(settings)
-    const service = services.get(key) ?? openMailApp({ ...USUAL, ...settings })
-    services.delete(key)
+    const service = services.get(key) ?? open({ settings, replace })
     services.set(key, service)
     return service
   },
   failing: () => {
-    const settings = { ...USUAL, ...SETTINGS, AUTH_API_MAX_REQUEST_DURATION: '50ms' }
-    failing ??= openTestApp({ settings, replace: () => ({ tracing: { instrument: failRoutes } }) })
+    const settings = { ...SETTINGS, AUTH_API_MAX_REQUEST_DURATION: '50ms' }
+    failing ??= open({ settings, replace: () => ({ tracing: { instrument: failRoutes } }) })
     return failing
   },
   broken: async (options) => {
-    const service = await openTestApp(options)
+    const service = await open(options)
     broken.push(service)
     return service
   },
 }
-async function closeAllBut(kept: number): Promise<void> {
-  const unused = [...services].slice(0, Math.max(0, services.size - kept))
-  for (const [key] of unused) services.delete(key)
-  const opened = [...broken.splice(0), ...(await Promise.all(unused.map(([, service]) => service)))]
-  await Promise.all(opened.map(({ close }) => close()))
-}
-afterEach(() => closeAllBut(KEPT))
 afterAll(async () => {
-  await closeAllBut(0)
-  await (await failing)?.close()
+  const opened = await Promise.all([...services.values(), ...(failing === undefined ? [] : [failing])])
+  await Promise.all([...opened, ...broken].map(({ close }) => close()))
+  await (await messenger)?.close()
 })
 
 /** The pairs of operation and status that the cases have raised. */

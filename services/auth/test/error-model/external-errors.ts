@@ -16,7 +16,7 @@ import { type ErrorCase, type ErrorCases, get, post, type Request, type World } 
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
 
-const CUSTOM = { AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '1' }
+const CUSTOM = { AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '0' }
 const OAUTH2 = {
   provider_type: 'oauth2',
   identifier: 'custom:one',
@@ -313,16 +313,12 @@ export const externalErrors: ErrorCases = {
         send(await world.service(CUSTOM), { ...get('/admin/custom-providers/custom:gone'), headers: OPERATOR }),
     },
   ],
-  customProviderExists: [custom(async () => {})],
-  tooManyCustomProviders: [
-    custom(async ({ db }) => {
-      await db.updateTable('custom_oauth_providers').set({ identifier: 'custom:another' }).execute()
-    }),
-  ],
+  customProviderExists: [secondCustom((first) => first)],
+  tooManyCustomProviders: [secondCustom(() => `custom:${randomUUID()}`, { AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '1' })],
   customProviderChanged: [
     {
       raise: async (world, send) => {
-        const service = await world.service({ ...CUSTOM, AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '0' })
+        const service = await world.service(CUSTOM)
         const identifier = `custom:${randomUUID()}`
         await service.app.inject(post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR))
         const { db } = service.deps
@@ -370,15 +366,14 @@ async function brokenProvider(): Promise<Readonly<Record<string, string>>> {
   return { AUTH_EXTERNAL_KEYCLOAK_URL: broken.url }
 }
 
-/** What a second provider is told, after something has happened to the first. */
-function custom(happen: (deps: MailApp['deps']) => Promise<void>): ErrorCase {
+/** A second provider, whose identifier may be that of the first. */
+function secondCustom(nameAfter: (first: string) => string, limit: Readonly<Record<string, string>> = {}): ErrorCase {
   return {
     raise: async (world, send) => {
-      const service = await world.service(CUSTOM)
-      const create = post('/admin/custom-providers', OAUTH2, OPERATOR)
-      await service.app.inject(create)
-      await happen(service.deps)
-      return send(service, create)
+      const add = (identifier: string) => post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR)
+      const first = `custom:${randomUUID()}`
+      await (await world.service(CUSTOM)).app.inject(add(first))
+      return send(await world.service({ ...CUSTOM, ...limit }), add(nameAfter(first)))
     },
   }
 }

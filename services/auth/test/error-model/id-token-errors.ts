@@ -28,7 +28,7 @@ const claims = {
 const grant = (changes: object, members: object = {}, profile: Readonly<Record<string, string>> = {}): ErrorCase => ({
   oauth: 'invalid_request',
   raise: async (world, send) => {
-    const service = await world.broken({ settings: { ...settings, ...profile }, replace: openId.replace })
+    const service = await world.service({ ...settings, ...profile }, openId.replace)
     const id_token = await openId.sign({ ...claims, ...changes })
     return send(service, post('/token?grant_type=id_token', { provider: 'google', id_token, ...members }))
   },

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -12,6 +13,8 @@ const SOON = /^For security purposes, you can only request this after \d+ second
 const email = 'nobody@example.com'
 const phone = '14155550199'
 
+/** A gateway that takes no SMS. It lives as long as the process of the tests. */
+let refusing: Promise<StubProvider> | undefined
 let people = 0
 const newEmail = () => `new${++people}@example.com`
 const newPhone = () => `1628555${1_000 + ++people}`
@@ -60,8 +63,8 @@ export const messageErrors: ErrorCases = {
     {
       text: /^Error sending confirmation OTP to provider: .*no such number/,
       raise: async (world, send) => {
-        const service = await world.service({ AUTH_SMS_MAX_FREQUENCY: '1' })
-        service.sms.answer = { status: 400, body: { message: 'no such number' } }
+        refusing ??= startStubProvider(() => ({ status: 400, body: { message: 'no such number' } }))
+        const service = await world.service({ AUTH_SMS_TWILIO_API_URL: (await refusing).url })
         return send(service, post('/otp', { phone: newPhone() }))
       },
     },
