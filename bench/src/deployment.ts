@@ -62,7 +62,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
   const secrets = loadSecrets(join(folder, 'secrets.env'))
   const entry = entryOf(options.checkout, name)
   const run = async (cache: string, args: readonly string[]) => {
-    const env = await environment(definition, { ...options, secrets, folder, cache })
+    const env = await deployedEnvironment(definition, { ...options, secrets, cache })
     await runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
   // A container loses what its process adds to the cache: each one starts from the image's cache.
@@ -79,7 +79,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     start: async ({ cores, coreCount, profileFolder, env: own }) => {
       startFromImage()
       const settings = { ...options, env: { ...options.env, ...own } }
-      const env = await environment(definition, { ...settings, secrets, folder, cache: caches.running })
+      const env = await deployedEnvironment(definition, { ...settings, secrets, cache: caches.running })
       return startServer({
         name,
         args: [...profiling(profileFolder), entry, 'serve'],
@@ -101,13 +101,15 @@ function entryOf(checkout: string, name: string): string {
   return join(checkout, 'services', name, 'src', 'main.ts')
 }
 
-interface EnvironmentOptions extends DeploymentOptions {
+/** What the environment of a deployed process depends on. */
+export interface EnvironmentOptions extends Pick<DeploymentOptions, 'databaseUrl' | 'env'> {
   readonly secrets: Secrets
+  /** The folder of Node's compile cache. */
   readonly cache: string
 }
 
-/** Uses ports that are free, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
-async function environment(definition: ServiceDefinition, options: EnvironmentOptions) {
+/** The environment of a process: ports that are free, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
+export async function deployedEnvironment(definition: ServiceDefinition, options: EnvironmentOptions) {
   const own = {
     PATH: process.env.PATH ?? '',
     NODE_ENV: 'production',
