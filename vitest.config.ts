@@ -16,10 +16,8 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     // Two more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.
     maxWorkers: 4,
-    // The files of a worker share their modules: a fresh module graph for each file would take more than half of the time. It is
-    // safe because each file has its own database, and no module keeps state: `scripts/layout/module-state.ts` refuses it. Every
-    // night CI runs the files and their tests in random order, so one that rests on another is found.
-    // Tests start programs. A worker that is a thread shares one process of 2.5 GB with the others, and each fork copies its page tables.
+    // The files of a worker share its process and their modules, because loading them anew would take more than half of a run. No
+    // module keeps state: `scripts/layout/module-state.ts` refuses it (decision 31).
     pool: 'forks',
     isolate: false,
     reporters: process.env.CI ? ['default'] : ['dot'],
