@@ -7,9 +7,13 @@ it.each([
   ['[gone](../gone.md#top)', 'links to ../gone.md, which is not there'],
   ['![gone](pictures/gone.png "A picture")', 'links to pictures/gone.png, which is not there'],
   ['[here](here.md) [code](../services/shop/src/app.ts#L1) [folder](../services)', undefined],
-  ['[web](https://example.com) [mail](mailto:a@example.com) [below](#heading)', undefined],
+  ['[web](https://example.com#top) [mail](mailto:a@example.com) [above](#here)', undefined],
+  ['[gone](#gone)', 'links to #gone, which is no heading of docs/here.md'],
+  ['[gone](other.md#gone)', 'links to #gone, which is no heading of docs/other.md'],
+  ['[each](other.md#get-itemsid-or-_links) [again](other.md#here-1) [a link](other.md#a-link-inside)', undefined],
 ])('judges the text %s', async (text, message) => {
-  const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n` })
+  const other = '# Here\n\n## `GET /items/:id` or _links\n\n### A [link](here.md) inside\n\n## Here\n'
+  const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n`, 'docs/other.md': other })
   expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
 })
 
@@ -35,6 +39,16 @@ it.each([
   expect(problems).toEqual(message === undefined ? [] : [`services/shop/README.md:3 ${message}`])
 })
 
-it('reads paths in backticks only in READMEs of services', async () => {
-  expect(await problemsOf(documentLinks, { 'docs/here.md': 'the folder `oauth/providers/`\n' })).toEqual([])
+it.each([
+  ['a file: `gone.ts`', 'names gone.ts, which is not there'],
+  ['the end of its path: `items/gone.ts`', 'names items/gone.ts, which is not there'],
+  ['the end of its path: `item-view.ts` `items/item-view.ts`', undefined],
+  ['what a command makes: `dist/` `results.json`', undefined],
+])('judges another document: %s', async (text, message) => {
+  const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n` })
+  expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
+})
+
+it('leaves the documents of the framework alone, which name files of readers', async () => {
+  expect(await problemsOf(documentLinks, { 'docs/reference/endpoints.md': 'the file `foo/gone.ts`\n' })).toEqual([])
 })
