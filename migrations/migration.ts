@@ -29,7 +29,10 @@ export type MigrationSource = (names: Names) => Migration
 /** The migrations of one service by name, in order: `{ '0001-create-users': inFile(() => import(…)), … }`. */
 export type MigrationSources = Readonly<Record<string, (names: Names) => Migration | Promise<Migration>>>
 
-/** The migration that a file exports, alone. The file is loaded to run: most starts have only to know its name. */
+/**
+ * The migration of a file, which exports nothing else. The file is loaded when it runs: most starts need only its name.
+ * The promise rejects with an Error when the file exports anything else.
+ */
 export function inFile(load: () => Promise<Readonly<Record<string, MigrationSource>>>): MigrationSources[string] {
   return async (names) => {
     const [source, ...others] = Object.values(await load())

@@ -5,6 +5,7 @@ const TIMES_MAX = 5
 
 /**
  * Repeats work that lost a conflict (serialization failure, deadlock). It has written nothing, and its client need not know.
+ * @throws the error of the work when it is of another kind, or when the work has lost `times` more times
  */
 export async function againWhenLost<T>(work: () => Promise<T>, times = TIMES_MAX): Promise<T> {
   try {

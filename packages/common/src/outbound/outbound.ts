@@ -56,7 +56,10 @@ export class AddressRefused extends Error {
 
 const BYTES_MAX = 1_048_576
 
-/** @param allowedHosts host names, addresses and networks (CIDR) of the internal network that the operator allows */
+/**
+ * Makes calls to other servers. It looks up each name itself, and connects only to the addresses that it has checked.
+ * @param allowedHosts host names, addresses and networks (CIDR) of the internal network that the operator allows
+ */
 export function createOutbound(allowedHosts: readonly string[], resolve: Resolve = lookUp): Outbound {
   const isAllowed = createAddressRules(allowedHosts)
   // A connection that is kept open was checked for one origin. Calls of the other origin must not use it.

@@ -14,6 +14,7 @@ export interface PoolOptions extends pg.PoolConfig {
 export interface Connections {
   readonly idle: number
   readonly used: number
+  /** Calls that wait for a connection. */
   readonly waiting: number
 }
 

@@ -19,8 +19,9 @@ export interface Difference {
   readonly found: string | undefined
 }
 
-/** The number of objects that were compared, and those that differ. */
+/** What a comparison has found. */
 export interface Drift {
+  /** How many objects were compared. */
   readonly objects: number
   readonly differences: readonly Difference[]
 }

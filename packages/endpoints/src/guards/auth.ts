@@ -69,7 +69,7 @@ async function identify(attempt: () => unknown, options: AccessDeniedOptions): P
 
 /**
  * Admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with spaces, as in RFC 8693). It follows
- * `authBasic` or `authBearer`.
+ * `authBasic` or `authBearer`. A request without one of the scopes gets 403.
  */
 export function requireScopes(...scopes: readonly string[]): Guard {
   const guard = ({ request }: GuardContext): void => {

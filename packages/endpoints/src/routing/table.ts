@@ -43,6 +43,7 @@ export interface Route {
   readonly status: number | undefined
   readonly versions: readonly string[] | undefined
   readonly returns: ZodType | undefined
+  /** Most bytes of a body. */
   readonly bodyLimit: number
   readonly multipart: MultipartLimits
   /** The options of `accepts`. */
