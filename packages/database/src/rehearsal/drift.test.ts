@@ -104,9 +104,8 @@ describe('findDrift', () => {
       })
     }
     expect(await findDifferences()).toEqual([])
-    expect((await findDrift({ ...options, names: createNames('example') })).differences).toEqual(
-      expect.not.arrayContaining([expect.objectContaining({ object: expect.stringContaining('app_') })]),
-    )
+    const { differences } = await findDrift({ ...options, names: createNames('example') })
+    expect(differences.filter(({ object }) => object.includes('app_'))).toEqual([])
   })
 
   it('refuses a database of another release', async () => {

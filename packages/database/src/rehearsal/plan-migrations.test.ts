@@ -89,15 +89,11 @@ describe('planMigrations', () => {
         '0003-add-author',
         [
           expect.arrayContaining([
-            expect.objectContaining({
-              relation: 'app_notes',
-              mode: 'AccessExclusiveLock',
-              blocks: 'reads and writes',
-            }),
-            expect.objectContaining({ relation: 'app_authors', mode: 'ShareRowExclusiveLock', blocks: 'writes' }),
+            { relation: 'app_notes', mode: 'AccessExclusiveLock', blocks: 'reads and writes', size: '16 kB' },
+            { relation: 'app_authors', mode: 'ShareRowExclusiveLock', blocks: 'writes', size: '8192 bytes' },
           ]),
           [],
-          [expect.objectContaining({ relation: 'app_authors', mode: 'AccessExclusiveLock' })],
+          [{ relation: 'app_authors', mode: 'AccessExclusiveLock', blocks: 'reads and writes', size: '8192 bytes' }],
           [],
         ],
       ],
