@@ -30,7 +30,7 @@ export class CsvReader {
   #startLine = 1
   #length = 0
 
-  /** The records that end in this piece. @throws recordTooLong */
+  /** The records that end in this piece. @throws recordTooLong for a longer record than is allowed */
   push(text: string): CsvRecord[] {
     const records: CsvRecord[] = []
     let from = 0

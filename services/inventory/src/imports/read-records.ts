@@ -27,7 +27,8 @@ interface Splitter {
 
 /**
  * Reads the records of a file while it comes, and checks each.
- * @throws fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, and the errors of `readCsvHeader`
+ * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header,
+ * and what `readCsvHeader` throws
  */
 export async function* readRecords(
   bytes: AsyncIterable<Uint8Array>,

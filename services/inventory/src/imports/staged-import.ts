@@ -56,7 +56,10 @@ export class StagedImport implements AsyncDisposable {
     return toCounts(this.#expectAllRows(await judgeImportRows(this.#db, this.#id)), mode)
   }
 
-  /** Stores all rows in one transaction, or none of them if `taken` is not 0. @throws serviceUnavailable */
+  /**
+   * Stores all rows in one transaction, or none of them if `taken` is not 0.
+   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again
+   */
   async apply(mode: Mode): Promise<StagedCounts> {
     for (let tries = TRIES; tries > 0; tries--) {
       const counts = await againWhenLost(() => this.#tryApply(mode))
@@ -103,7 +106,7 @@ export class StagedImport implements AsyncDisposable {
 
   /**
    * Rows may be gone: the tables are not logged, so a crash empties them, and the upkeep deletes files after an hour.
-   * @throws serviceUnavailable
+   * @throws serviceUnavailable when rows are gone
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged

@@ -44,6 +44,7 @@ const limitRate: Guard = Object.assign(
   { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
 )
 
+/** @throws tooManyRequests when the address has used up its requests of this minute */
 async function countRequest(rateLimit: RateLimit, address: string): Promise<void> {
   const seconds = await rateLimit.consume(address)
   if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
@@ -63,7 +64,7 @@ const authorize: Guard = Object.assign(
   { responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' } },
 )
 
-/** @throws missingToken, invalidToken */
+/** @throws missingToken without a bearer token, invalidToken when the token is not good */
 async function verifyToken(authorization: string | undefined, tokens: TokenVerifier): Promise<Identity> {
   const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
   if (token === undefined) throw missingToken()
@@ -72,7 +73,7 @@ async function verifyToken(authorization: string | undefined, tokens: TokenVerif
   return identity
 }
 
-/** @throws readScopeMissing, writeScopeMissing */
+/** @throws readScopeMissing for GET and HEAD, writeScopeMissing for other methods, when the token has not the scope */
 function requireScope(method: string, { scopes }: Identity): void {
   const isRead = method === 'GET' || method === 'HEAD'
   if (isRead && !scopes.has('inventory:read')) throw readScopeMissing()

@@ -27,8 +27,10 @@ export interface ChangeProductInput {
 
 /**
  * Changes a product in one statement. A change that alters nothing keeps the version.
- * @throws validationError for attributes that cannot be stored, productNotFound, productChanged, duplicateSku, mergedToNull,
- * mergedTooLarge, mergedTooDeep, mergedTooManyKeys
+ * @throws validationError for attributes that cannot be stored, productNotFound when no live product has the id,
+ * productChanged when it has another version than the change is based on, duplicateSku when another product has the sku,
+ * mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for what a merge patch would make of the attributes,
+ * serviceUnavailable when the turn of the client does not come in time
  */
 export async function changeProduct(
   { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,

@@ -15,8 +15,9 @@ import type { Reservation } from '../reservations/reservation-view.ts'
 /**
  * Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation
  * states).
- * @throws reservationNotFound, aboveRemaining, reservationCommitted, reservationReleased, reservationExpired, keyMismatch,
- * keyRunning
+ * @throws reservationNotFound when there is none with the id, aboveRemaining when less remains than `quantity`,
+ * reservationCommitted, reservationReleased or reservationExpired when it is over, keyMismatch when the Idempotency-Key was
+ * used for another request, keyRunning while its first request runs
  */
 export async function commitReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

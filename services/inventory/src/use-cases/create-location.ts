@@ -7,7 +7,8 @@ import { insertLocation } from '../locations/location-repository.ts'
 
 /**
  * Adds a location.
- * @throws duplicateCode, keyMismatch, keyRunning
+ * @throws duplicateCode when another location has the code, keyMismatch when the Idempotency-Key was used for another request,
+ * keyRunning while its first request runs
  */
 export async function createLocation(
   deps: Pick<InventoryDeps, 'db' | 'names'>,

@@ -17,7 +17,9 @@ export interface CreateProductInput {
 
 /**
  * Adds a product; with an Idempotency-Key once, however often the request comes.
- * @throws validationError, duplicateSku, keyMismatch, keyRunning
+ * @throws validationError for attributes that cannot be stored, duplicateSku when another product has the sku, keyMismatch when
+ * the Idempotency-Key was used for another request, keyRunning while its first request runs, serviceUnavailable when the turn of
+ * the client does not come in time
  */
 export async function createProduct(
   deps: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config' | 'productWrites'>,

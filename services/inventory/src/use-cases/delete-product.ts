@@ -13,7 +13,8 @@ export interface DeleteProductInput {
 
 /**
  * Deletes a product. Its row stays, because the ledger refers to it.
- * @throws productNotFound, productChanged, productInStock
+ * @throws productNotFound when no live product has the id, productChanged when it has another version than the deletion is
+ * based on, productInStock while some of it is on hand, serviceUnavailable when the turn of the client does not come in time
  */
 export async function deleteProduct(
   { lanes, names, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'productWrites'>,

@@ -63,8 +63,8 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
 
 /**
  * Lists products (reference: Product filters, Long pages).
- * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh, cursorForeign,
- * and what `readSelection` throws
+ * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh for too many rows,
+ * cursorForeign for a cursor of another list, and what `readSelection` throws
  */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
   const request = readRequest(deps, input)

@@ -11,7 +11,10 @@ import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
  * PostgreSQL checks each line under the lock of its level.
- * @throws what `stockRefusal` makes of the refusal
+ * @throws productNotFound or locationNotFound when a line names none, locationInactive when stock would come into an inactive
+ * one, insufficientStock when less is available than leaves, staleQuantity when the quantity on hand is not the expected one,
+ * quantityAboveLimit when more than 10^12 would be on hand, keyMismatch when the Idempotency-Key was used for another request,
+ * keyRunning while its first request runs. For a later line insufficientStockForLine and staleQuantityForLine
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

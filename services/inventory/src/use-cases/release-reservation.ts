@@ -5,7 +5,7 @@ import { callReleaseReservation } from '../reservations/reservation-repository.t
 /**
  * Releases what remains of a reservation (reference: Reservation states). Resolves to false, and does nothing, if the reservation
  * was released before.
- * @throws reservationNotFound, reservationCommitted, reservationExpired
+ * @throws reservationNotFound when there is none with the id, reservationCommitted or reservationExpired when it is over
  */
 export async function releaseReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

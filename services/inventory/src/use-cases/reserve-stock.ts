@@ -9,7 +9,8 @@ import { stockRefusal } from '../stock/stock-refusals.ts'
 
 /**
  * Reserves available stock. No unit is reserved twice (reference: Reserve stock).
- * @throws what `stockRefusal` makes of the refusal
+ * @throws productNotFound or locationNotFound when there is none, insufficientStock when less is available, keyMismatch when the
+ * Idempotency-Key was used for another request, keyRunning while its first request runs
  */
 export async function reserveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

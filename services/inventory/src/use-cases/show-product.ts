@@ -9,7 +9,7 @@ export interface ShownProduct {
   readonly version: number
 }
 
-/** A live product with the members that `include` names. @throws productNotFound */
+/** A live product with the members that `include` names. @throws productNotFound when no live product has the id */
 export async function showProduct(
   { lanes }: Pick<InventoryDeps, 'lanes'>,
   id: number,

@@ -19,8 +19,9 @@ export interface Flaw {
 
 /**
  * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
- * @throws unauthorized, notFound, forbidden, or the error of the flaw at its place between them; then idempotencyKeyUsed or
- * conflict
+ * @throws unauthorized for an unknown key, notFound when there is no such object, forbidden when the caller is not a member of
+ * its merchant, the error of the flaw at its place between them, idempotencyKeyUsed when the key was used with another body,
+ * conflict while its first request runs
  */
 export function requireAccess<Result extends AccessResult>(
   caller: Caller,

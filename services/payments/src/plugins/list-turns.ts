@@ -14,7 +14,7 @@ export const TRAIL_ENTRIES = 20
 /**
  * Lets clients take turns with their lists, from the query until the answer, or its first piece, is written. A client that asks
  * for many long lists at once waits for its own lists, and keeps no other client waiting.
- * @throws serviceUnavailable when the turn does not come in time
+ * @throws serverBusy when the turn does not come in time
  */
 export const listTurns = fp(
   async (app) => {

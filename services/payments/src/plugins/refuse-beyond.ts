@@ -3,7 +3,10 @@ import type { FastifyInstance } from 'fastify'
 import { rateLimited } from '../errors.ts'
 import type { RateLimit } from '../rate-limits/rate-limit.ts'
 
-/** Counts an event under a key; throws 429 with Retry-After beyond the limit, and counts the refusal under `scope`. */
+/**
+ * Makes what counts an event under a key. A refusal is counted under `scope`.
+ * @throws rateLimited beyond the limit, with Retry-After
+ */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {
   const counter = app.deps.meter.createCounter('payments_rate_limited_total', {
     description: 'Requests refused by rate',

@@ -6,7 +6,10 @@ export function isInsecure({ protocol, server }: FastifyRequest): boolean {
   return server.deps.requireTls && protocol !== 'https'
 }
 
-/** For the vault: it does not know whether a card is of a test merchant, so it needs TLS for all cards. @throws cardDataInsecure */
+/**
+ * For the vault: it does not know whether a card is of a test merchant, so it needs TLS for all cards.
+ * @throws cardDataInsecure for a request without TLS, where the settings require it
+ */
 export async function refuseInsecure(request: FastifyRequest): Promise<void> {
   if (isInsecure(request)) throw cardDataInsecure()
 }

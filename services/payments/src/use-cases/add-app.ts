@@ -15,7 +15,7 @@ export interface AddAppRequest {
 
 /**
  * Makes an app a member of a merchant, with the same rights as all members.
- * @throws unknownApp, and what `requireAccess` throws
+ * @throws unknownApp when no app has the id, and what `requireAccess` throws
  */
 export async function addApp(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

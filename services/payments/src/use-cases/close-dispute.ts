@@ -15,7 +15,8 @@ export interface CloseDisputeInput {
 
 /**
  * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
- * @throws disputeClosed when the dispute has the other outcome, trailFull, and what `requireAccess` throws
+ * @throws disputeClosed when the dispute has the other outcome, trailFull when the trail takes no more entries, and what
+ * `requireAccess` throws
  */
 export async function closeDispute(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

@@ -20,7 +20,7 @@ export async function createApp(
 
 /**
  * Makes an app for a client, where the operator permits it.
- * @throws registrationClosed, registrationInvited where the operator does not
+ * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and missing
  */
 export async function registerApp(
   deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,

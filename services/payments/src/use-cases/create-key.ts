@@ -25,7 +25,7 @@ interface CreateKeyRequest {
 /**
  * Adds a key to the calling app. Only the caller learns it: the service stores its MAC. Requests with the same
  * Idempotency-Key get the same key.
- * @throws idempotencyKeySpent when that key was revoked, forbidden, and what `requireAccess` throws
+ * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls, and what `requireAccess` throws
  */
 export async function createKey(
   { lanes, pepper, createKey: draw }: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,

@@ -34,7 +34,8 @@ const UNKNOWN_OUTCOME = 12
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
  * connection, and writes the answer.
- * @throws paymentRefused with the processing error, unknownSource, currencyWithoutRate, rateUnavailable, and what `requireAccess` throws
+ * @throws paymentRefused with the processing error, unknownSource when the merchant has no such source, currencyWithoutRate when
+ * the currency cannot be exchanged, rateUnavailable when the rate is too old for live money, and what `requireAccess` throws
  */
 export async function createTransaction(
   deps: ChargeDeps,

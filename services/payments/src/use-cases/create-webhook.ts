@@ -21,7 +21,8 @@ const REFUSALS = { 'not-https': webhookWithoutTls, 'too-many': tooManyWebhooks }
 
 /**
  * Makes a webhook. Only this answer and its repeats contain the secret.
- * @throws webhookWithoutTls, tooManyWebhooks, and what `requireAccess` throws
+ * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
+ * beyond ten, and what `requireAccess` throws
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,

@@ -41,7 +41,8 @@ export type PaymentAnswer =
 /**
  * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the authorization. The
  * same order and hints never pay twice (reference: Paying once).
- * @throws orderRefused with the status code of the refusal, conflict, tokenInvalid, orderKeyUsed, and what `openCheckout` throws
+ * @throws orderRefused with the status code of the refusal, rateLimited when too many cards of the address were refused, and what
+ * `authorizePayment` and `openCheckout` throw
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
@@ -94,7 +95,8 @@ const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 /**
  * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused payment has a
  * transaction too (reference: Paying once). Undefined when the session has just ended.
- * @throws conflict, orderKeyUsed, tokenInvalid when another merchant was the first to use a token
+ * @throws conflict while another request asks the acquirer, orderKeyUsed when the Idempotency-Key was used with another body,
+ * tokenInvalid when a token is spent, or another merchant was the first to use it
  */
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
   const { payee, tokens } = decided.opened

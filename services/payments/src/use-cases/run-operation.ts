@@ -19,7 +19,9 @@ export interface RunOperationInput {
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
  * the same money cannot both pass (reference: Refusal of amounts).
- * @throws otherCurrency, amountBeyondLimit, trailFull, rateUnavailable, and what `requireAccess` throws
+ * @throws otherCurrency when the body names another currency than the transaction has, amountBeyondLimit for more than is left,
+ * trailFull when the trail takes no more entries, rateUnavailable when a capture has no recent exchange rate, serverBusy when the
+ * operation waits too long, and what `requireAccess` throws
  */
 export async function runOperation(
   { lanes, operations }: Pick<PaymentsDeps, 'lanes' | 'operations'>,

@@ -14,7 +14,8 @@ export interface SaveCardInput {
 
 /**
  * Keeps the card of a transaction under an id of its own.
- * @throws unknownSource, paymentRefused when the merchant may not keep cards, and what `requireAccess` throws
+ * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the merchant may not keep
+ * cards, and what `requireAccess` throws
  */
 export async function saveCard(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

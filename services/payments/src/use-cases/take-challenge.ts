@@ -48,8 +48,8 @@ const POLL_INTERVAL_MS = 2_000
 /**
  * Takes the step of a payment that was offered last, or an earlier one: several clients may send the same order at once, and each
  * can go on (reference: Rules of challenges).
- * @throws challengeUnavailable when the step was not offered yet, or the order ended without steps, tokenInvalid, and what
- * `openCheckout` throws
+ * @throws challengeUnavailable when the step was not offered yet, or the order ended without steps, and what `claimTokens` and
+ * `openCheckout` throw
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)

@@ -20,7 +20,7 @@ export interface UpdateMerchantInput {
 
 /**
  * Changes name, email address or descriptor of a merchant. Nothing changes when any field is wrong.
- * @throws what `requireAccess` throws
+ * @throws invalidFields when a member that never changes differs, and what `requireAccess` throws
  */
 export async function updateMerchant(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

@@ -25,7 +25,7 @@ const PAGE = 200
 /**
  * Writes a merchant's lines of a period as CSV, between the balances before and after them. Access is judged before the
  * first byte, and again with each page, so a revoked app reads no further.
- * @throws notFound, and what `requireAccess` throws
+ * @throws notFound when there is no such merchant, and what `requireAccess` throws
  */
 export async function writeStatement(
   { lanes }: Pick<PaymentsDeps, 'lanes'>,

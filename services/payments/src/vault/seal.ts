@@ -26,7 +26,10 @@ export function seal({ sealing, keys }: SealingKeys, text: string, place: string
   return Buffer.concat([Buffer.of(sealing), nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Opens a text that `seal` made for the same place. @throws UnsealError */
+/**
+ * Opens a text that `seal` made for the same place.
+ * @throws UnsealError when it was altered, belongs to another place, or its key is gone
+ */
 export function unseal({ keys }: SealingKeys, sealed: Buffer, place: string): string {
   if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw new UnsealError('sealed text is too short')
   const nonce = sealed.subarray(1, 1 + NONCE_BYTES)

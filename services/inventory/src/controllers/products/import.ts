@@ -52,7 +52,7 @@ export class Default extends InventoryController {
 
   /**
    * Checks the headers of the body. Returns what opens its records.
-   * @throws unsupportedFileType, payloadTooLarge
+   * @throws unsupportedFileType for other headers than those of CSV or NDJSON, payloadTooLarge for a longer body than is allowed
    */
   #checkBody(): OpenRecords {
     const { config, timeouts } = this.application.context
@@ -97,7 +97,7 @@ export class Default extends InventoryController {
 /**
  * The format by the headers of the request. Other charsets and compressed files are refused: their bytes would be read as broken
  * UTF-8, or stored as other letters.
- * @throws unsupportedFileType
+ * @throws unsupportedFileType for any other format
  */
 function formatOf(contentType = '', encoding = 'identity'): ImportFormat {
   const [, type, charset] = CONTENT_TYPE.exec(contentType.trim().toLowerCase()) ?? []
