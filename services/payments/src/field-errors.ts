@@ -1,14 +1,15 @@
 // The texts of field errors (reference: Field errors), a part of the catalogue in errors.ts: what follows the name of a field.
 // Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
 
-const NOUNS: Readonly<Record<string, string>> = {
-  string: 'a string',
-  int: 'an integer',
-  number: 'an integer',
-  boolean: 'a boolean',
-  object: 'an object',
-  record: 'an object',
-  array: 'an array',
+/** By the type that the schema expects, in the words of zod. */
+const WRONG_TYPES: Readonly<Record<string, string>> = {
+  string: 'must be a string',
+  int: 'must be an integer',
+  number: 'must be an integer',
+  boolean: 'must be a boolean',
+  object: 'must be an object',
+  record: 'must be an object',
+  array: 'must be an array',
 }
 
 interface Limit {
@@ -18,19 +19,17 @@ interface Limit {
 interface Bound {
   /** A limit of a schema. */
   readonly limit: number | bigint
-  /** Of a string, the limit is a number of characters. */
-  readonly origin: string
 }
-
-const unitOf = ({ origin }: Bound): string => (origin === 'string' ? ' characters' : '')
 
 /** What may be wrong with a field. A function names values of the schema, never one of the request. */
 export const FIELD_TEXTS = {
   required: 'is required',
   invalid: 'is not valid',
-  wrongType: (expected: string) => `must be ${NOUNS[expected] ?? `a value of type ${expected}`}`,
-  tooSmall: (bound: Bound) => `must be at least ${bound.limit}${unitOf(bound)}`,
-  tooBig: (bound: Bound) => `must be at most ${bound.limit}${unitOf(bound)}`,
+  wrongType: (expected: string) => WRONG_TYPES[expected] ?? `must be a value of type ${expected}`,
+  tooSmall: ({ limit }: Bound) => `must be at least ${limit}`,
+  tooBig: ({ limit }: Bound) => `must be at most ${limit}`,
+  tooShort: ({ limit }: Bound) => `must be at least ${limit} characters`,
+  tooLong: ({ limit }: Bound) => `must be at most ${limit} characters`,
   unknownMember: 'has a member that is unknown',
   unknownMembers: (names: readonly string[]) => `has no member ${names.join(', ')}`,
 
@@ -51,6 +50,8 @@ export const FIELD_TEXTS = {
   notWebsite: 'must be an http or https URL or a host name',
   notAscii: 'must be printable ASCII characters',
   notId: 'must be 24 hexadecimal digits',
+  notUuid: 'must be a UUID',
+  notCardNumber: 'must be 10 to 19 digits',
   notWithinYears: 'must lie between the years 1970 and 9999',
   notDate: 'must be a date such as 2026-03-01',
   notCurrencyCode: 'must be three upper-case letters',

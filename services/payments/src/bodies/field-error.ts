@@ -53,9 +53,11 @@ function customCode(issue: z.core.$ZodIssueCustom): FieldErrorCode {
   return FIELD_ERROR_CODES.find((code) => code === issue.params?.code) ?? 'FORMAT'
 }
 
+/** The limit of a string is a number of characters. */
 function boundText(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string {
-  const { origin } = issue
+  const { tooShort, tooSmall, tooLong, tooBig } = FIELD_TEXTS
+  const isText = issue.origin === 'string'
   return issue.code === 'too_small'
-    ? FIELD_TEXTS.tooSmall({ limit: issue.minimum, origin })
-    : FIELD_TEXTS.tooBig({ limit: issue.maximum, origin })
+    ? (isText ? tooShort : tooSmall)({ limit: issue.minimum })
+    : (isText ? tooLong : tooBig)({ limit: issue.maximum })
 }

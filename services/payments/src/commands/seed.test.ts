@@ -174,8 +174,8 @@ describe('payments seed', () => {
 
   it.each<[string, unknown, string]>([
     ['no JSON', 'x', 'the file is not JSON'],
-    ['an unknown member', { app: [] }, 'file: Unrecognized key: "app"'],
-    ['a key that is no UUID', { apps: [{ ...app, key: 'x' }] }, 'apps.0.key: Invalid UUID'],
+    ['an unknown member', { app: [] }, 'file: has no member app'],
+    ['a key that is no UUID', { apps: [{ ...app, key: 'x' }] }, 'apps.0.key: must be a UUID'],
     ['the key of another app', { apps: [{ ...app, id: 'a'.repeat(24) }] }, `is that of app ${app.id}`],
     [
       'an unknown app',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { toFieldErrors } from '../bodies/field-error.ts'
 import { amount, currency, descriptor, email, id, name, text, website } from '../bodies/fields.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isCountry } from '../merchants/countries.ts'
@@ -11,11 +12,13 @@ const operation = z.union([
   z.strictObject({ void: amount() }).transform(({ void: voided }) => ({ kind: 'void' as const, amount: voided })),
 ])
 
-const SeedApp = z.strictObject({ id: id(), name: name().optional(), key: z.uuid() })
+const key = () => text().refine((value) => z.uuid().safeParse(value).success, { error: FIELD_TEXTS.notUuid })
+
+const SeedApp = z.strictObject({ id: id(), name: name().optional(), key: key() })
 
 const SeedMerchant = z.strictObject({
   id: id(),
-  key: z.uuid(),
+  key: key(),
   name: name().optional(),
   currency: z.string().refine(isFundingCurrency, FIELD_TEXTS.notFunding),
   test: z.boolean().default(false),
@@ -26,7 +29,9 @@ const SeedMerchant = z.strictObject({
     country: z.string().refine(isCountry, FIELD_TEXTS.notCountry),
     number: text().max(64).optional(),
   }),
-  bank: z.strictObject({ iban: text().overwrite(normalizeIban).refine(hasIbanShape).optional() }).optional(),
+  bank: z
+    .strictObject({ iban: text().overwrite(normalizeIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional() })
+    .optional(),
   apps: z.array(id()).default([]),
 })
 
@@ -36,7 +41,7 @@ const SeedTransaction = z.strictObject({
   currency: currency(),
   amount: amount(),
   card: z.strictObject({
-    number: z.string().regex(/^[0-9]{10,19}$/),
+    number: text().refine((value) => /^[0-9]{10,19}$/.test(value), { error: FIELD_TEXTS.notCardNumber }),
     expiry: z.strictObject({ month: z.int().min(1).max(12), year: z.int().min(2000).max(2099) }),
   }),
   created: z.iso.datetime({ offset: true }).optional(),
@@ -61,12 +66,14 @@ export type SeedTransaction = z.infer<typeof SeedTransaction>
 
 /**
  * Reads the text of a file.
- * @throws Error with one line for each error
+ * @throws Error with one line for each field that is wrong
  */
 export function readSeedFile(content: string): SeedFile {
-  const result = SeedFile.safeParse(parse(content))
+  const input = parse(content)
+  const result = SeedFile.safeParse(input)
   if (result.success) return result.data
-  throw new Error(result.error.issues.map(({ path, message }) => `${path.join('.') || 'file'}: ${message}`).join('\n'))
+  const errors = toFieldErrors(result.error.issues, input, Object.keys(SeedFile.shape))
+  throw new Error(errors.map(({ field, message }) => `${field === 'body' ? 'file' : field}: ${message}`).join('\n'))
 }
 
 function parse(content: string): unknown {
