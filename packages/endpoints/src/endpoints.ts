@@ -1,4 +1,4 @@
-// The public exports of the package.
+// The entry of the published package: what authors of controllers may import, and nothing else.
 export { RawJson } from './answers/raw-json.ts'
 export type { ResponseState } from './answers/response-state.ts'
 export { Application } from './application.ts'
@@ -8,7 +8,22 @@ export type { FormPart, MultipartLimits } from './body/multipart.ts'
 export type { Log } from './config/log.ts'
 export type { ApplicationOptions, ModuleMap } from './config/options.ts'
 export { Controller } from './controller.ts'
-export * from './errors.ts'
+export {
+  AccessDenied,
+  type AccessDeniedOptions,
+  CallError,
+  type CallErrorOptions,
+  CallStop,
+  Conflict,
+  Forbidden,
+  type Issue,
+  MethodNotAllowed,
+  NotFound,
+  NotImplemented,
+  Redirect,
+  TooManyRequests,
+  ValidationError,
+} from './errors.ts'
 export type { ApplicationEvents } from './events.ts'
 export { authBasic, authBearer, requireScopes } from './guards/auth.ts'
 export type { CorsOptions } from './guards/cors.ts'
