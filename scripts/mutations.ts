@@ -50,7 +50,7 @@ export const mutations: readonly Mutation[] = [
     file: 'migrations/payments/functions/run_operations.sql',
     text: 'THEN t.captured - t.refunded - t.disputed ELSE',
     replacement: 'THEN t.captured - t.refunded ELSE',
-    test: 'services/payments/test/disputes.test.ts',
+    test: 'services/payments/src/disputes/dispute-repository.test.ts',
   },
   {
     breaks: 'halves are rounded to the even neighbour',
@@ -64,7 +64,7 @@ export const mutations: readonly Mutation[] = [
     file: 'migrations/inventory/functions/apply_movement.sql',
     text: 'AND l.on_hand - l.reserved + m.on_hand_delta - m.reserved_delta >= 0',
     replacement: 'AND l.on_hand + m.on_hand_delta >= 0',
-    test: 'services/inventory/test/stock-functions.test.ts',
+    test: 'services/inventory/src/reservations/reservation-repository.test.ts',
   },
   {
     breaks: 'a commit takes at most what remains of its reservation',

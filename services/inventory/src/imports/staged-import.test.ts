@@ -5,9 +5,9 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { importReport } from './bodies.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
-import { stockRequests } from './stock-requests.ts'
+import { importReport } from '../../test/bodies.ts'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory
 let requests: ReturnType<typeof stockRequests>

@@ -5,9 +5,9 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { loadInventoryConfig } from '../src/config.ts'
-import { migrateOptions } from '../src/migrations.ts'
-import { type InventoryProcess, runInventory } from './run-inventory.ts'
+import { type InventoryProcess, runInventory } from '../../test/run-inventory.ts'
+import { loadInventoryConfig } from '../config.ts'
+import { migrateOptions } from '../migrations.ts'
 
 let [from, to]: TemporaryDatabase[] = []
 const running: InventoryProcess[] = []

@@ -1,16 +1,19 @@
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { InventoryTables } from '../src/database.ts'
-import type { MovementLine } from '../src/movements/movement.ts'
-import { callMoveStock } from '../src/movements/movement-repository.ts'
+import { callResult, shownReservation } from '../../test/bodies.ts'
 import {
-  callCommitReservation,
-  callExpireReservations,
-  callReserve,
-} from '../src/reservations/reservation-repository.ts'
-import { findStockFaults } from '../src/stock/level-repository.ts'
-import { callResult, shownReservation } from './bodies.ts'
-import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
+  addLocations,
+  addProducts,
+  NOBODY,
+  openStockDatabase,
+  type StockDatabase,
+  withKey,
+} from '../../test/stock-database.ts'
+import type { InventoryTables } from '../database.ts'
+import type { MovementLine } from '../movements/movement.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import { findStockFaults } from '../stock/level-repository.ts'
+import { callCommitReservation, callExpireReservations, callReserve } from './reservation-repository.ts'
 
 let stock: StockDatabase
 let productId: number

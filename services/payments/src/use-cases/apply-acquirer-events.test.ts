@@ -2,11 +2,9 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type AcquirerEvent, EVENTS_LIMIT, NO_MERCHANT } from '../src/acquirers/acquirer.ts'
-import { applyAcquirerEvents } from '../src/use-cases/apply-acquirer-events.ts'
-import { customerPayment } from './customer-payment.ts'
-import { settle } from './live-merchant.ts'
-import { capture } from './operations.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { settle } from '../../test/live-merchant.ts'
+import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -14,8 +12,10 @@ import {
   type TestApp,
   type TestPayments,
   UNKNOWN_ID,
-} from './payments-app.ts'
-import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+} from '../../test/payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
+import { type AcquirerEvent, EVENTS_LIMIT, NO_MERCHANT } from '../acquirers/acquirer.ts'
+import { applyAcquirerEvents } from './apply-acquirer-events.ts'
 
 let north: StubAcquirer
 let payments: TestPayments

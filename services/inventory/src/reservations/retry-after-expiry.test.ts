@@ -1,13 +1,13 @@
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { callMoveStock } from '../src/movements/movement-repository.ts'
-import { callExpireReservations, callReserve } from '../src/reservations/reservation-repository.ts'
-import { retryAfterExpiry } from '../src/reservations/retry-after-expiry.ts'
-import { createStockMetrics } from '../src/reservations/stock-metrics.ts'
-import { findStockFaults } from '../src/stock/level-repository.ts'
-import { callResult, shownReservation } from './bodies.ts'
-import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
+import { callResult, shownReservation } from '../../test/bodies.ts'
+import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import { findStockFaults } from '../stock/level-repository.ts'
+import { callExpireReservations, callReserve } from './reservation-repository.ts'
+import { retryAfterExpiry } from './retry-after-expiry.ts'
+import { createStockMetrics } from './stock-metrics.ts'
 
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
 const stockMetrics = createStockMetrics(meter)

@@ -1,9 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { inquireAttempt } from '../src/use-cases/inquire-attempt.ts'
-import { sweepAttempts } from '../src/use-cases/sweep-attempts.ts'
-import { type Browser, browse, makeOrder, walk } from './customer.ts'
+import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -11,8 +9,10 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
-import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+} from '../../test/payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
+import { inquireAttempt } from './inquire-attempt.ts'
+import { sweepAttempts } from './sweep-attempts.ts'
 
 let north: StubAcquirer
 let payments: TestPayments

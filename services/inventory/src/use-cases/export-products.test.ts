@@ -3,9 +3,9 @@ import { text } from 'node:stream/consumers'
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { Slots } from '../src/plugins/turns.ts'
-import { requestLine } from './bodies.ts'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { requestLine } from '../../test/bodies.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/start-inventory.ts'
+import { Slots } from '../plugins/turns.ts'
 
 let inventory: TestInventory
 const sockets: Socket[] = []

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 
 const PRODUCTS = 300
 /** 250 such products exceed the buffers of a connection, so their page waits for its client. */

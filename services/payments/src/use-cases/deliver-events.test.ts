@@ -3,7 +3,6 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type StubProvider, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { webhookCommand } from '../src/commands/webhook.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -12,8 +11,9 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
-import { commandRunner } from './run-command.ts'
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { webhookCommand } from '../commands/webhook.ts'
 
 let sink: StubProvider
 /** Makes the answer of the sink. By default the sink accepts the event. */

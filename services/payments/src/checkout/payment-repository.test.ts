@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { callerColumns } from '../src/access/caller.ts'
-import type { PaymentEnd } from '../src/checkout/checkout-repository.ts'
-import { NOT_ENROLLED } from '../src/checkout/enrolment.ts'
-import { type BegunPayment, callBeginPayment, callFinishPayment } from '../src/checkout/payment-repository.ts'
-import { insertSession } from '../src/checkout/session-repository.ts'
-import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { callerColumns } from '../access/caller.ts'
+import { verifyLedger } from '../use-cases/verify-ledger.ts'
+import type { PaymentEnd } from './checkout-repository.ts'
+import { NOT_ENROLLED } from './enrolment.ts'
+import { type BegunPayment, callBeginPayment, callFinishPayment } from './payment-repository.ts'
+import { insertSession } from './session-repository.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

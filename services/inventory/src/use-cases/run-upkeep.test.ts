@@ -1,9 +1,9 @@
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { callReserve } from '../src/reservations/reservation-repository.ts'
-import { createStockMetrics } from '../src/reservations/stock-metrics.ts'
-import { createUpkeep } from '../src/use-cases/run-upkeep.ts'
-import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from './stock-database.ts'
+import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from '../../test/stock-database.ts'
+import { callReserve } from '../reservations/reservation-repository.ts'
+import { createStockMetrics } from '../reservations/stock-metrics.ts'
+import { createUpkeep } from './run-upkeep.ts'
 
 let stock: StockDatabase
 let productId: number

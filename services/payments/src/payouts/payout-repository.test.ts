@@ -1,16 +1,22 @@
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
-import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
-import { CHAIN_START } from '../src/ledger/chain.ts'
-import { callAdvanceClock } from '../src/merchants/merchant-repository.ts'
-import { type DisputedTransaction, disputeReserve, planPayout } from '../src/payouts/payout-plan.model.ts'
-import { callPayOut } from '../src/payouts/payout-repository.ts'
-import { customerPayment } from './customer-payment.ts'
-import { readLinks, recomputeChain } from './ledger-fixtures.ts'
-import { capture } from './operations.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { readLinks, recomputeChain } from '../../test/ledger-fixtures.ts'
+import { capture } from '../../test/operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+import { OPERATOR } from '../access/caller.ts'
+import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
+import { CHAIN_START } from '../ledger/chain.ts'
+import { callAdvanceClock } from '../merchants/merchant-repository.ts'
+import { type DisputedTransaction, disputeReserve, planPayout } from './payout-plan.model.ts'
+import { callPayOut } from './payout-repository.ts'
 
 let payments: TestPayments
 let app: TestApp

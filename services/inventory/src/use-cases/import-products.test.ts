@@ -3,9 +3,9 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type ImportVerdict, storeBatch } from '../src/imports/import-repository.ts'
-import { importReport } from './bodies.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { importReport } from '../../test/bodies.ts'
+import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
 
 let inventory: TestInventory
 let holder: pg.Client

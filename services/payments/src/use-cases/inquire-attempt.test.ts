@@ -2,14 +2,9 @@ import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { attemptsCommand } from '../src/commands/attempts.ts'
-import { exceptionsCommand } from '../src/commands/exceptions.ts'
-import { inquireAttempt } from '../src/use-cases/inquire-attempt.ts'
-import { submitOperation } from '../src/use-cases/submit-operation.ts'
-import { sweepAttempts } from '../src/use-cases/sweep-attempts.ts'
-import { operationException } from './bodies.ts'
-import { customerPayment } from './customer-payment.ts'
-import { capture } from './operations.ts'
+import { operationException } from '../../test/bodies.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -17,9 +12,14 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
-import { commandRunner } from './run-command.ts'
-import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
+import { attemptsCommand } from '../commands/attempts.ts'
+import { exceptionsCommand } from '../commands/exceptions.ts'
+import { inquireAttempt } from './inquire-attempt.ts'
+import { submitOperation } from './submit-operation.ts'
+import { sweepAttempts } from './sweep-attempts.ts'
 
 let north: StubAcquirer
 let payments: TestPayments

@@ -1,19 +1,19 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { MovementLine } from '../src/movements/movement.ts'
-import { callMoveStock } from '../src/movements/movement-repository.ts'
+import { shownReservation } from '../../test/bodies.ts'
+import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
+import type { MovementLine } from '../movements/movement.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import { findStockFaults } from '../stock/level-repository.ts'
+import { QUANTITY_MAX } from '../stock/level-view.ts'
 import {
   callCommitReservation,
   callExpireReservations,
   callReleaseReservation,
   callReserve,
-} from '../src/reservations/reservation-repository.ts'
-import * as model from '../src/reservations/stock.model.ts'
-import { findStockFaults } from '../src/stock/level-repository.ts'
-import { QUANTITY_MAX } from '../src/stock/level-view.ts'
-import { shownReservation } from './bodies.ts'
-import { addLocations, addProducts, NOBODY, openStockDatabase, type StockDatabase } from './stock-database.ts'
+} from './reservation-repository.ts'
+import * as model from './stock.model.ts'
 
 let database: StockDatabase
 let locations: readonly number[]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/start-inventory.ts'
 
 const [ONE, TWO] = ['198.51.100.1', '198.51.100.2']
 const LIMIT = { INVENTORY_RATE_LIMIT: '3', INVENTORY_RATE_LIMIT_STORE: 'postgres' }

@@ -1,8 +1,8 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createLiveMerchant } from './live-merchant.ts'
-import { createTestApp, startPayments, type TestPayments } from './payments-app.ts'
-import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
+import { createLiveMerchant } from '../../test/live-merchant.ts'
+import { createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
 
 let north: StubAcquirer
 let sink: MailSink

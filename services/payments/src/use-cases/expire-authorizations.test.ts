@@ -1,14 +1,10 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHAIN_START } from '../src/ledger/chain.ts'
-import { callExpireAuthorizations } from '../src/transactions/transaction-repository.ts'
-import { expireAll } from '../src/use-cases/expire-authorizations.ts'
-import { snapshotAccounts } from '../src/use-cases/snapshot-accounts.ts'
-import { shownTransaction, trailEntry } from './bodies.ts'
-import { customerPayment } from './customer-payment.ts'
-import { readLinks, recomputeChain } from './ledger-fixtures.ts'
-import { capture } from './operations.ts'
+import { shownTransaction, trailEntry } from '../../test/bodies.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { readLinks, recomputeChain } from '../../test/ledger-fixtures.ts'
+import { capture } from '../../test/operations.ts'
 import {
   createdOf,
   createTestApp,
@@ -16,7 +12,11 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
+} from '../../test/payments-app.ts'
+import { CHAIN_START } from '../ledger/chain.ts'
+import { callExpireAuthorizations } from '../transactions/transaction-repository.ts'
+import { expireAll } from './expire-authorizations.ts'
+import { snapshotAccounts } from './snapshot-accounts.ts'
 
 let payments: TestPayments
 let app: TestApp

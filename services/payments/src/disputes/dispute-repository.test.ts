@@ -1,13 +1,19 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { OPERATOR } from '../src/access/caller.ts'
-import type { Dispute } from '../src/disputes/dispute.ts'
-import { closeDispute, openDispute } from '../src/disputes/dispute-amounts.model.ts'
-import { callCloseDispute, callOpenDispute } from '../src/disputes/dispute-repository.ts'
-import { type Amounts, authorized, runOperation } from '../src/transactions/amounts.model.ts'
-import { customerPayment } from './customer-payment.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+import { OPERATOR } from '../access/caller.ts'
+import { type Amounts, authorized, runOperation } from '../transactions/amounts.model.ts'
+import type { Dispute } from './dispute.ts'
+import { closeDispute, openDispute } from './dispute-amounts.model.ts'
+import { callCloseDispute, callOpenDispute } from './dispute-repository.ts'
 
 let payments: TestPayments
 let app: TestApp

@@ -4,12 +4,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { merchantCommand } from '../src/commands/merchant.ts'
-import { payoutCommand } from '../src/commands/payout.ts'
-import type { PaymentsTables } from '../src/database.ts'
-import { migrateOptions } from '../src/migrations.ts'
-import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
-import { customerPayment } from './customer-payment.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -17,8 +12,13 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
-import { commandRunner } from './run-command.ts'
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { merchantCommand } from '../commands/merchant.ts'
+import { payoutCommand } from '../commands/payout.ts'
+import type { PaymentsTables } from '../database.ts'
+import { migrateOptions } from '../migrations.ts'
+import { type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 
 let payments: TestPayments
 let member: TestApp

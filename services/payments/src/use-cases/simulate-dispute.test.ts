@@ -1,9 +1,9 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { simulatedRef } from '../src/acquirers/simulator.ts'
-import { customerPayment } from './customer-payment.ts'
-import { capture } from './operations.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { simulatedRef } from '../acquirers/simulator.ts'
 
 let payments: TestPayments
 beforeAll(async () => {

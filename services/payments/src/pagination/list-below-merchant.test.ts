@@ -1,6 +1,5 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { tableClasses } from '../src/migrations.ts'
 import {
   basic,
   createTestApp,
@@ -10,7 +9,8 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
+} from '../../test/payments-app.ts'
+import { tableClasses } from '../migrations.ts'
 
 // The standby is a copy of the primary that claims to keep up and replays nothing. Rows that are younger than the copy
 // therefore show which of the two was asked.
