@@ -11,6 +11,8 @@ import { migrateOptions } from '../migrations.ts'
 
 let [from, to]: TemporaryDatabase[] = []
 const running: InventoryProcess[] = []
+/** How the import of FILE into `from` has ended. */
+let first: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
   const create = () =>
     createTemporaryDatabase({
@@ -18,6 +20,7 @@ beforeAll(async () => {
       migrate: (url) => migrateUp(migrateOptions(loadInventoryConfig({ INVENTORY_DATABASE_URL: url }))),
     })
   ;[from, to] = [await create(), await create()]
+  first = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
 })
 afterEach(async () => {
   await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
@@ -57,7 +60,6 @@ const ATTRIBUTES = [
 const FILE = ATTRIBUTES.map((attributes, n) => `${JSON.stringify({ sku: `S-${n}\u{1f9e6}`, attributes })}\n`).join('')
 
 it('inventory export and import carry products over exactly, as NDJSON and as CSV', async () => {
-  const first = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
   expect([first.status, first.stderr]).toEqual([0, ''])
   expect(first.stdout).toMatch(/^5 received, 5 created, 0 updated, 0 skipped, 0 failed \(\d+\/s\)\n$/)
   const expected = await stored(from)
@@ -100,7 +102,7 @@ it('inventory import prints no control character of a file', async () => {
 it('inventory export writes the products that match to standard output', async () => {
   const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
   const exported = await run(from, ['export', '--format', 'csv', '--flatten', 'big', ...filters])
-  const [header, first = '', ...rest] = exported.stdout.split('\r\n')
+  const [header, line = '', ...rest] = exported.stdout.split('\r\n')
   expect([header, rest]).toEqual(['id,sku,attributes.big,attributes', ['']])
-  expect(first).toMatch(/^1,S-0🧦,12345678901234567890\.10,"\{"".*"odd""/su)
+  expect(line).toMatch(/^1,S-0🧦,12345678901234567890\.10,"\{"".*"odd""/su)
 }, 180_000)

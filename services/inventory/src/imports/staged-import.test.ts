@@ -175,6 +175,7 @@ describe('an atomic import', () => {
     upload.destroy()
     await expect.poll(staged).toBe(0)
     expect(await versionsOf('G-')).toEqual([])
+    await inventory.query('DELETE FROM inventory.imports')
     await inventory.query(`INSERT INTO inventory.imports (touched_at) VALUES (now() - interval '61 minutes'), (now())`)
     await inventory.query(
       `INSERT INTO inventory.import_rows SELECT id, n, n, 'x', '{}' FROM inventory.imports, generate_series(1, 6000) n`,

@@ -1,5 +1,5 @@
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from '../../test/stock-database.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import { createStockMetrics } from '../reservations/stock-metrics.ts'
@@ -10,15 +10,15 @@ let productId: number
 const begun: ReturnType<typeof createUpkeep>[] = []
 const logged: object[] = []
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
-beforeAll(async () => {
+beforeEach(async () => {
   stock = await openStockDatabase()
   ;[productId = 0] = await addProducts(stock, 1)
   await stock.query(`INSERT INTO inventory.stock_levels VALUES ($1, 1, 1000)`, [productId])
 })
-afterAll(() => stock.close())
 afterEach(async () => {
   for (const upkeep of begun.splice(0)) await upkeep.stop()
   logged.splice(0)
+  await stock.close()
 })
 
 function createOne(lanes = stock.lanes, stuckMs = 60_000) {
@@ -51,6 +51,7 @@ describe('upkeep', () => {
     one.start()
     other.start()
     await expect(one.check()).resolves.toBeUndefined()
+    await reserve()
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE status = 'active'`)
     await expect.poll(reserved).toBe(0)
     await one.stop()
