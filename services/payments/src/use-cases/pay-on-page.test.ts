@@ -121,7 +121,7 @@ describe('payOnPage with what the browser kept', () => {
     await decide(answer.bankUrl, 'approve')
     const first = await payOnPage(payments.deps, keptOf(payment, answer.keep))
     expect(first).toEqual(await paid({ card: '', paid: expect.stringMatching(/^[\w+/]+=*$/) }))
-    if (first.outcome !== 'paid') return
+    if (first.outcome !== 'paid') throw new Error(`the page is not paid: ${first.outcome}`)
     const { transactionId } = first.receipt
     const again = await payOnPage(payments.deps, keptOf(payment, first.keep ?? {}))
     expect(again).toEqual(await paid(undefined, { transactionId, paid: expect.any(Date) }))
@@ -137,7 +137,11 @@ describe('payOnPage with what the browser kept', () => {
 
   it('leads to the bank again while the customer has not decided', async () => {
     const { payment, answer } = await payAtBank()
-    expect((await payOnPage(payments.deps, keptOf(payment, answer.keep))).outcome).toBe('at-bank')
+    expect(await payOnPage(payments.deps, keptOf(payment, answer.keep))).toEqual({
+      outcome: 'at-bank',
+      bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
+      keep: { card: expect.stringMatching(/^[\w+/]+=*$/) },
+    })
   })
 
   it('is too late without a card, and with the card of another page', async () => {
