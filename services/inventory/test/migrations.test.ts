@@ -1,5 +1,6 @@
 import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrations/migrate.ts'
-import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { readMade } from '@trestle/testing/migration-cuts.ts'
 import {
   createEmptyDatabase,
@@ -11,7 +12,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { migrateOptions } from '../src/migrations.ts'
 
 const NAME_LENGTH_MAX = 30
-const count = Object.keys(inventoryMigrations).length
+const names = Object.keys(inventoryMigrations)
+const count = names.length
+const functions = (await inventoryFunctions()).map(({ name }) => name)
 
 let database: TemporaryDatabase
 let client: pg.Client
@@ -63,6 +66,41 @@ describe('migrations of the inventory', () => {
     expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, count])
     const status = await migrationStatus(options)
     expect(status.every(({ executedAt }) => executedAt !== undefined)).toBe(true)
+    await empty.drop()
+  })
+
+  it('are planned, applied, listed and taken back by the command', async () => {
+    const empty = await createEmptyDatabase()
+    const run = async (...words: string[]) => {
+      const printed: string[] = []
+      const command = migrateCommand(
+        () => optionsOf(empty.url),
+        (line) => void printed.push(line),
+      )
+      await command.parseAsync(words, { from: 'user' })
+      return printed
+    }
+    const lines = (what: string, items: readonly string[]) => items.map((item) => `${what} ${item}`)
+    const installed = `installed ${functions.length} functions`
+    expect(await run('status')).toEqual([
+      ...lines('pending', names),
+      'no functions are installed',
+      ...lines('missing function', functions),
+    ])
+    const plan = await run('plan')
+    expect(plan.slice(0, 2)).toEqual(['-- 0001-create-products', expect.stringMatching(/^CREATE SEQUENCE .*;$/)])
+    expect(plan.slice(-functions.length - 1)).toEqual([
+      ...lines('-- creates the function', functions),
+      expect.stringMatching(/^-- /),
+    ])
+    expect(await run()).toEqual([...lines('applied', names), installed])
+    expect(await run('up')).toEqual(['nothing to do'])
+    expect(await run('down')).toEqual([`taken back ${names.at(-1)}`])
+    expect(await run('up')).toEqual([`applied ${names.at(-1)}`, installed])
+    expect((await run('status')).map((line) => line.replace(/ \S+Z /, ' '))).toEqual([
+      ...lines('applied', names),
+      'functions of release 0.1.0 are installed',
+    ])
     await empty.drop()
   })
 

@@ -2,7 +2,8 @@ import { get, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 
 const PRODUCTS = 300
@@ -11,24 +12,42 @@ const FILLER = 'x'.repeat(60_000)
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
 const OTHER = '192.0.2.1'
+const BUSY = refusedBody(
+  503,
+  'SERVER_BUSY',
+  'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
+)
 let inventory: TestInventory
-beforeEach(async () => {
-  inventory = await startInventory()
-  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
-  await inventory.query(
+beforeAll(async () => {
+  inventory = await startFilled()
+})
+afterAll(() => inventory.close())
+
+/** Starts a service that has the products P-1 to P-300. */
+async function startFilled(): Promise<TestInventory> {
+  const filled = await startInventory()
+  await filled.app.listen({ host: '127.0.0.1', port: 0 })
+  await filled.query(
     `INSERT INTO inventory.products (sku, attributes)
       SELECT 'P-' || n, jsonb_build_object('n', n, 'filler', CASE WHEN n > 50 THEN $1 ELSE '' END)
       FROM generate_series(1, ${PRODUCTS}) n ORDER BY n`,
     [FILLER],
   )
-})
-afterEach(() => inventory.close())
+  return filled
+}
+
+/** The same for one test that changes products or holds the slots of long pages. */
+async function startOwn(): Promise<TestInventory> {
+  const own = await startFilled()
+  onTestFinished(own.close)
+  return own
+}
 
 const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, filler: n > 50 ? FILLER : '' } })
 
 /** Requests a page and reads nothing of it. */
-async function openPage(path: string): Promise<IncomingMessage> {
-  const port = portOf(inventory.app.server)
+async function openPage(path: string, { app } = inventory): Promise<IncomingMessage> {
+  const port = portOf(app.server)
   return new Promise((resolve, reject) => get({ port, path, agent: false }, resolve).once('error', reject))
 }
 
@@ -38,7 +57,7 @@ describe('a long page', () => {
     ['?limit=51', 51, 1, 'next'],
     ['?limit=299&sort=-id', 299, -1, 'next'],
     ['?limit=300&sku[prefix]=P-29', 11, 1, undefined],
-  ])('200: ?%s shows the same products as short pages', async (query, count, direction, next) => {
+  ])('200: %s shows the same products as short pages', async (query, count, direction, next) => {
     const response = await inventory.app.inject({ url: `/products${query}` })
     const all = Array.from({ length: PRODUCTS }, (_, at) => productJson(at + 1))
     const wanted = (direction < 0 ? all.reverse() : all).filter(
@@ -68,43 +87,46 @@ describe('a long page', () => {
   })
 
   it('200: leaves out a product that is deleted before it is read', async () => {
-    const response = await openPage('/products?limit=300&sort=-id')
-    await inventory.query(`DELETE FROM inventory.products WHERE sku = 'P-1'`)
+    const own = await startOwn()
+    const response = await openPage('/products?limit=300&sort=-id', own)
+    await own.query(`DELETE FROM inventory.products WHERE sku = 'P-1'`)
     const { data } = JSON.parse(await text(response))
     expect(data).toEqual(Array.from({ length: PRODUCTS - 1 }, (_, at) => productJson(PRODUCTS - at)))
   })
 
   it('503: is one of 16 that a client may have open', async () => {
+    const own = await startOwn()
     const path = '/products?limit=200&sort=-id'
-    const open = await Promise.all(Array.from({ length: 16 }, () => openPage(path)))
+    const open = await Promise.all(Array.from({ length: 16 }, () => openPage(path, own)))
     expect(new Set(open.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
-    const refused = await inventory.app.inject({ url: path })
-    expect([refused.statusCode, refused.json().error.type]).toEqual([503, 'SERVER_BUSY'])
-    expect((await inventory.app.inject({ url: path, remoteAddress: OTHER })).statusCode).toBe(200)
-    expect((await inventory.app.inject({ url: '/products?limit=50' })).statusCode).toBe(200)
+    const refused = await own.app.inject({ url: path })
+    expect([refused.statusCode, refused.json()]).toEqual([503, BUSY])
+    expect((await own.app.inject({ url: path, remoteAddress: OTHER })).statusCode).toBe(200)
+    expect((await own.app.inject({ url: '/products?limit=50' })).statusCode).toBe(200)
     for (const page of open) page.destroy()
-    await expect.poll(async () => (await inventory.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
-    for (let count = 0; count < 20; count += 1) await inventory.app.inject({ method: 'HEAD', url: path })
-    expect((await inventory.app.inject({ url: path })).statusCode).toBe(200)
+    await expect.poll(async () => (await own.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
+    for (let count = 0; count < 20; count += 1) await own.app.inject({ method: 'HEAD', url: path })
+    expect((await own.app.inject({ url: path })).statusCode).toBe(200)
   })
 
   it('frees its slot when the client leaves before it begins', async () => {
-    const port = portOf(inventory.app.server)
-    const blocker = new pg.Client({ connectionString: inventory.databaseUrl })
+    const own = await startOwn()
+    const port = portOf(own.app.server)
+    const blocker = new pg.Client({ connectionString: own.databaseUrl })
     await blocker.connect()
     await blocker.query('BEGIN')
     await blocker.query('LOCK TABLE inventory.products IN ACCESS EXCLUSIVE MODE')
     const left = Array.from({ length: 20 }, () => get({ port, path: '/products?limit=200&count=exact', agent: false }))
     const closed = left.map((request) => new Promise((resolve) => request.on('error', () => {}).once('close', resolve)))
-    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBeGreaterThan(0), {
+    await vi.waitFor(async () => expect((await own.query(WAITING))[0]?.count).toBeGreaterThan(0), {
       timeout: 10_000,
     })
     for (const request of left) request.destroy()
     await Promise.all(closed)
     await blocker.end()
-    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
+    await vi.waitFor(async () => expect((await own.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
     const openAll = async () => {
-      const pages = await Promise.all(Array.from({ length: 16 }, () => openPage('/products?limit=200&sort=-id')))
+      const pages = await Promise.all(Array.from({ length: 16 }, () => openPage('/products?limit=200&sort=-id', own)))
       for (const page of pages) page.destroy()
       return new Set(pages.map(({ statusCode }) => statusCode))
     }

@@ -1,8 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
-import { type StubProvider, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import {
+  type StubAnswer,
+  type StubProvider,
+  type StubRequest,
+  startStubProvider,
+} from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   createTestApp,
   createTestMerchant,
@@ -16,22 +21,18 @@ import { commandRunner } from '../../test/run-command.ts'
 import { webhookCommand } from '../commands/webhook.ts'
 
 let sink: StubProvider
-/** Makes the answer of the sink. By default the sink accepts the event. */
-let answer: (request: StubRequest) => { status?: number; headers?: Record<string, string>; body?: string } | undefined
+/** The answers of the sink by path; undefined: it stays silent. By default the sink accepts the event. */
+const answers = new Map<string, StubAnswer | undefined>()
 let payments: TestPayments
 let member: TestApp
 beforeAll(async () => {
-  answer = () => ({})
-  sink = await startStubProvider((request) => answer(request))
+  sink = await startStubProvider(({ url }) => (answers.has(url) ? answers.get(url) : {}))
   payments = await startPayments({ work: true, webhookHosts: ['127.0.0.1'] })
   member = await createTestApp(payments)
 })
 afterAll(async () => {
   await payments.close()
   await sink.close()
-})
-afterEach(() => {
-  answer = () => ({})
 })
 
 const testMerchant = { ...merchantBody, test: true }
@@ -50,7 +51,6 @@ async function listen(path: string, events: readonly string[] = []) {
   return { id, webhook, update: (name: string) => send('PUT', `/merchants/${id}`, { name }) }
 }
 const at = (path: string) => sink.requests.filter(({ url }) => url === path)
-const expectAt = (path: string) => expect.poll(() => at(path))
 const namesAt = (path: string) =>
   at(path)
     .map(({ body }) => JSON.parse(body).data.merchant?.name)
@@ -76,11 +76,12 @@ const letTimePass = (webhookId: string, retries?: number) =>
   sql`UPDATE ${JOB} SET start_after = now(), retry_count = coalesce(${retries ?? null}, retry_count)
       WHERE state = 'retry' AND data ->> 'webhookId' = ${webhookId}`.execute(payments.database.db)
 
-describe('deliveries', () => {
-  it('sends an event as the list shows it, signed, once it is committed', async () => {
+// Most of the time passes in waiting for the queue, so the tests run together.
+describe.concurrent('deliveries', () => {
+  it('sends an event as the list shows it, signed, once it is committed', async ({ expect }) => {
     const { id, webhook, update } = await listen('/plain')
     await update('Coffee')
-    await expectAt('/plain').toHaveLength(1)
+    await expect.poll(() => at('/plain')).toHaveLength(1)
     const [request] = at('/plain')
     const [event] = await send('GET', `/merchants/${id}/events?limit=1`)
     expect(JSON.parse(request?.body ?? '')).toEqual(event)
@@ -95,7 +96,7 @@ describe('deliveries', () => {
     expect(Math.abs(Date.now() / 1_000 - time)).toBeLessThan(60)
   })
 
-  it('sends no event that was rolled back, and none to other merchants', async () => {
+  it('sends no event that was rolled back, and none to other merchants', async ({ expect }) => {
     const { id, update } = await listen('/rolled-back')
     await listen('/other')
     await payments.database.db
@@ -106,28 +107,28 @@ describe('deliveries', () => {
       })
       .catch(() => {})
     await update('After')
-    await expectAt('/rolled-back').toHaveLength(1)
+    await expect.poll(() => at('/rolled-back')).toHaveLength(1)
     expect(namesAt('/rolled-back')).toEqual(['After'])
     expect(at('/other')).toEqual([])
   })
 
-  it('sends only the types of the webhook', async () => {
+  it('sends only the types of the webhook', async ({ expect }) => {
     const { id, update } = await listen('/apps-only', ['app.added', 'app.revoked'])
     const other = await createTestApp(payments)
     await update('Unwanted')
     await send('POST', `/merchants/${id}/apps`, { appId: other.id })
     await send('DELETE', `/merchants/${id}/apps/${other.id}`)
-    await expectAt('/apps-only').toHaveLength(2)
+    await expect.poll(() => at('/apps-only')).toHaveLength(2)
     expect(new Set(at('/apps-only').map(({ body }) => JSON.parse(body).type))).toEqual(
       new Set(['app.added', 'app.revoked']),
     )
   })
 
-  it('signs with the previous secret too, while it is good', async () => {
+  it('signs with the previous secret too, while it is good', async ({ expect }) => {
     const { id, webhook, update } = await listen('/rotated')
     const rotated = await send('POST', `/merchants/${id}/webhooks/${webhook.id}/secrets`)
     await update('One')
-    await expectAt('/rotated').toHaveLength(1)
+    await expect.poll(() => at('/rotated')).toHaveLength(1)
     const [first] = at('/rotated')
     expect(first && isSigned(first, rotated.webhook.secret, webhook.secret)).toBe(true)
     await payments.database.db
@@ -136,71 +137,71 @@ describe('deliveries', () => {
       .where('id', '=', webhook.id)
       .execute()
     await update('Two')
-    await expectAt('/rotated').toHaveLength(2)
+    await expect.poll(() => at('/rotated')).toHaveLength(2)
     const second = at('/rotated')[1]
     expect(second && isSigned(second, rotated.webhook.secret)).toBe(true)
   })
 
-  it.each([
-    ['an error', () => ({ status: 500 })],
-    ['a redirect', () => ({ status: 302, headers: { location: '/elsewhere' } })],
-  ])('tries again one or two minutes after %s, with the same event', async (name, refuse) => {
+  it.for<[string, StubAnswer]>([
+    ['an error', { status: 500 }],
+    ['a redirect', { status: 302, headers: { location: '/elsewhere' } }],
+  ])('tries again one or two minutes after %s, with the same event', async ([name, refuse], { expect }) => {
     const path = `/retry-${name.length}`
     const { webhook, update } = await listen(path)
-    answer = refuse
+    answers.set(path, refuse)
     await update('Coffee')
-    await expectAt(path).toHaveLength(1)
+    await expect.poll(() => at(path)).toHaveLength(1)
     const retrying = async () => (await jobsOf(webhook.id)).map(({ state, retry_count }) => ({ state, retry_count }))
     await expect.poll(retrying).toEqual([{ state: 'retry', retry_count: 0 }])
     const [job] = await jobsOf(webhook.id)
     expect(job?.delay).toBeGreaterThan(45)
     expect(job?.delay).toBeLessThanOrEqual(120)
-    answer = () => ({ status: 204, body: '' })
+    answers.set(path, { status: 204, body: '' })
     await letTimePass(webhook.id)
-    await expectAt(path).toHaveLength(2)
+    await expect.poll(() => at(path)).toHaveLength(2)
     const [first, second] = at(path).map(({ body }) => body)
     expect(second).toBe(first)
     expect(at('/elsewhere')).toEqual([])
   })
 
-  it('accepts the status of an answer that is too long to read', async () => {
+  it('accepts the status of an answer that is too long to read', async ({ expect }) => {
     const { webhook, update } = await listen('/long')
-    answer = () => ({ body: 'x'.repeat(200_000) })
+    answers.set('/long', { body: 'x'.repeat(200_000) })
     await update('Coffee')
-    await expectAt('/long').toHaveLength(1)
+    await expect.poll(() => at('/long')).toHaveLength(1)
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
   })
 
-  it('waits 5 s for an answer, and holds up no other webhook', async () => {
+  it('waits 5 s for an answer, and holds up no other webhook', async ({ expect }) => {
     const { webhook, update } = await listen('/silent')
     const other = await listen('/lively')
-    answer = ({ url }) => (url === '/silent' ? undefined : {})
+    answers.set('/silent', undefined)
     await update('Coffee')
     await other.update('Tea')
-    await expectAt('/lively').toHaveLength(1)
+    await expect.poll(() => at('/lively')).toHaveLength(1)
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
   })
 
-  it('lets a webhook rest that was silent three times in a row, and tries again later', async () => {
+  it('lets a webhook rest that was silent three times in a row, and tries again later', async ({ expect }) => {
     const { webhook, update } = await listen('/mute')
-    answer = ({ url }) => (url === '/mute' ? undefined : {})
+    answers.set('/mute', undefined)
     for (const name of ['One', 'Two', 'Three']) await update(name)
     const retrying = async () => (await jobsOf(webhook.id)).filter(({ state }) => state === 'retry').length
     await expect.poll(retrying).toBe(3)
-    answer = () => ({})
+    answers.delete('/mute')
     await update('Four')
     await expect.poll(retrying).toBe(4)
     expect(namesAt('/mute')).toEqual(['One', 'Three', 'Two'])
   }, 40_000)
 
-  it('disables a webhook after twelve retries, and tells the others', async () => {
+  it('disables a webhook after twelve retries, and tells the others', async ({ expect }) => {
     const { id, webhook, update } = await listen('/given-up')
     await send('POST', `/merchants/${id}/webhooks`, { url: `${sink.url}/informed`, events: ['webhook.disabled'] })
-    answer = ({ url }) => ({ status: url === '/given-up' ? 410 : 200 })
+    answers.set('/given-up', { status: 410 })
     await update('Coffee')
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
     await letTimePass(webhook.id, 11)
-    await expectAt('/informed').toHaveLength(1)
+    await expect.poll(() => at('/informed')).toHaveLength(1)
     const [listed] = (await send('GET', `/merchants/${id}/webhooks?limit=9`)).filter(
       (each: { id: string }) => each.id === webhook.id,
     )
@@ -223,10 +224,10 @@ describe('deliveries', () => {
     expect(namesAt('/given-up')).toEqual(['Coffee', 'Coffee'])
   })
 
-  it('sends the events after a given event again, also to a disabled webhook', async () => {
+  it('sends the events after a given event again, also to a disabled webhook', async ({ expect }) => {
     const { id, webhook, update } = await listen('/replayed')
     await update('One')
-    await expectAt('/replayed').toHaveLength(1)
+    await expect.poll(() => at('/replayed')).toHaveLength(1)
     const first = JSON.parse(at('/replayed')[0]?.body ?? '').id
     await sql`SELECT ${sql.table('disable_webhook')}(${id}, ${webhook.id})`.execute(payments.database.db)
     for (const name of ['Two', 'Three']) await update(name)
@@ -234,17 +235,17 @@ describe('deliveries', () => {
     expect(await run('webhook', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
       `{"webhook":"${webhook.id}","events":3}`,
     ])
-    await expectAt('/replayed').toHaveLength(4)
+    await expect.poll(() => at('/replayed')).toHaveLength(4)
     expect(namesAt('/replayed')).toEqual(['One', 'Three', 'Two', undefined])
     await update('Four')
-    await expectAt('/replayed').toHaveLength(5)
+    await expect.poll(() => at('/replayed')).toHaveLength(5)
     await expect(run('webhook', 'replay', id, id)).rejects.toThrow(`merchant ${id} has no webhook ${id}`)
     await expect(run('webhook', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow('--after is no id')
   })
 
-  it('drops the deliveries of a deleted webhook', async () => {
+  it('drops the deliveries of a deleted webhook', async ({ expect }) => {
     const { id, webhook, update } = await listen('/deleted')
-    answer = () => ({ status: 503 })
+    answers.set('/deleted', { status: 503 })
     await update('Coffee')
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('retry')
     await send('DELETE', `/merchants/${id}/webhooks/${webhook.id}`)
@@ -254,7 +255,7 @@ describe('deliveries', () => {
   })
 
   // ASVS 1.3.6
-  it('calls no address inside a network, whatever name resolves to it', async () => {
+  it('calls no address inside a network, whatever name resolves to it', async ({ expect }) => {
     const strict = await startPayments({ work: true })
     const { headers } = await createTestApp(strict)
     const response = await strict.app.inject({ method: 'POST', url: '/merchants', headers, payload: testMerchant })

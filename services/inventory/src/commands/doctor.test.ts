@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadInventoryConfig } from '../config.ts'
+import { migrateOptions } from '../migrations.ts'
+import { doctor } from './doctor.ts'
+import { seed } from './seed.ts'
+
+const logFile = join(newFolder(), 'app.log')
+removeFoldersAtEnd()
+let database: TemporaryDatabase
+beforeEach(async () => {
+  database = await createTemporaryDatabase({
+    template: 'inventory',
+    migrate: (url) => migrateUp(migrateOptions(load({ INVENTORY_DATABASE_URL: url }))),
+  })
+})
+afterEach(() => database.drop())
+
+const load = (changes: Readonly<Record<string, string>>) =>
+  loadInventoryConfig({
+    INVENTORY_DB_PREPARED: String(prepared),
+    INVENTORY_DB_ROLE: 'inventory_service',
+    INVENTORY_LOG_FILE: logFile,
+    ...changes,
+  })
+
+async function examine(changes: Readonly<Record<string, string>> = {}) {
+  const lines: string[] = []
+  const isHealthy = await doctor(
+    () => load({ INVENTORY_DATABASE_URL: database.url, ...changes }),
+    (line) => lines.push(line),
+  )
+  return { isHealthy, lines }
+}
+
+const HEALTHY = [
+  'ok    settings',
+  `ok    log file: ${logFile}`,
+  'ok    database: answers',
+  'ok    migration database: answers',
+  `ok    migrations: ${Object.keys(inventoryMigrations).length} applied`,
+  'ok    stock: every level is the sum of its movements',
+]
+
+describe('inventory doctor', () => {
+  it('finds nothing wrong in a healthy service', async () => {
+    expect(await examine()).toEqual({ isHealthy: true, lines: HEALTHY })
+  })
+
+  it('finds stock that was changed by hand', async () => {
+    await seed(load({ INVENTORY_DATABASE_URL: database.url }), { products: '3', stock: '7' }, () => {})
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand + 1')
+    await client.end()
+    expect(await examine()).toEqual({
+      isHealthy: false,
+      lines: [
+        ...HEALTHY.slice(0, -1),
+        'wrong stock: 3 levels that are not the sum of their movements; somebody has changed rows by hand: ' +
+          'compare levels and reservations with the ledger of movements',
+      ],
+    })
+  })
+
+  it('names unknown settings without their values, and goes on', async () => {
+    const { isHealthy, lines } = await examine({ INVENTORY_DB_ROL: 'hidden' })
+    const note = 'note  INVENTORY_DB_ROL is not a setting of this service; the nearest name is INVENTORY_DB_ROLE'
+    expect({ isHealthy, lines: lines.toSorted() }).toEqual({ isHealthy: true, lines: [note, ...HEALTHY].toSorted() })
+  })
+})

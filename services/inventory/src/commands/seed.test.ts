@@ -1,0 +1,66 @@
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadInventoryConfig } from '../config.ts'
+import { migrateOptions } from '../migrations.ts'
+import { type SeedOptions, seed } from './seed.ts'
+
+let database: TemporaryDatabase
+const load = (url: string) =>
+  loadInventoryConfig({
+    INVENTORY_DATABASE_URL: url,
+    INVENTORY_DB_PREPARED: String(prepared),
+    INVENTORY_DB_ROLE: 'inventory_service',
+  })
+beforeEach(async () => {
+  database = await createTemporaryDatabase({
+    template: 'inventory',
+    migrate: (url) => migrateUp(migrateOptions(load(url))),
+  })
+})
+afterEach(() => database.drop())
+
+async function query(text: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const { rows } = await client.query(text)
+  await client.end()
+  return rows
+}
+
+/** Runs the command, and answers the lines that it prints. */
+async function seeded(options: SeedOptions): Promise<string[]> {
+  const lines: string[] = []
+  await seed(load(database.url), options, (line) => lines.push(line))
+  return lines
+}
+
+describe('seed', () => {
+  it('adds sample products and stock once', async () => {
+    expect(await seeded({ products: '25' })).toEqual(['added 25 of 25 sample products'])
+    const more = { products: '30', stock: '7' }
+    expect(await seeded(more)).toEqual(['added 5 of 30 sample products', 'received 7 of each of 30'])
+    expect(await seeded(more)).toEqual(['added 0 of 30 sample products', 'received 7 of each of 0'])
+    expect(
+      await query('SELECT count(*)::int AS levels, sum(on_hand)::int AS units FROM inventory.stock_levels'),
+    ).toEqual([{ levels: 30, units: 210 }])
+  })
+
+  it('adds the same product on every run', async () => {
+    await seeded({ products: '1' })
+    const attributes = { name: 'Sample product 1', color: 'green', size: 1, price: 0.01, tags: ['sample', 'batch-0'] }
+    expect(await query('SELECT sku, attributes FROM inventory.products')).toEqual([
+      { sku: 'SAMPLE-00000001', attributes },
+    ])
+  })
+
+  it.each<[SeedOptions, string]>([
+    [{ products: '0' }, '--products must be a number between 1 and 10000000'],
+    [{ products: 'ten' }, '--products must be a number between 1 and 10000000'],
+    [{ products: '30', stock: '0' }, '--stock must be a number between 1 and 1000000000000'],
+  ])('refuses %j, and adds nothing', async (options, message) => {
+    await expect(seeded(options)).rejects.toThrow(new Error(message))
+    expect(await query('SELECT sku FROM inventory.products')).toEqual([])
+  })
+})
