@@ -1,13 +1,14 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
+import { NIL_UUID } from '../records/ids.ts'
 import { auditName, type User } from '../users/user.ts'
 
 /** Who did what is recorded: a user, or an admin, whose token may name no user. */
 export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 
 /** Stands for an actor without an id, as clients of the audit log know it. */
-const NOBODY = '00000000-0000-0000-0000-000000000000'
+const NOBODY = NIL_UUID
 
 /** Audit actions and the group of each (reference: Audit log). */
 const LOG_TYPES = {

@@ -1,7 +1,9 @@
 import { malformedId, newUserIdMalformed, newUserIdNil } from '../request-errors.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-const NIL = '00000000-0000-0000-0000-000000000000'
+
+/** The UUID that no row has as its id. */
+export const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 /** Requires a UUID of a path, in upper or lower case. @param name its name in the error, such as `user_id` @throws malformedId */
 export function requireId(name: string, text: string): string {
@@ -17,7 +19,7 @@ export function requireId(name: string, text: string): string {
 export function requireNewId(text: string): string {
   const id = parseId(text)
   if (id === undefined) throw newUserIdMalformed()
-  if (id === NIL) throw newUserIdNil()
+  if (id === NIL_UUID) throw newUserIdNil()
   return id
 }
 

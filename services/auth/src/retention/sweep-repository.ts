@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
+import { NIL_UUID } from '../records/ids.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import type { IndexSweep, Sweep, SweepPlace, SweptBatch, WalkSweep } from './sweep.ts'
 
@@ -10,7 +11,7 @@ const SEEN_MAX = 1_000
 const FRONT: SweepPlace = ''
 const START: Readonly<Record<WalkSweep['table'], SweepPlace>> = {
   refresh_tokens: '0',
-  sessions: '00000000-0000-0000-0000-000000000000',
+  sessions: NIL_UUID,
 }
 
 /** Deletes at most 100 expired rows. Leaves locked rows for the next batch. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { AuthTables, Db } from '../database.ts'
+import { NIL_UUID } from '../records/ids.ts'
 import type { SealedSecret } from './sealed-secret.ts'
 
 /** A column of sealed secrets, and the one whose value each is sealed for. */
@@ -11,7 +12,7 @@ export interface SealedPlace {
   readonly start: string
 }
 
-const BEFORE_UUIDS = '00000000-0000-0000-0000-000000000000'
+const BEFORE_UUIDS = NIL_UUID
 
 /** Every column that holds sealed secrets (reference: Secrets at rest). */
 export const sealedPlaces: readonly SealedPlace[] = [
@@ -30,7 +31,7 @@ export interface StoredSeal {
   readonly sealed: SealedSecret
 }
 
-const BATCH = 100
+const BATCH_ROWS = 100
 
 /**
  * The next secrets of a column that another key sealed, locked until the end of the transaction; without those that somebody
@@ -45,7 +46,7 @@ export async function lockOldSeals(
   const { rows } = await sql<StoredSeal>`
     SELECT ${sql.ref(id)}::text AS id, ${sql.ref(column)} AS sealed FROM ${sql.table(table)}
     WHERE ${sql.ref(column)} ->> 'key_id' <> ${keyId} AND ${sql.ref(id)} > ${after}
-    ORDER BY ${sql.ref(id)} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
+    ORDER BY ${sql.ref(id)} LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`.execute(trx)
   return rows
 }
 

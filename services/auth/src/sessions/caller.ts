@@ -1,5 +1,6 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { KeyRing } from '../access-tokens/key-ring.ts'
+import { parseId } from '../records/ids.ts'
 import {
   badJwt,
   badJwtIssuer,
@@ -22,7 +23,6 @@ export interface Caller {
 }
 
 const BEARER = /^bearer +([^\s,]+)$/i
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** What verifies a bearer token. */
 export interface BearerDeps {
@@ -72,9 +72,7 @@ export interface TokenRules {
  */
 export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): Caller {
   const { iss, sub, aal, aud } = claims
-  if (issuer !== undefined && iss !== undefined && iss !== issuer) {
-    throw badJwtIssuer()
-  }
+  if (issuer !== undefined && iss !== undefined && iss !== issuer) throw badJwtIssuer()
   if (typeof sub !== 'string' || sub === '') throw badJwtWithoutSubject()
   const userId = readUserId(claims)
   if (userId === null) throw badJwtSubject()
@@ -89,13 +87,13 @@ export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRu
 
 /** The user of a token's `sub` claim; null when it is missing or not a UUID. */
 export function readUserId({ sub }: VerifiedClaims): string | null {
-  return typeof sub === 'string' && UUID.test(sub) ? sub : null
+  return typeof sub === 'string' && parseId(sub) !== undefined ? sub : null
 }
 
 /** The `session_id` claim; null when it is missing or empty. @throws badJwtSession when it is not a UUID */
 export function readSessionId({ session_id: sessionId }: VerifiedClaims): string | null {
   if (sessionId === undefined || sessionId === '') return null
-  if (typeof sessionId === 'string' && UUID.test(sessionId)) return sessionId
+  if (typeof sessionId === 'string' && parseId(sessionId) !== undefined) return sessionId
   throw badJwtSession()
 }
 

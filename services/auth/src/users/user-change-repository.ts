@@ -1,5 +1,6 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Db, Trx, UsersTable } from '../database.ts'
+import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
@@ -20,7 +21,7 @@ export async function insertUser(trx: Db, values: NewUser): Promise<User> {
 
 /** The values that supabase/auth writes into columns that have no default and that are not read here, or are empty yet. */
 export const BLANK = {
-  instance_id: '00000000-0000-0000-0000-000000000000',
+  instance_id: NIL_UUID,
   confirmation_token: '',
   recovery_token: '',
   email_change_token_new: '',
