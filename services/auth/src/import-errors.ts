@@ -2,6 +2,11 @@
 // No text quotes the line.
 
 export const IMPORT_TEXTS = {
+  /** The parser's text names the request body, but an import reads lines. */
+  unreadable: ({ problem }: { readonly problem: string }) => problem.replace('request body', 'the line'),
+  memberInvalid: ({ member, problem }: { readonly member: string; readonly problem: string }) => `${member} ${problem}`,
+  emailInvalid: ({ problem }: { readonly problem: string }) => `email: ${problem}`,
+  phoneInvalid: ({ problem }: { readonly problem: string }) => `phone: ${problem}`,
   lineTooLong: 'is longer than a mebibyte',
   nobody: 'needs an id, an email or a phone',
   identityTwice: 'identities: one of them is there twice',

@@ -35,7 +35,7 @@ interface Candidate {
   readonly user: ImportedUser
 }
 
-const BATCH = 500
+const BATCH_LINES = 500
 const ATTEMPTS_MAX = 5
 
 /**
@@ -73,7 +73,7 @@ export async function importUsers(
     } catch (error) {
       refuse(line.number, refusalReason(error))
     }
-    if (batch.length < BATCH) continue
+    if (batch.length < BATCH_LINES) continue
     await finishBatch()
     input.onProgress(summary(), line.number)
   }
@@ -81,9 +81,8 @@ export async function importUsers(
   return summary()
 }
 
-/** The parser's messages name the request body, but an import reads lines. */
 function refusalReason(error: unknown): string {
-  return error instanceof Error ? error.message.replace('request body', 'the line') : String(error)
+  return IMPORT_TEXTS.unreadable({ problem: error instanceof Error ? error.message : String(error) })
 }
 
 /** Removes the byte order mark, which a file may begin with. */

@@ -42,10 +42,8 @@ export function identityKey({ provider, provider_id }: Pick<ImportedIdentity, 'p
 /** Turns a line into rows. @throws metadataTooLarge, or Error with the reason why the line is refused */
 export function toImportedUser(line: UserLine, defaults: ImportDefaults): ImportedUser {
   const row = toRow(line, defaults)
-  if (row.email === null && row.phone === null && line.id === undefined) {
-    throw new Error(IMPORT_TEXTS.nobody)
-  }
-  const identities = line.identities?.map((identity) => toIdentity(row, identity)) ?? ownIdentities(row)
+  if (row.email === null && row.phone === null && line.id === undefined) throw new Error(IMPORT_TEXTS.nobody)
+  const identities = line.identities?.map((identity) => toImportedIdentity(row, identity)) ?? ownIdentities(row)
   const keys = identities.map(identityKey)
   if (new Set(keys).size < keys.length) throw new Error(IMPORT_TEXTS.identityTwice)
   const providers = [...new Set(identities.map(({ provider }) => provider))]
@@ -93,14 +91,14 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
 function toEmail(email: string | undefined): string | null {
   if (email === undefined) return null
   const problem = emailProblem(email)
-  if (problem !== undefined) throw new Error(`email: ${problem.message}`)
+  if (problem !== undefined) throw new Error(IMPORT_TEXTS.emailInvalid({ problem: problem.message }))
   return normaliseEmail(email)
 }
 
 function toPhone(phone: string | undefined): string | null {
   if (phone === undefined) return null
   const digits = normalisePhone(phone)
-  if (digits === undefined) throw new Error(`phone: ${phoneMalformed.message}`)
+  if (digits === undefined) throw new Error(IMPORT_TEXTS.phoneInvalid({ problem: phoneMalformed.message }))
   return digits
 }
 
@@ -131,7 +129,7 @@ function ownIdentities(row: ImportedRow): readonly ImportedIdentity[] {
 }
 
 /** Parses an identity of a line. The subject is `id`, as in the API, or `provider_id`, as in a row. */
-function toIdentity(row: ImportedRow, line: IdentityLine): ImportedIdentity {
+function toImportedIdentity(row: ImportedRow, line: IdentityLine): ImportedIdentity {
   const isOwn = line.provider === 'email' || line.provider === 'phone'
   const subject = isOwn ? row.id : (line.provider_id ?? line.id)
   if (!subject) throw new Error(IMPORT_TEXTS.identityWithoutId(line))

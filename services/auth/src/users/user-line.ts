@@ -1,16 +1,15 @@
 import { z } from 'zod'
 import type { Identity } from '../identities/identity.ts'
+import { IMPORT_TEXTS } from '../import-errors.ts'
 import { MEMBER_TEXTS, memberText } from '../member-errors.ts'
+import { NIL_UUID, parseId } from '../records/ids.ts'
 import { parseJson } from '../requests/parse-json.ts'
 import { metadataSchema } from './metadata.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-const NIL_UUID = '00000000-0000-0000-0000-000000000000'
-
 const uuid = z
   .string()
-  .regex(UUID, { error: MEMBER_TEXTS.uuid })
+  .refine((id) => parseId(id) !== undefined, { error: MEMBER_TEXTS.uuid })
   .refine((id) => id !== NIL_UUID, { error: MEMBER_TEXTS.nilUuid })
   .transform((id) => id.toLowerCase())
 const time = z.iso
@@ -84,7 +83,8 @@ export function readUserLine(text: string): ReadUserLine {
   const members = Object.fromEntries(given.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
   const { data, error } = userLineSchema.safeParse(members)
   const [issue] = error?.issues ?? []
-  if (data === undefined) throw new Error(`${issue?.path.join('.')} ${memberText(issue)}`)
+  const member = issue?.path.join('.') ?? ''
+  if (data === undefined) throw new Error(IMPORT_TEXTS.memberInvalid({ member, problem: memberText(issue) }))
   const ignored = Object.keys(members).filter((key) => !Object.hasOwn(userLineSchema.shape, key))
   return { line: data, ignored }
 }
