@@ -34,7 +34,6 @@ export type VerifiedClaims = Readonly<Record<string, unknown>>
 /** Whether a token verified. Clients see `reason`, so it names no key. */
 export type Verification =
   | { readonly verdict: 'valid'; readonly claims: VerifiedClaims }
-  /** Clients see `reason`, so it names no key. */
   | { readonly verdict: 'invalid'; readonly reason: string }
 
 /** Finds the key that may have signed a token with the `kid` and `alg` of its header. */

@@ -59,7 +59,6 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     const stored = rows.map((row) => ({ key: openSigningKey(encryptionKeys, row), state: row.state }))
     return createKeySet({ secretKey, stored, validMethods: jwt.validMethods })
   }
-  // A token that has verified is not verified again until it expires or the keys change.
   const verified = new LRUCache<string, VerifiedClaims>({
     max: VERIFIED_TOKENS_MAX,
     maxSize: VERIFIED_CHARACTERS_MAX,

@@ -2,6 +2,8 @@ import type { ColumnType, Generated } from 'kysely'
 import type { FilledTimestamp, GeneratedTimestamp, JsonObject, TimestampColumn } from '../records/column-types.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 
+// The tables of sessions, and of the keys that sign their access tokens.
+
 /** A sign-in. Deleting the row ends it. */
 export interface SessionsTable {
   id: string
