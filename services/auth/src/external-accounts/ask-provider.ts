@@ -124,9 +124,7 @@ async function askOAuth1(
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
 ): Promise<AskedProvider> {
   const asked = requestToken && oauth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
-  if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) {
-    throw requestTokenWrong()
-  }
+  if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) throw requestTokenWrong()
   const granted = await exchangeVerifier(deps, configured, { token: asked, verifier }).catch(failExchange)
   const profile = await readOAuth1Profile(deps, configured, granted).catch(failProfile)
   return { profile, tokens: { access: granted.token, refresh: undefined } }

@@ -41,9 +41,7 @@ export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | und
   if (challenge.length < LENGTH_MIN || challenge.length > LENGTH_MAX) {
     throw codeChallengeLength({ min: LENGTH_MIN, max: LENGTH_MAX })
   }
-  if (!/^[A-Za-z0-9._~-]*$/.test(challenge)) {
-    throw codeChallengeCharacters()
-  }
+  if (!/^[A-Za-z0-9._~-]*$/.test(challenge)) throw codeChallengeCharacters()
   const name = method.toLowerCase()
   if (name !== 's256' && (name !== 'plain' || rule === 'required')) throw codeChallengeMethodUnsupported({ method })
   // A plain challenge is the verifier itself, so the row holds its hash instead, which serves as well.

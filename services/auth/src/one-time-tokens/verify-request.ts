@@ -37,12 +37,8 @@ export function parseVerifyBody(body: VerifyFields): VerifyRequest {
   const { type, token, token_hash: tokenHash, email, phone } = body
   if (!type) throw verifyTypeMissing()
   if (Boolean(token) === Boolean(tokenHash)) throw verifyTokenUnclear()
-  if (token && ((email && phone) || (isVerifyType(type) && isPhoneType(type) && !phone))) {
-    throw twoAddressesAtVerify()
-  }
-  if (tokenHash && (email || phone || body.redirect_to)) {
-    throw tokenHashNotAlone()
-  }
+  if (token && ((email && phone) || (isVerifyType(type) && isPhoneType(type) && !phone))) throw twoAddressesAtVerify()
+  if (tokenHash && (email || phone || body.redirect_to)) throw tokenHashNotAlone()
   if (!token || !(email || phone)) return { kind: 'link', ...requireMailType(type, token || tokenHash || '') }
   if (!isVerifyType(type)) throw verifyTypeUnsupported()
   return { kind: 'code', type, code: token, identifier: toIdentifier(email, phone) }

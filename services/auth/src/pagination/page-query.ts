@@ -56,9 +56,7 @@ export function formatCursor({ createdAt, id }: Cursor): string {
 /** The position after which a page begins. @throws cursorMalformed when the text is not one that `formatCursor` makes */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
-  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) {
-    throw cursorMalformed()
-  }
+  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) throw cursorMalformed()
   return { createdAt, id }
 }
 

@@ -85,9 +85,7 @@ const ACCEPTED: ReadonlySet<StoredHash['alg'] | undefined> = new Set(['argon2id'
  * @throws passwordHashTooLong, passwordHashUnsupported
  */
 export function requireAcceptedHash(hash: string): string {
-  if (hash.length > HASH_LENGTH_MAX) {
-    throw passwordHashTooLong({ max: HASH_LENGTH_MAX })
-  }
+  if (hash.length > HASH_LENGTH_MAX) throw passwordHashTooLong({ max: HASH_LENGTH_MAX })
   if (ACCEPTED.has(parseStoredHash(hash)?.alg)) return hash
   throw passwordHashUnsupported()
 }

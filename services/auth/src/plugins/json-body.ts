@@ -46,9 +46,7 @@ export function isForm(request: FastifyRequest): boolean {
 function parseForm(text: string): Record<string, string> {
   // @fastify/formbody writes U+FFFD for bytes that are not UTF-8. A form encodes a real U+FFFD.
   if (text.includes('\uFFFD')) throw formNotUtf8()
-  if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) {
-    throw tooManyFormFields({ max: FIELDS_MAX })
-  }
+  if (text.split('&', FIELDS_MAX + 1).length > FIELDS_MAX) throw tooManyFormFields({ max: FIELDS_MAX })
   return checkStrings(Object.fromEntries(new URLSearchParams(text)))
 }
 

@@ -113,7 +113,5 @@ export function checkStrings<T>(value: T): T {
 }
 
 function checkString(text: string): void {
-  if (text.includes('\0') || !text.isWellFormed()) {
-    throw unstorableText()
-  }
+  if (text.includes('\0') || !text.isWellFormed()) throw unstorableText()
 }

@@ -67,9 +67,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
 
 function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
   const { factor_type: type, phone } = body
-  if (type !== 'totp' && type !== 'phone' && type !== 'webauthn') {
-    throw factorTypeUnsupported()
-  }
+  if (type !== 'totp' && type !== 'phone' && type !== 'webauthn') throw factorTypeUnsupported()
   const friendlyName = requireFriendlyName(body.friendly_name ?? '')
   if (type !== 'phone') return { type, friendlyName, phone: undefined }
   if (!phone) throw factorPhoneMissing()

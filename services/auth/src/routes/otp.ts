@@ -70,9 +70,7 @@ async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): 
 }
 
 function requireOneIdentifier({ email, phone, channel }: OtpBody): void {
-  if (email && phone) {
-    throw twoAddressesAtOtp()
-  }
+  if (email && phone) throw twoAddressesAtOtp()
   if (email && channel) throw channelWithEmail()
   if (!email && !phone) throw addressMissingAtOtp()
 }

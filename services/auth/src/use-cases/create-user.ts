@@ -41,9 +41,7 @@ export interface CreateUserInput {
  */
 export async function createUser(deps: CreateUserDeps, input: CreateUserInput): Promise<Profile> {
   const { wanted } = input
-  if (!wanted.email && !wanted.phone) {
-    throw addressMissingForUser()
-  }
+  if (!wanted.email && !wanted.phone) throw addressMissingForUser()
   const passwordHash = await hashWantedPassword(deps, wanted)
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, (trx) =>
@@ -58,7 +56,7 @@ export async function createUser(deps: CreateUserDeps, input: CreateUserInput): 
 async function hashWantedPassword(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'randomBytes' | 'passwords' | 'outbound'>,
   { password, passwordHash }: AdminUser,
-) {
+): Promise<string> {
   if (passwordHash !== undefined) {
     if (password) throw passwordWithHash()
     return requireAcceptedHash(passwordHash)

@@ -58,9 +58,7 @@ type AuthCodeSession = SessionView & ProviderTokens
  */
 export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCodeInput): Promise<AuthCodeSession> {
   const { authCode, codeVerifier } = input
-  if (!authCode || !codeVerifier) {
-    throw authCodeMissing()
-  }
+  if (!authCode || !codeVerifier) throw authCodeMissing()
   const flow = await findFlowByCode(deps.db, authCode)
   if (!flow) throw flowStateNotFound()
   const { flowStateLifetimeMs } = deps.config.external

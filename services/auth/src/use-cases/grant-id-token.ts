@@ -144,9 +144,7 @@ async function readAccount(
 }
 
 function requireNonce({ nonce: claim }: IdTokenClaims, nonce: string | undefined): void {
-  if (Boolean(claim) !== Boolean(nonce)) {
-    throw idTokenNonceUnpaired()
-  }
+  if (Boolean(claim) !== Boolean(nonce)) throw idTokenNonceUnpaired()
   if (nonce && !matchesNonce(claim, nonce)) throw idTokenNonceWrong()
 }
 
@@ -197,9 +195,7 @@ async function findIdTokenProvider(
 
 function toIdTokenProvider(configured: AnyConfiguredProvider, audiences: readonly string[]): IdTokenProvider {
   const rules = isOAuth1(configured) ? undefined : configured.provider.idTokens
-  if (isOAuth1(configured) || !rules) {
-    throw idTokensUnsupported({ provider: configured.name })
-  }
+  if (isOAuth1(configured) || !rules) throw idTokensUnsupported({ provider: configured.name })
   return { configured, rules, audiences }
 }
 

@@ -123,9 +123,7 @@ function readSignInIdentifier(
   { config }: Pick<AuthDeps, 'config'>,
   { email, phone }: GrantPasswordInput,
 ): UserIdentifier {
-  if (email && phone) {
-    throw twoAddressesAtSignIn()
-  }
+  if (email && phone) throw twoAddressesAtSignIn()
   if (email) {
     if (!config.signup.emailEnabled) throw emailSignInsDisabled()
     return { kind: 'email', value: normaliseEmail(email) }

@@ -71,9 +71,7 @@ export async function reauthenticate(
 
 /** @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified */
 async function requireAddress(db: Db, deps: Pick<AuthDeps, 'config' | 'now'>, user: User): Promise<UserIdentifier> {
-  if (user.email === null && user.phone === null) {
-    throw addressMissingAtReauthentication()
-  }
+  if (user.email === null && user.phone === null) throw addressMissingAtReauthentication()
   const address = await findNonceAddress(db, deps, user)
   if (!address) throw addressTooNew()
   if (address.kind === 'email' && user.emailConfirmedAt === null) throw emailNotVerified()

@@ -69,7 +69,7 @@ export async function signInAnonymously(
     ip: context.ip,
     audit: deps.config.database.auditInPostgres,
   })
-  if (outcome.verdict !== 'signed-in') throw new Error('somebody else was anonymous')
+  if (outcome.verdict !== 'signed-in') throw new Error('a user without an identifier was refused as taken')
   auditToLog(deps, { action: 'user_signedup', actorId: outcome.actorId, ip: context.ip })
   return { ...outcome.session, refreshToken }
 }

@@ -85,9 +85,7 @@ export async function checkSignUp(
   if (signup.disabled) throw signupDisabled()
   const password = requireSignUpPassword(passwords.policy, fields.password)
   await refuseBreached(deps, password)
-  if (email && phone) {
-    throw twoAddressesAtSignUp()
-  }
+  if (email && phone) throw twoAddressesAtSignUp()
   const channel = phone ? requireChannel(sms.provider, fields.channel) : 'sms'
   const hasPkce = Boolean(fields.code_challenge || fields.code_challenge_method)
   if (phone && hasPkce) throw pkceAtPhoneSignUp()

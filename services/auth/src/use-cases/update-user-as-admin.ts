@@ -38,9 +38,7 @@ export interface UpdateUserAsAdminInput extends ManagedUser {
  */
 export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUserAsAdminInput): Promise<Profile> {
   const { wanted } = input
-  if (wanted.passwordHash !== undefined) {
-    throw passwordHashAtUpdate()
-  }
+  if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {
     const user = await lockManagedUser(trx, input)

@@ -13,9 +13,7 @@ export const METADATA_BODY_BYTES = 4 * BYTES_MAX
 /** Metadata enters the access token, so its size is bounded. @throws metadataTooLarge above 64 KiB of JSON */
 export function requireMetadata(data: Metadata | undefined): Metadata {
   if (data === undefined) return {}
-  if (Buffer.byteLength(JSON.stringify(data)) > BYTES_MAX) {
-    throw metadataTooLarge({ max: BYTES_MAX })
-  }
+  if (Buffer.byteLength(JSON.stringify(data)) > BYTES_MAX) throw metadataTooLarge({ max: BYTES_MAX })
   return data
 }
 

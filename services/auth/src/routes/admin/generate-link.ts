@@ -75,8 +75,6 @@ function toLinkAnswer(link: GeneratedLink, redirectTo: string): z.output<typeof 
 
 function requireLinkType(text: string | undefined): LinkType {
   const type = LINK_TYPES.find((known) => known === text)
-  if (type === undefined) {
-    throw linkTypeUnsupported({ type: text ?? '' })
-  }
+  if (type === undefined) throw linkTypeUnsupported({ type: text ?? '' })
   return type
 }

@@ -111,9 +111,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { admin, body } = request
       const id = requireNewId(request.params.userId)
-      if (body.id && body.id.toLowerCase() !== id) {
-        throw newUserIdOther()
-      }
+      if (body.id && body.id.toLowerCase() !== id) throw newUserIdOther()
       const context = await readContext(deps, request, reply)
       return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
     },
