@@ -26,7 +26,7 @@ const HONEST_SECONDS = 60
 const P99_MS_MAX = 250
 const GROWTH_MIB_MAX = 50
 const SAMPLE_MS = 100
-/** More seconds than the load lasts, since a slow client sends one byte a second. */
+/** How much of a body is left to be sent byte by byte, one a second. The load ends before the body does. */
 const KEPT_BACK_BYTES = 1_000
 
 const targets = [authTarget, paymentsTarget, inventoryTarget]

@@ -37,7 +37,7 @@ export async function drill(fault: Fault, rig: Rig): Promise<Ending> {
     await repair()
   }
   const over = waitUntil(stateIs(undefined), { ...rig, patienceMs: OVER_MS, late: 'does not end after its repair' })
-  // The repair may fail before anything awaits it.
+  // The wait may fail before the caller awaits it, and an unhandled rejection would end the drill.
   over.catch(() => {})
   return async () => say(`${alert} ended ${inSeconds(await over)} after the repair`)
 }

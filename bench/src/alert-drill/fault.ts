@@ -9,8 +9,9 @@ export interface Fault {
   readonly alert: string
   /** The service that the alert names. */
   readonly job: ServiceName
-  /** Plants the fault. */
+  /** What goes wrong, as the drill prints it. */
   readonly what: string
+  /** Plants the fault, and returns its repair. */
   plant(stage: Stage): Promise<Repair>
 }
 
@@ -21,7 +22,7 @@ export function repeat(work: () => Promise<unknown>): Repair {
     while (!isOver) await work()
   }
   const running = run()
-  // The repair throws this error.
+  // The work may fail before the repair awaits it, and an unhandled rejection would end the drill.
   running.catch(() => {})
   return async () => {
     isOver = true

@@ -27,9 +27,7 @@ export interface StagedService {
 /** The services over one database with a standby, and the servers that they need. */
 export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
   readonly mails: MailServer
-  /**
-   * Runs a statement as superuser, over a connection of its own. Goes to the services' database unless another one is named.
-   */
+  /** Connects as superuser, to the services' database unless another place is named. The caller ends the connection. */
   connect(place?: 'standby' | 'server'): Promise<pg.Client>
   readonly databaseName: string
 }
@@ -88,7 +86,7 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
     ...{ auth, payments, inventory, mails },
     connect: async (place) => {
       const client = new pg.Client({ connectionString: places[place ?? 'database'] })
-      // Some faults end every connection, so each statement opens its own.
+      // Some faults end every connection. Without a listener, the error of an idle one would end the drill.
       client.on('error', () => {})
       await client.connect()
       return client

@@ -4,7 +4,7 @@ import { findInternals, findSecrets } from './leaks.ts'
 import type { RawRequest } from './raw-requests.ts'
 
 const ANSWER_MS = 20_000
-/** Opens connections that send a part of a request and then wait. */
+/** How many connections send a part of a request and then wait. */
 const HALF_OPEN = 50
 
 /**
