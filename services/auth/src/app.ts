@@ -10,7 +10,7 @@ import { requireAdmin } from './plugins/authenticate.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
-import { jsonBody, SMALL_BODY_BYTES } from './plugins/json-body.ts'
+import { jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
@@ -53,7 +53,7 @@ import { jwksRoutes } from './routes/well-known/jwks.ts'
 import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
-const BODY_BYTES = 1_048_576
+const BODY_BYTES_MAX = 1_048_576
 
 const factorAndPasskeyRoutes = [
   factorsRoutes,
@@ -77,7 +77,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     vocabulary: errorVocabulary,
     meter: deps.meter,
     requestIdHeader: config.server.requestIdHeader,
-    bodyLimit: BODY_BYTES,
+    bodyLimit: BODY_BYTES_MAX,
     handlerTimeoutMs: config.server.requestDurationMsMax,
     trustedProxies: config.security.trustedProxies,
     ignoreTrailingSlash: true,
@@ -155,7 +155,7 @@ async function ownRoutes(app: FastifyInstance): Promise<void> {
 /** Limits the bodies of clients who are no admins: parsing a mebibyte of JSON takes as long as a hundred sign-ins. */
 function limitBodies(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    route.bodyLimit ??= SMALL_BODY_BYTES
+    route.bodyLimit ??= SMALL_BODY_BYTES_MAX
   })
 }
 

@@ -18,13 +18,13 @@ import { toSignupConfig } from './config/signup.ts'
 import { smsWarnings, toSmsConfig } from './config/sms.ts'
 import { toWebauthnConfig, webauthnRules } from './config/webauthn.ts'
 
-type Values = SettingValues<typeof settings>
+type AuthValues = SettingValues<typeof settings>
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export type AuthConfig = ReturnType<typeof toAuthConfig>
 
 /** The settings by subject. */
-export function toAuthConfig(values: Values) {
+export function toAuthConfig(values: AuthValues) {
   return {
     server: toServerConfig(values),
     database: toDatabaseSettings(values),

@@ -7,7 +7,7 @@ import type { serverSettings } from './server.ts'
 import type { signupSettings } from './signup.ts'
 import type { smsSettings } from './sms.ts'
 
-type Values = SettingValues<typeof externalSettings> &
+type DangerValues = SettingValues<typeof externalSettings> &
   Pick<SettingValues<typeof mailSettings>, 'MAILER_AUTOCONFIRM'> &
   Pick<SettingValues<typeof smsSettings>, 'SMS_AUTOCONFIRM' | 'SMS_TEST_OTP' | 'SMS_TEST_OTP_VALID_UNTIL'> &
   Pick<SettingValues<typeof serverSettings>, 'URI_ALLOW_LIST'> &
@@ -25,7 +25,7 @@ const STRANGERS = ['invalid', 'com', 'net', 'org'].flatMap((domain) => [
 ])
 
 /** Settings that open accounts to strangers. The compatible profile accepts them; the strict profile refuses most of them. */
-export function dangerousSettings(values: Values): readonly string[] {
+export function dangerousSettings(values: DangerValues): readonly string[] {
   const wide = values.SECURITY_OUTBOUND_ALLOWED_HOSTS.filter(isEverything)
   const open = values.URI_ALLOW_LIST.filter((glob) => STRANGERS.some((address) => glob.matches(address)))
   return [
@@ -56,7 +56,7 @@ export function dangerousSettings(values: Values): readonly string[] {
 }
 
 /** Settings by which an email address counts as verified although its provider has not verified it. */
-function trustedProviders(values: Values): readonly string[] {
+function trustedProviders(values: DangerValues): readonly string[] {
   if (!values.MAILER_AUTOCONFIRM) return []
   // TypeScript does not know the result of toUpperCase.
   const names = PROVIDERS.map((provider) => provider.toUpperCase() as Uppercase<typeof provider>)

@@ -35,7 +35,7 @@ export const databaseSettings = group('Database', {
     ),
 })
 
-type Values = SettingValues<typeof databaseSettings>
+type DatabaseValues = SettingValues<typeof databaseSettings>
 
 const POOL_SIZE = 16
 const POOL_SIZE_WARNED = 32
@@ -47,7 +47,7 @@ export type DatabaseSettings = ReturnType<typeof toDatabaseSettings>
  * Groups the settings of the database. A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps
  * rows for ever.
  */
-export function toDatabaseSettings(values: Values) {
+export function toDatabaseSettings(values: DatabaseValues) {
   return {
     url: values.DB_DATABASE_URL,
     migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,
@@ -65,7 +65,7 @@ export function toDatabaseSettings(values: Values) {
 }
 
 /** Warns of a pool that is so large that it slows the database down. */
-export function databaseWarnings(values: Values): string[] {
+export function databaseWarnings(values: DatabaseValues): string[] {
   return values.DB_MAX_POOL_SIZE > POOL_SIZE_WARNED
     ? [`AUTH_DB_MAX_POOL_SIZE above ${POOL_SIZE_WARNED} makes the database slower, not faster`]
     : []

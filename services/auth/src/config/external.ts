@@ -88,7 +88,7 @@ export const externalSettings = {
   ...addressesWithoutEffect,
 }
 
-type Values = SettingValues<typeof externalSettings>
+type ExternalValues = SettingValues<typeof externalSettings>
 
 /** The settings of one provider. */
 export interface ProviderConfig {
@@ -114,7 +114,7 @@ const FLOW_STATE_LIFETIME_MIN_MS = 300_000
 export type ExternalConfig = ReturnType<typeof toExternalConfig>
 
 /** Groups the settings of external providers. A flow lives for at least 300 s, whatever the setting says. */
-export function toExternalConfig(values: Values) {
+export function toExternalConfig(values: ExternalValues) {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
     flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MIN_MS),
@@ -126,7 +126,7 @@ export function toExternalConfig(values: Values) {
   }
 }
 
-function toProviderConfig(values: Values, provider: ProviderName): ProviderConfig {
+function toProviderConfig(values: ExternalValues, provider: ProviderName): ProviderConfig {
   const name = toUpperCase(provider)
   return {
     enabled: values[`EXTERNAL_${name}_ENABLED`],
@@ -142,14 +142,14 @@ function toProviderConfig(values: Values, provider: ProviderName): ProviderConfi
 }
 
 /** An enabled provider needs its credentials, and keycloak its URL. */
-export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provider) => {
+export const externalRules: readonly Rule<ExternalValues>[] = PROVIDERS.flatMap((provider) => {
   const name = toUpperCase(provider)
   const credentials = (['CLIENT_ID', 'SECRET', 'REDIRECT_URI'] as const).map(
     (part) => `EXTERNAL_${name}_${part}` as const,
   )
   const needed = [...credentials, ...(provider === 'keycloak' ? (['EXTERNAL_KEYCLOAK_URL'] as const) : [])]
   return needed.map(
-    (setting) => (values: Values) =>
+    (setting) => (values: ExternalValues) =>
       values[`EXTERNAL_${name}_ENABLED`] && !values[setting]?.length
         ? `AUTH_${setting} is required when AUTH_EXTERNAL_${name}_ENABLED is true`
         : undefined,
@@ -157,7 +157,7 @@ export const externalRules: readonly Rule<Values>[] = PROVIDERS.flatMap((provide
 })
 
 /** Warns of URLs that have no effect (reference: Environment). */
-export function externalWarnings(values: Values): string[] {
+export function externalWarnings(values: ExternalValues): string[] {
   return PROVIDERS.filter(
     (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined,
   ).map(

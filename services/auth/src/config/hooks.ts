@@ -41,10 +41,10 @@ export const hookSettings = group(
   }),
 )
 
-type Values = SettingValues<typeof hookSettings>
+type HookValues = SettingValues<typeof hookSettings>
 
 /** The hooks that are on. */
-export function toHooksConfig(values: Values): HooksConfig {
+export function toHooksConfig(values: HookValues): HooksConfig {
   const hooks = HOOK_NAMES.flatMap((name) => {
     const [url, keys] = [values[`HOOK_${name}_URI`], values[`HOOK_${name}_SECRETS`]]
     return values[`HOOK_${name}_ENABLED`] && url !== undefined && keys ? [[name, { url, keys }] as const] : []
@@ -53,9 +53,9 @@ export function toHooksConfig(values: Values): HooksConfig {
 }
 
 /** A hook that is on needs its URL and its keys. */
-export const hookRules: readonly Rule<Values>[] = HOOK_NAMES.flatMap((name) =>
+export const hookRules: readonly Rule<HookValues>[] = HOOK_NAMES.flatMap((name) =>
   (['URI', 'SECRETS'] as const).map(
-    (part) => (values: Values) =>
+    (part) => (values: HookValues) =>
       values[`HOOK_${name}_ENABLED`] && values[`HOOK_${name}_${part}`] === undefined
         ? `AUTH_HOOK_${name}_${part} is required when AUTH_HOOK_${name}_ENABLED is true`
         : undefined,

@@ -36,7 +36,7 @@ export const jwtSettings = group('Tokens', {
     .describe('Algorithms of tokens that are accepted. Default: those of the keys, and HS256.'),
 })
 
-type Values = SettingValues<typeof jwtSettings>
+type JwtValues = SettingValues<typeof jwtSettings>
 
 const SECRET_BYTES_MIN = 32
 const DEFAULT_ROLE = 'authenticated'
@@ -45,7 +45,7 @@ const DEFAULT_ROLE = 'authenticated'
 export type JwtConfig = ReturnType<typeof toJwtConfig>
 
 /** How access tokens are made and verified. */
-export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string }) {
+export function toJwtConfig(values: JwtValues & { readonly API_EXTERNAL_URL: string }) {
   return {
     secret: values.JWT_SECRET,
     lifetimeSeconds: values.JWT_EXP,
@@ -68,7 +68,7 @@ export function toJwtConfig(values: Values & { readonly API_EXTERNAL_URL: string
 }
 
 /** Warns of a default role that makes every new user an admin, of a deprecated name, and of a JWT_SECRET that can be guessed. */
-export function jwtWarnings(values: Values): string[] {
+export function jwtWarnings(values: JwtValues): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   const badRole = roleProblem(values)
   return [
@@ -86,14 +86,14 @@ export function jwtWarnings(values: Values): string[] {
 export function roleProblem({
   JWT_ADMIN_ROLES: admins,
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,
-}: Pick<Values, 'JWT_ADMIN_ROLES' | 'JWT_DEFAULT_GROUP_NAME'>): string | undefined {
+}: Pick<JwtValues, 'JWT_ADMIN_ROLES' | 'JWT_DEFAULT_GROUP_NAME'>): string | undefined {
   return admins.includes(role)
     ? `AUTH_JWT_ADMIN_ROLES has ${role}, the role of new users: whoever signs up is an admin`
     : undefined
 }
 
 /** JWT_KEY_ID names JWT_SECRET, so no key of JWT_KEYS may have it as its kid. */
-export const jwtRules: readonly Rule<Values>[] = [
+export const jwtRules: readonly Rule<JwtValues>[] = [
   (values) =>
     values.JWT_KEYS.some(({ kid }) => kid === values.JWT_KEY_ID)
       ? 'AUTH_JWT_KEY_ID must not be the kid of a key in AUTH_JWT_KEYS'

@@ -104,7 +104,7 @@ const messageSettings = group('Mails', {
 /** Settings of mails (docs/settings/auth.md). */
 export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
-type Values = SettingValues<typeof mailSettings>
+type MailValues = SettingValues<typeof mailSettings>
 
 /** The mail server, and the sender of the mails. */
 export interface SmtpConfig {
@@ -126,7 +126,7 @@ export type MailConfig = ReturnType<typeof toMailConfig>
 const SECOND_MS = 1_000
 
 /** Groups the settings of mails. Paths of templates become URLs under SITE_URL. */
-export function toMailConfig(values: Values & ProfileValues & { readonly SITE_URL: string }) {
+export function toMailConfig(values: MailValues & ProfileValues & { readonly SITE_URL: string }) {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
     /** Undefined where no server is set, and mails are dropped (reference: Environment). */
@@ -162,7 +162,7 @@ export function toMailConfig(values: Values & ProfileValues & { readonly SITE_UR
   }
 }
 
-function toSmtpConfig(values: Values & ProfileValues): SmtpConfig | undefined {
+function toSmtpConfig(values: MailValues & ProfileValues): SmtpConfig | undefined {
   const { SMTP_HOST: host, SMTP_PORT: smtpPort, SMTP_ADMIN_EMAIL: address } = values
   if (host === undefined || smtpPort === undefined || address === undefined) return undefined
   return {
@@ -183,23 +183,23 @@ function isElsewhere(host: string): boolean {
 
 const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
 
-type WithHook = Values & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
+type WithHook = MailValues & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
 
-type MailValues = WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
+type JudgedMailValues = WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
 
-const isMailNeeded = (values: MailValues): boolean =>
+const isMailNeeded = (values: JudgedMailValues): boolean =>
   values.EXTERNAL_EMAIL_ENABLED && !values.MAILER_AUTOCONFIRM && !values.HOOK_SEND_EMAIL_ENABLED
 
 /**
  * Requires a mail server where mails are needed, and refuses two settings that contradict each other (reference: Environment).
  */
-export const mailRules: readonly Rule<MailValues>[] = [
+export const mailRules: readonly Rule<JudgedMailValues>[] = [
   (values) =>
     values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS
       ? 'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true'
       : undefined,
   ...REQUIRED.map(
-    (name) => (values: MailValues) =>
+    (name) => (values: JudgedMailValues) =>
       values[name] === undefined && isMailNeeded(values) ? `AUTH_${name} is required` : undefined,
   ),
 ]

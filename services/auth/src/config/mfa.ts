@@ -32,11 +32,11 @@ export const mfaSettings = group('Second factors', {
 
 const LIFETIME_MIN_SECONDS = 300
 
-type Values = SettingValues<typeof mfaSettings> &
+type MfaValues = SettingValues<typeof mfaSettings> &
   Pick<SettingValues<typeof webauthnSettings>, 'MFA_WEBAUTHN_ENROLL_ENABLED' | 'MFA_WEBAUTHN_VERIFY_ENABLED'>
 
 /** Groups the settings of second factors. Challenges and unverified factors live for at least 300 s. */
-export function toMfaConfig(values: Values) {
+export function toMfaConfig(values: MfaValues) {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_MIN_SECONDS),
     unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_MIN_SECONDS * 1_000),

@@ -7,14 +7,14 @@ import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import type { smsSettings } from './sms.ts'
 
-type Values = SettingValues<typeof externalSettings> &
+type UrlValues = SettingValues<typeof externalSettings> &
   SettingValues<typeof mailSettings> &
   SettingValues<typeof smsSettings> &
   Pick<SettingValues<typeof serverSettings>, 'SITE_URL' | 'API_EXTERNAL_URL'> &
   Pick<SettingValues<typeof securitySettings>, 'SECURITY_CAPTCHA_ENABLED' | 'SECURITY_CAPTCHA_URL'>
 
 /** Settings by which secrets, or data that decide who signs in, cross a network unencrypted, in either profile. */
-export function plainHttpSettings(values: Values): readonly string[] {
+export function plainHttpSettings(values: UrlValues): readonly string[] {
   const sms = values.SMS_PROVIDER && (`SMS_${toUpper(values.SMS_PROVIDER)}_API_URL` as const)
   return [
     ...plainHttpWarnings('AUTH_API_EXTERNAL_URL', values.API_EXTERNAL_URL, 'read passwords, codes and tokens'),
@@ -47,7 +47,7 @@ export function plainHttpSettings(values: Values): readonly string[] {
   ]
 }
 
-function providerSettings(values: Values, provider: (typeof PROVIDERS)[number]): readonly string[] {
+function providerSettings(values: UrlValues, provider: (typeof PROVIDERS)[number]): readonly string[] {
   const name = toUpper(provider)
   if (!values[`EXTERNAL_${name}_ENABLED`]) return []
   const address = `EXTERNAL_${name}_URL` as const

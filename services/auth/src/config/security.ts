@@ -88,7 +88,7 @@ export const securitySettings = {
   ...limitSettings,
 } as const
 
-type Values = SettingValues<typeof securitySettings> &
+type SecurityValues = SettingValues<typeof securitySettings> &
   Pick<SettingValues<typeof serverSettings>, 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'> &
   Pick<
     SettingValues<typeof passwordSettings>,
@@ -97,7 +97,7 @@ type Values = SettingValues<typeof securitySettings> &
   Pick<SettingValues<typeof signupSettings>, 'SECURITY_MANUAL_LINKING_ENABLED'>
 
 /** Groups the settings of guesses, encryption, proxies and captcha, with what the profile decides. */
-export function toSecurityConfig(values: Values & ProfileValues) {
+export function toSecurityConfig(values: SecurityValues & ProfileValues) {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
     currentPasswordForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
@@ -125,7 +125,9 @@ export function toSecurityConfig(values: Values & ProfileValues) {
 export type RateLimitConfig = ReturnType<typeof toRateLimitConfig>
 
 /** Groups the settings of limits. Names of headers become lower case, as Node gives them. */
-export function toRateLimitConfig(values: Values & { readonly MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: number | 'off' }) {
+export function toRateLimitConfig(
+  values: SecurityValues & { readonly MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: number | 'off' },
+) {
   return {
     header: values.RATE_LIMIT_HEADER?.toLowerCase(),
     store: values.RATE_LIMIT_STORE,
@@ -157,7 +159,7 @@ const CAPTCHA_URLS = {
 } as const
 
 /** Undefined while captcha is off. */
-function toCaptchaConfig(values: Values): CaptchaConfig | undefined {
+function toCaptchaConfig(values: SecurityValues): CaptchaConfig | undefined {
   if (!values.SECURITY_CAPTCHA_ENABLED || values.SECURITY_CAPTCHA_SECRET === undefined) return undefined
   return {
     secret: values.SECURITY_CAPTCHA_SECRET,
@@ -167,7 +169,7 @@ function toCaptchaConfig(values: Values): CaptchaConfig | undefined {
 }
 
 /** Captcha needs its secret, and limits in Redis need its address. */
-export const securityRules: readonly Rule<Values>[] = [
+export const securityRules: readonly Rule<SecurityValues>[] = [
   (values) =>
     values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
       ? 'AUTH_SECURITY_CAPTCHA_SECRET is required when AUTH_SECURITY_CAPTCHA_ENABLED is true'
@@ -182,12 +184,12 @@ export const securityRules: readonly Rule<Values>[] = [
 export function followsNoProxy({
   RATE_LIMIT_HEADER: header,
   TRUSTED_PROXIES: proxies,
-}: Pick<Values, 'RATE_LIMIT_HEADER' | 'TRUSTED_PROXIES'>): boolean {
+}: Pick<SecurityValues, 'RATE_LIMIT_HEADER' | 'TRUSTED_PROXIES'>): boolean {
   return header?.toLowerCase() === 'x-forwarded-for' && proxies === undefined
 }
 
 /** Warns of limits by X-Forwarded-For without a trusted proxy: anybody could write that header. */
-export function securityWarnings(values: Values): string[] {
+export function securityWarnings(values: SecurityValues): string[] {
   return followsNoProxy(values)
     ? ['AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection']
     : []

@@ -82,10 +82,10 @@ export const settingsWithoutEffect = group(
   },
 )
 
-type Values = SettingValues<typeof serverSettings>
+type ServerValues = SettingValues<typeof serverSettings>
 
 /** How the process listens, logs and reports metrics. */
-export function toServerConfig(values: Values) {
+export function toServerConfig(values: ServerValues) {
   return {
     host: values.API_HOST,
     port: values.API_PORT,

@@ -15,10 +15,10 @@ export const signupSettings = group('Signing up', {
     .describe('Let users link identities to their account, and unlink them.'),
 })
 
-type Values = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
+type SignupValues = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
 
 /** Who may sign up and how, and where redirects may go. */
-export function toSignupConfig(values: Values) {
+export function toSignupConfig(values: SignupValues) {
   const isStrict = values.PROFILE === 'strict'
   return {
     disabled: values.DISABLE_SIGNUP,

@@ -59,20 +59,20 @@ const gatewaySettings = group(
 /** Settings of SMS and their gateways (docs/settings/auth.md). */
 export const smsSettings = { ...messageSettings, ...gatewaySettings } as const
 
-type Values = SettingValues<typeof smsSettings>
+type SmsValues = SettingValues<typeof smsSettings>
 
 const CREDENTIALS = {
   twilio: ['SMS_TWILIO_ACCOUNT_SID', 'SMS_TWILIO_AUTH_TOKEN', 'SMS_TWILIO_MESSAGE_SERVICE_SID'],
   messagebird: ['SMS_MESSAGEBIRD_ACCESS_KEY', 'SMS_MESSAGEBIRD_ORIGINATOR'],
   textlocal: ['SMS_TEXTLOCAL_API_KEY', 'SMS_TEXTLOCAL_SENDER'],
   vonage: ['SMS_VONAGE_API_KEY', 'SMS_VONAGE_API_SECRET', 'SMS_VONAGE_FROM'],
-} as const satisfies Record<SmsGatewayName, readonly (keyof Values)[]>
+} as const satisfies Record<SmsGatewayName, readonly (keyof SmsValues)[]>
 
 /** The settings of SMS and of the one gateway that sends them. */
 export type SmsConfig = ReturnType<typeof toSmsConfig>
 
 /** Groups the settings of SMS. */
-export function toSmsConfig(values: Values) {
+export function toSmsConfig(values: SmsValues) {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
     intervalMs: values.SMS_MAX_FREQUENCY,
@@ -88,12 +88,12 @@ export function toSmsConfig(values: Values) {
   }
 }
 
-function toGateway(values: Values): GatewayProtocol | LibraryGateway | undefined {
+function toGateway(values: SmsValues): GatewayProtocol | LibraryGateway | undefined {
   if (values.SMS_PROVIDER === undefined || smsWarnings(values).length > 0) return undefined
   return GATEWAYS[values.SMS_PROVIDER](values)
 }
 
-const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProtocol | LibraryGateway>> = {
+const GATEWAYS: Readonly<Record<SmsGatewayName, (values: SmsValues) => GatewayProtocol | LibraryGateway>> = {
   twilio: (values) =>
     twilio({
       apiUrl: values.SMS_TWILIO_API_URL,
@@ -124,14 +124,14 @@ const GATEWAYS: Readonly<Record<SmsGatewayName, (values: Values) => GatewayProto
 }
 
 /** Warns when no SMS can be sent, because the account at the gateway is incomplete or malformed. */
-export function smsWarnings(values: Values): string[] {
+export function smsWarnings(values: SmsValues): string[] {
   const missing = missingCredentials(values)
   if (missing.length > 0) return missing.map((name) => `no SMS can be sent, because AUTH_${name} is not set`)
   if (values.SMS_PROVIDER !== 'twilio' || values.SMS_TWILIO_ACCOUNT_SID.startsWith('AC')) return []
   return ['no SMS can be sent, because AUTH_SMS_TWILIO_ACCOUNT_SID does not begin with AC']
 }
 
-function missingCredentials(values: Values): string[] {
+function missingCredentials(values: SmsValues): string[] {
   if (values.SMS_PROVIDER === undefined) return []
   return CREDENTIALS[values.SMS_PROVIDER].filter((name) => values[name] === '')
 }

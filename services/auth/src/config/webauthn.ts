@@ -35,10 +35,10 @@ const passkeySettings = group(
 /** Settings of WebAuthn: second factors and passkeys (docs/settings/auth.md). */
 export const webauthnSettings = { ...factorSettings, ...passkeySettings } as const
 
-type Values = SettingValues<typeof webauthnSettings>
+type WebauthnValues = SettingValues<typeof webauthnSettings>
 
 /** Groups the settings of passkeys and WebAuthn factors. */
-export function toWebauthnConfig(values: Values) {
+export function toWebauthnConfig(values: WebauthnValues) {
   return {
     /** Undefined where one of its parts is missing. */
     relyingParty: toRelyingParty(values),
@@ -48,18 +48,18 @@ export function toWebauthnConfig(values: Values) {
   }
 }
 
-function toRelyingParty(values: Values): RelyingParty | undefined {
+function toRelyingParty(values: WebauthnValues): RelyingParty | undefined {
   const { WEBAUTHN_RP_ID: id, WEBAUTHN_RP_DISPLAY_NAME: displayName, WEBAUTHN_RP_ORIGINS: origins } = values
   return id === undefined || displayName === undefined || origins.length === 0
     ? undefined
     : { id, displayName, origins }
 }
 
-const isOn = (values: Values): boolean =>
+const isOn = (values: WebauthnValues): boolean =>
   values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
 
 /** Passkeys and WebAuthn factors need the name and the origins of the relying party. */
-export const webauthnRules: readonly Rule<Values>[] = (
+export const webauthnRules: readonly Rule<WebauthnValues>[] = (
   ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
 ).map(
   (name) => (values) =>

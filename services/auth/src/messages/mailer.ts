@@ -141,7 +141,7 @@ const formatLink: FormatCallback = (element, walk, builder) => {
  * The most characters of HTML that are converted. The parser's work grows with the square of the number of unclosed elements;
  * this limit bounds it to 0.3 s.
  */
-const INPUT_MAX = 100_000
+const INPUT_LENGTH_MAX = 100_000
 
 const convert = compile({
   wordwrap: false,
@@ -159,5 +159,5 @@ const convert = compile({
 
 /** The plain-text part of a mail. Leaves out what a broken template has beyond the limits. */
 export function htmlToText(html: string): string {
-  return convert(html.slice(0, INPUT_MAX)).trim()
+  return convert(html.slice(0, INPUT_LENGTH_MAX)).trim()
 }

@@ -87,11 +87,11 @@ export interface Guess {
 }
 
 /** How many guesses at the codes of an address need not wait, in a day and over all its messages. */
-const GUESSES_A_DAY = 100
+const GUESSES_OF_A_DAY_MAX = 100
 /** One further guess is allowed for each such part of the day: the owner is never locked out for the day, and a guesser gains little. */
 const FURTHER_GUESS_SECONDS = 900
 /** After so many guesses in a day a network gets no further guesses, or it would take each before the owner could. */
-const GUESSES_OF_A_NETWORK = 3
+const GUESSES_OF_A_NETWORK_MAX = 3
 const DAY_MS = 86_400_000
 
 /** Whether a code is for a change of address. A user who wants an address proves nothing about the user who has it. */
@@ -140,7 +140,7 @@ export async function countGuess(
   const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
   const hasHadShare = sql`EXISTS (
     SELECT FROM ${sql.table('code_guesses')} n
-    WHERE n.key_hash = ${networkHash ?? null} AND n.since > ${yesterday} AND n.guesses >= ${sql.lit(GUESSES_OF_A_NETWORK)})`
+    WHERE n.key_hash = ${networkHash ?? null} AND n.since > ${yesterday} AND n.guesses >= ${sql.lit(GUESSES_OF_A_NETWORK_MAX)})`
   const further = sql`CASE WHEN ${hasHadShare} THEN 0 ELSE floor(${elapsed} / ${sql.lit(FURTHER_GUESS_SECONDS)}) END`
   const keys = networkHash === undefined ? [keyHash] : [keyHash, networkHash]
   const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
@@ -156,7 +156,7 @@ export async function countGuess(
           AND w.user_id = (SELECT f.user_id FROM wanted f ORDER BY f.is_owner DESC, f.sent_at DESC, f.id DESC LIMIT 1)
           AND NOT EXISTS (
             SELECT FROM ${sql.table('code_guesses')} g
-            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${sql.lit(GUESSES_A_DAY)} + ${further}
+            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${sql.lit(GUESSES_OF_A_DAY_MAX)} + ${further}
               AND NOT EXISTS (
                 SELECT FROM ${sql.table('sessions')} s
                 WHERE s.user_id = w.user_id AND coalesce(s.last_ip, s.ip) <<= ${known}::inet))

@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-const EXACT_MAX = 100_000
-/** A table of this estimated length is surely longer than `EXACT_MAX`, even by old statistics. */
-const SURELY_LONG = 5 * EXACT_MAX
+const EXACT_ROWS_MAX = 100_000
+/** A table of this estimated length is surely longer than `EXACT_ROWS_MAX`, even by old statistics. */
+const SURELY_LONG_ROWS = 5 * EXACT_ROWS_MAX
 
 /**
  * Counts the rows of `FROM … WHERE …`: exactly up to 100,000, beyond that by the planner's estimate
@@ -11,15 +11,15 @@ const SURELY_LONG = 5 * EXACT_MAX
  */
 export async function countFound(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   const counted = await sql<{ count: bigint }>`
-    SELECT count(*) AS count FROM (SELECT ${rows} LIMIT ${sql.lit(EXACT_MAX + 1)}) AS counted`.execute(db)
+    SELECT count(*) AS count FROM (SELECT ${rows} LIMIT ${sql.lit(EXACT_ROWS_MAX + 1)}) AS counted`.execute(db)
   const count = Number(counted.rows[0]?.count ?? 0)
-  return count <= EXACT_MAX ? count : Math.max(count, await estimate(db, rows))
+  return count <= EXACT_ROWS_MAX ? count : Math.max(count, await estimate(db, rows))
 }
 
 /** Counts the rows of a whole list. A long list is only estimated. */
 export async function countAll(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   const estimated = await estimate(db, rows)
-  return estimated >= SURELY_LONG ? estimated : countFound(db, rows)
+  return estimated >= SURELY_LONG_ROWS ? estimated : countFound(db, rows)
 }
 
 async function estimate(db: Db, rows: RawBuilder<unknown>): Promise<number> {

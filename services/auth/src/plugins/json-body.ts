@@ -5,7 +5,7 @@ import { formNotUtf8, tooManyFormFields } from '../request-errors.ts'
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
 
 /** The limit for clients who are no admins. Routes that take metadata, of up to 64 KiB in its shortest form, set a higher one. */
-export const SMALL_BODY_BYTES = 65_536
+export const SMALL_BODY_BYTES_MAX = 65_536
 
 /**
  * Reads bodies as JSON whatever their content type is. An empty body counts as none. Routes with `forms: true` in their config take
@@ -21,7 +21,7 @@ export const jsonBody = fp(
       }
     })
     app.addContentTypeParser('*', { parseAs: 'buffer' }, async ({ routeOptions }: FastifyRequest, body: Buffer) => {
-      const isSmallBody = (routeOptions.bodyLimit ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES
+      const isSmallBody = (routeOptions.bodyLimit ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES_MAX
       return parseBody(decodeUtf8(body), isSmallBody ? FEW_MEMBERS : undefined)
     })
     await app.register(formbody, { parser: parseForm })

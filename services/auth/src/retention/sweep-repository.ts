@@ -6,7 +6,7 @@ import type { IndexSweep, Sweep, SweepPlace, SweptBatch, WalkSweep } from './swe
 
 const ROWS_MAX = 100
 /** The most rows that a batch of a walk reads. */
-const SEEN_MAX = 1_000
+const SEEN_ROWS_MAX = 1_000
 /** The place of the expired rows in an index. */
 const FRONT: SweepPlace = ''
 const START: Readonly<Record<WalkSweep['table'], SweepPlace>> = {
@@ -80,7 +80,7 @@ function walkStatement(sweep: WalkSweep, after: SweepPlace): RawBuilder<WalkRow>
   return sql`
     WITH seen AS MATERIALIZED (
       SELECT id, ${startedAt} AS created_at, ${stale} AS is_stale FROM ${sql.table(table)}
-      WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_MAX)}
+      WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_ROWS_MAX)}
     ), found AS MATERIALIZED (
       SELECT id FROM seen WHERE is_stale ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}
     ), gone AS (
@@ -89,7 +89,7 @@ function walkStatement(sweep: WalkSweep, after: SweepPlace): RawBuilder<WalkRow>
         FOR UPDATE SKIP LOCKED)) RETURNING 1
     ), counts AS (
       SELECT (SELECT count(*)::int FROM gone) AS removed, (SELECT count(*) FROM found) = ${sql.lit(ROWS_MAX)} AS is_full,
-        (SELECT count(*) FROM seen) = ${sql.lit(SEEN_MAX)} AS saw_all_it_may
+        (SELECT count(*) FROM seen) = ${sql.lit(SEEN_ROWS_MAX)} AS saw_all_it_may
     )
     SELECT removed, is_full, id::text AS last_id, is_full OR (saw_all_it_may AND created_at < ${until}) AS goes_on
     FROM seen, counts WHERE NOT is_full OR id IN (SELECT id FROM found) ORDER BY id DESC LIMIT 1`

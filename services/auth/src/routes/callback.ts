@@ -19,7 +19,7 @@ import {
 } from '../use-cases/finish-authorization.ts'
 
 /** A form may be twice as long as the URL of a GET. */
-const FORM_BYTES = 16_384
+const FORM_BYTES_MAX = 16_384
 
 const answerSchema = z.object({
   state: z.string().optional(),
@@ -60,7 +60,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/callback',
     {
-      bodyLimit: FORM_BYTES,
+      bodyLimit: FORM_BYTES_MAX,
       config: { rateBucket: 'callback', forms: true },
       schema: {
         summary: 'Return from an external provider that posts a form; answers a redirect (302)',

@@ -7,7 +7,7 @@ import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
 
 const magicLinkBody = z.looseObject({
   email: z.string().optional(),
@@ -21,7 +21,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/magiclink',
     {
-      bodyLimit: METADATA_BODY_BYTES,
+      bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { captcha: true, rateBucket: 'magiclink' },
       schema: {
         summary: 'Ask for a mail with a link to sign in',

@@ -13,7 +13,7 @@ import {
   requestMagicLink,
   sendPhoneCode,
 } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
 
 const otpBody = z.looseObject({
   email: z.string().optional(),
@@ -32,7 +32,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/otp',
     {
-      bodyLimit: METADATA_BODY_BYTES,
+      bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { captcha: true, rateBucket: 'otp' },
       schema: {
         summary: 'Ask for a one-time code by mail or SMS',

@@ -11,7 +11,7 @@ import {
   signInAnonymously,
 } from '../use-cases/sign-in-anonymously.ts'
 import { checkSignUp, type SignUpDeps, signUp } from '../use-cases/sign-up.ts'
-import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
 import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const signUpBody = z.looseObject({
@@ -34,7 +34,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/signup',
     {
-      bodyLimit: METADATA_BODY_BYTES,
+      bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { captcha: true, rateBucket: 'signup' },
       schema: {
         summary: 'Sign up by email or phone, or anonymously',

@@ -13,7 +13,7 @@ import { readWantedAudience } from '../plugins/session-origin.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
-import { METADATA_BODY_BYTES, metadataSchema, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
 import { userViewSchema, viewUser } from '../users/user-view.ts'
 
 const UserBody = z.object({
@@ -49,7 +49,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/user',
     {
-      bodyLimit: METADATA_BODY_BYTES,
+      bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { rateBucket: 'user' },
       schema: {
         summary: 'Change the own account; new addresses have to be confirmed',

@@ -8,7 +8,7 @@ type Metadata = Readonly<z.output<typeof metadataSchema>>
 
 const BYTES_MAX = 65_536
 /** The limit of a body with metadata. Escapes may make the metadata four times as long. */
-export const METADATA_BODY_BYTES = 4 * BYTES_MAX
+export const METADATA_BODY_BYTES_MAX = 4 * BYTES_MAX
 
 /** Metadata enters the access token, so its size is bounded. @throws metadataTooLarge above 64 KiB of JSON */
 export function requireMetadata(data: Metadata | undefined): Metadata {

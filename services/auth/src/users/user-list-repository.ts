@@ -27,7 +27,7 @@ export interface UserList extends UserFilter {
 }
 
 /** How many of the first rows of a list are searched before the index is asked. */
-const WINDOW = 10_000
+const NEWEST_ROWS_MAX = 10_000
 
 /**
  * Lists users in the order of their creation. When a search matches many users, the first rows of the list hold enough of them.
@@ -62,7 +62,7 @@ function searchedPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<un
   const wanted = offset + limit
   return sql`
     newest AS MATERIALIZED (
-      SELECT user_id, created_at, document FROM ${directory} WHERE ${isInList(list)} ${order} LIMIT ${sql.lit(WINDOW)}),
+      SELECT user_id, created_at, document FROM ${directory} WHERE ${isInList(list)} ${order} LIMIT ${sql.lit(NEWEST_ROWS_MAX)}),
     near AS MATERIALIZED (
       SELECT user_id, created_at FROM newest WHERE strpos(document, ${toSearchText(filter)}) > 0 ${order} LIMIT ${wanted}),
     far AS (
