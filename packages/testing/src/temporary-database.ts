@@ -81,12 +81,12 @@ async function createFrom(template: string): Promise<TemporaryDatabase> {
   }
 }
 
-let administration: Promise<pg.Client> | undefined
+let administration: pg.Pool | undefined
 
-/** Runs a statement on a connection that this worker keeps. */
+/** Runs a statement on a connection that this worker keeps, after those that wait for it already. */
 async function administer(statement: string): Promise<void> {
-  administration ??= connect(inject('postgresUrl'))
-  await (await administration).query(statement)
+  administration ??= new pg.Pool({ connectionString: inject('postgresUrl'), max: 1, idleTimeoutMillis: 0 })
+  await administration.query(statement)
 }
 
 async function connect(connectionString: string): Promise<pg.Client> {

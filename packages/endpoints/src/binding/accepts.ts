@@ -112,6 +112,7 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
   deprecated: ['true or false', isFlag],
   hidden: ['true or false', isFlag],
 }
+const shapeOf: ReadonlyMap<string, Shape> = new Map(Object.entries(shapes))
 
 /**
  * Checks the options at the start. In JavaScript, where no compiler checks them, a misspelt option would otherwise show only when
@@ -121,7 +122,7 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
 export function checkSpec(spec: AcceptsSpec): void {
   if (!isRecord(spec)) throw new Error('is declared by a value that is not an object')
   for (const [name, value] of Object.entries(spec)) {
-    const shape = new Map<string, Shape>(Object.entries(shapes)).get(name)
+    const shape = shapeOf.get(name)
     if (shape === undefined) throw new Error(`has an option that accepts does not know: ${name}`)
     const [expected, is] = shape
     if (value !== undefined && !is(value)) throw new Error(`has the option ${name}, which must be ${expected}`)
