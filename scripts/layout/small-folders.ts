@@ -5,8 +5,6 @@ import type { Problem, Rule } from './source-tree.ts'
 const FILES_MIN = 3
 /** The roots of sources. Each folder below them is judged. */
 const ROOT = /^(?:(?:services|packages)\/[^/]+\/(?:src|test)|bench\/src|scripts|examples\/[^/]+)(?=\/)/
-/** Names of folders that may be small. `driver/` holds the code that depends on the internals of `pg`. */
-const SMALL_FOLDERS: readonly string[] = ['driver']
 
 /**
  * A folder is a noun with several files. The files of a smaller folder live in the folder of the noun that owns their rows,
@@ -19,17 +17,13 @@ export const smallFolders: Rule = (tree) => {
     for (const folder of foldersAbove(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
   return [...counts]
-    .filter(([path, count]) => count < FILES_MIN && !isExempt(path))
+    .filter(([path, count]) => count < FILES_MIN && !isOfKind(path))
     .map(([path, count]): Problem => ({ path, message: `holds ${count} of at least ${FILES_MIN} files` }))
 }
 
 /** Whether a file lies among sources but is a test. In a folder `test`, all files count. */
 function isTestInSources(path: string): boolean {
   return !/^[^/]+\/[^/]+\/test\//.test(path) && (path.endsWith('.test.ts') || path.includes('/test/'))
-}
-
-function isExempt(path: string): boolean {
-  return isOfKind(path) || path.split('/').some((part) => SMALL_FOLDERS.includes(part))
 }
 
 /** The folders that a file is in, the innermost first: those below `src`, and `test`. */
