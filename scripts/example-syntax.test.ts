@@ -1,22 +1,22 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { integer } from '../packages/common/src/config/setting.ts'
+import { examplesIn, isOnlyParsed, ONLY_PARSED, RUN_BY } from './document-examples.ts'
 
 const root = join(import.meta.dirname, '..')
 const documents = globSync(
-  ['*.md', 'bench/*.md', 'docs/**/*.md', 'examples/*/*.md', '{packages,services}/*/README.md'],
+  ['*.md', 'bench/*.md', 'docs/**/*.md', 'examples/*/*.md', 'migrations/*.md', '{packages,services}/*/README.md'],
   {
     cwd: root,
     exclude: (path) => path.includes('node_modules'),
   },
 ).sort()
-const examples = documents.flatMap((document) =>
-  [...readFileSync(join(root, document), 'utf8').matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(
-    ([, language = '', text = ''], i) => ({ document, number: i + 1, language, text }),
-  ),
-)
+const examples = documents.flatMap((document) => examplesIn(root, document))
 
 /** An example is a module, members of an object, or members of a class. `…` stands for what is left out. */
 function parseTypeScript(example: string): void {
@@ -45,11 +45,51 @@ const PARSERS: Readonly<Record<string, (text: string) => void>> = {
   },
 }
 
+const parsed = examples.filter(({ language }) => PARSERS[language])
+
 describe('examples of documents', () => {
-  it.each(examples.filter(({ language }) => PARSERS[language]))(
-    '$document: example $number is valid $language',
-    ({ language, text }) => {
-      expect(() => PARSERS[language]?.(text)).not.toThrow()
-    },
-  )
+  it.each(parsed)('$document: example $number of $language is valid', ({ language, text }) => {
+    expect(() => PARSERS[language]?.(text)).not.toThrow()
+  })
+
+  it('run in a test, or a reason says why they are only parsed', () => {
+    const unrun = parsed.filter((example) => !isOnlyParsed(example) && RUN_BY[example.document] === undefined)
+    expect(unrun.map(({ document, language, number }) => `${document} ${language} ${number}`)).toEqual([])
+    const listed = ONLY_PARSED.flatMap(({ document, numbers }) => numbers.map((number) => `${document} ${number}`))
+    const present = parsed.filter(isOnlyParsed).map(({ document, number }) => `${document} ${number}`)
+    expect(present.sort()).toEqual(listed.sort())
+  })
+
+  it.each(Object.entries(RUN_BY))('of %s run in %s, which reads the document', (document, test) => {
+    expect(readFileSync(join(root, test), 'utf8').includes(basename(document))).toBe(true)
+  })
+})
+
+/** The only example of a language in a document. */
+function exampleOf(document: string, language: string): string {
+  const [first, ...others] = examplesIn(root, document).filter((example) => example.language === language)
+  expect(others).toEqual([])
+  return first?.text ?? ''
+}
+
+it('docs/reference/auth.md: the settings of a provider are settings of auth', () => {
+  const page = readFileSync(join(root, 'docs/settings/auth.md'), 'utf8')
+  const names = Object.keys(parseEnv(exampleOf('docs/reference/auth.md', 'sh')))
+  expect(names).toHaveLength(4)
+  expect(names.filter((name) => !page.includes(`\`${name.replace('GITHUB', '<PROVIDER>')}\``))).toEqual([])
+})
+
+it('CONTRIBUTING.md: the setting reads numbers in its range, and has its default and meaning', () => {
+  const { MAX_LIMIT } = new Function('integer', `return {${exampleOf('CONTRIBUTING.md', 'ts')}}`)(integer)
+  const setting = z.instanceof(z.ZodType).parse(MAX_LIMIT)
+  expect([undefined, '7', '10000'].map((value) => setting.parse(value))).toEqual([500, 7, 10_000])
+  expect(setting.safeParse('10001').success).toBe(false)
+  expect(setting.description).toBe('Most products of a page.')
+})
+
+it('bench/README.md: the commands have options that --help lists', () => {
+  const options = exampleOf('bench/README.md', 'sh').match(/--[a-z]+/g) ?? []
+  const help = execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
+  expect(options.length).toBeGreaterThan(0)
+  for (const option of options) expect(help).toContain(`  ${option} <`)
 })

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
+import { importReport } from './bodies.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 let inventory: TestInventory
@@ -27,3 +29,36 @@ it('every command of the first run succeeds, in the order of the README', async 
     expect([url, response.statusCode]).toEqual([url, method === 'GET' ? 200 : 201])
   }
 })
+
+const reference = readFileSync(new URL('../../../docs/reference/inventory.md', import.meta.url), 'utf8')
+const [created = '', report = '', ...others] = [...reference.matchAll(/^```json\n(.*?)^```$/gms)].map(
+  ([, text = '']) => text,
+)
+const Created = z.object({ statusCode: z.literal(201), data: z.object({ id: z.int(), message: z.string() }) })
+const Report = z.object({ statusCode: z.literal(200), data: z.looseObject({ received: z.int() }) })
+
+it('confirms a product as the reference says', async () => {
+  const example = Created.parse(JSON.parse(created))
+  const response = await inventory.app.inject({
+    method: 'POST',
+    url: '/products',
+    payload: { sku: 'B', attributes: {} },
+  })
+  const { id } = Created.parse(response.json()).data
+  const message = example.data.message.replace(String(example.data.id), String(id))
+  expect(response.json()).toEqual({ ...example, data: { id, message } })
+})
+
+it('reports an import as the reference says', async () => {
+  const example = Report.parse(JSON.parse(report))
+  const response = await inventory.app.inject({
+    method: 'POST',
+    url: '/products/import',
+    headers: { 'content-type': 'application/x-ndjson' },
+    payload: '{"sku":"A","attributes":{}}\n{"sku":"A","attributes":{}}\n',
+  })
+  const { durationMs: _, ...counts } = example.data
+  expect(response.json()).toEqual({ ...example, data: importReport(counts) })
+})
+
+it('every example of the reference is compared', () => expect(others).toEqual([]))
