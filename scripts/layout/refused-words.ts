@@ -15,16 +15,16 @@ export const ORDINARY: ReadonlySet<string> = new Set(
   [
     // Words of everyday English, of TypeScript and of HTTP.
     'reply, result, batch, chunk, duplicate, option, parameter, callback, notification, owner, build, version, set up',
-    'queue, message, handler, worker, patch, channel, encrypt, wrap, replica, leader, compare, check, validate, try',
-    'attempt, flow, mode, block, lock, device, prompt, plugin, webhook, authentication, authenticate, member, person',
+    'queue, message, handler, worker, patch, channel, encrypt, wrap, replica, try',
+    'attempt, mode, block, lock, device, plugin, webhook, authentication, authenticate, member',
     'return, operation, action, order, payment, charge, value, user, client, case, entry, log, history, right, claim',
     'move, hold, release, fail, failure, refuse, network, account, signal, transfer, shop, credit, gross, price, in stock',
-    'application, transaction, quantity, free, cancel, confirm, item, held, store, root, base path, package, filter',
-    'adapter, view, resource, bundle, manifest, router, path name, settle, decline, production, holder, cent',
+    'application, transaction, quantity, free, cancel, confirm, item, held, store, root, base path, package',
+    'adapter, resource, bundle, manifest, router, settle, decline',
     // Words of PostgreSQL, of Fastify, and of other services for what is theirs.
     'superuser, administrator, register, join, tenant, realm, customer, consumer, request token, retry',
     // Names that clients, tables and settings of supabase/auth or of these services have.
-    'OTP, JWT key, app key, throttle, linked account, promote, posting, settlement, booking, POS',
+    'OTP, app key, throttle, linked account, promote, posting, settlement, booking, POS',
     'pay-by-link, dry run, secret key, cardholder, bearer token',
   ].flatMap((words) => words.split(', ')),
 )

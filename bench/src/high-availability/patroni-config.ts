@@ -15,7 +15,7 @@ export interface PatroniCluster {
   readonly superuser: { readonly name: string; readonly password: string }
 }
 
-/** Seconds after which a silent leader loses its place. Patroni allows no smaller value. */
+/** Seconds after which a silent primary loses its place. Patroni allows no smaller value. */
 const TTL_SECONDS = 20
 const LOOP_SECONDS = 2
 const RETRY_SECONDS = 3

@@ -8,7 +8,7 @@ import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
 type Email = MailSink['mails'][number]
 
-/** What a person takes from a mail: its link, the parts of the link, and the code. */
+/** What a user takes from a mail: its link, the parts of the link, and the code. */
 export interface ReadMail {
   readonly mail: Email
   readonly link: URL

@@ -12,7 +12,7 @@ import { createSignedIn, type SignedIn } from './signed-in.ts'
 type Headers = SignedIn['headers']
 type Answer = Awaited<ReturnType<TestApp['app']['inject']>>
 
-/** A person with a passkey, its authenticator and a session by password. */
+/** A user with a passkey, its authenticator and a session by password. */
 export interface PasskeyOwner extends SignedIn {
   readonly key: SoftwareAuthenticator
   readonly passkeyId: string

@@ -1,7 +1,7 @@
 import type { TestApp } from './auth-app.ts'
 import { createSignedUp, type SignedUp } from './signed-up.ts'
 
-/** A person with a session. */
+/** A user with a session. */
 export interface SignedIn extends SignedUp {
   readonly headers: { readonly authorization: string }
   readonly refreshToken: string

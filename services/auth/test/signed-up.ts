@@ -3,7 +3,7 @@ import { insertIdentity } from '../src/identities/identity-repository.ts'
 import type { User } from '../src/users/user.ts'
 import { insertUser } from '../src/users/user-change-repository.ts'
 
-/** A person who has signed up and confirmed. */
+/** A user who has signed up and confirmed. */
 export interface SignedUp {
   readonly user: User
   readonly email: string

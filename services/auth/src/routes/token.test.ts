@@ -59,7 +59,7 @@ async function expectFailure(grant: string, payload: Body | string, expected: Re
 
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
 
-/** The whole body of a session of a person. */
+/** The whole body of a session of a user. */
 function sessionOf({ user, email }: SignedUp) {
   return {
     access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),

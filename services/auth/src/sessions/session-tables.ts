@@ -38,7 +38,7 @@ export interface RefreshTokensTable {
   updated_at: GeneratedTimestamp
 }
 
-/** A way in which the person behind a session has proven who they are. */
+/** A way in which the user behind a session has proven who they are. */
 export interface AmrClaimsTable {
   id: string
   session_id: string

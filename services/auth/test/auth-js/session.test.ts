@@ -21,7 +21,7 @@ async function signIn(on: ClientService = service) {
   return { ...person, client, session, user }
 }
 
-/** Another device of the same person. */
+/** Another device of the same user. */
 async function signInAgain({ email, password }: { readonly email: string; readonly password: string }) {
   const client = service.newClient()
   dataOf(await client.signInWithPassword({ email, password }))

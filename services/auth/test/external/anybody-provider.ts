@@ -71,7 +71,7 @@ export async function beginLinking(
   return new URL(String(answer.headers.location)).searchParams.get('state') ?? ''
 }
 
-/** Comes back as a person. @returns where the browser ends */
+/** Comes back as a user. @returns where the browser ends */
 export async function comeBackAs({ app }: Pick<TestApp, 'app'>, state: string, person: Anybody) {
   return land(await app.inject(`/callback?${new URLSearchParams({ state, code: toCode(person) })}`))
 }

@@ -35,7 +35,7 @@ async function expectRefusal(
 const countUsers = async (): Promise<number> =>
   (await service.deps.db.selectFrom('users').select('id').execute()).length
 
-/** The same person without an address, wherever the provider puts it. */
+/** The same user without an address, wherever the provider puts it. */
 function withoutEmail(stub: ProviderStub): ProviderStub {
   const drop = (value: unknown): unknown => JSON.parse(JSON.stringify(value, dropEmails))
   const { idToken, token } = stub

@@ -16,7 +16,7 @@ export interface OpenIdServer {
   person: Record<string, unknown>
   /** Signs a token of any claims, under a header of any parameters. */
   sign(claims: JWTPayload, header?: Readonly<Record<string, string>>): Promise<string>
-  /** Agrees for the person, as a browser would let them. @returns where the provider sends it back to */
+  /** Agrees for the user, as a browser would let them. @returns where the provider sends it back to */
   agree(authorizeUrl: URL): Promise<URL>
   /** Dependencies of a service that reaches this provider under public names. */
   replace(): Pick<AuthDeps, 'outbound' | 'keySets' | 'now'>

@@ -258,7 +258,7 @@ describe('a sign-in at a custom provider', () => {
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })
 
-  it('302: reads the profile when the id_token has no address, and refuses the profile of another person', async () => {
+  it('302: reads the profile when the id_token has no address, and refuses the profile of another user', async () => {
     await ask('POST', '', oidc({ attribute_mapping: { email: 'mail' }, custom_claims_allowlist: ['groups'] }))
     const person = newPerson()
     openId.person = person
