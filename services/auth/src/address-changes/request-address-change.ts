@@ -38,23 +38,23 @@ export function findNewAddress(user: User, wanted: OwnAddresses, kind: UserIdent
 
 /**
  * Counts the messages of the changes, before anything else is done for them. A change that is applied at once sends no message.
- * @param client the key of the client's limits
+ * @param limitKey the key of the client's limits
  * @throws overEmailRateLimit, overSmsRateLimit, smsProviderMissing
  */
 export async function takeMessageAllowances(
   deps: TakeDeps,
   user: User,
   wanted: OwnAddresses,
-  client: string | undefined,
+  limitKey: string | undefined,
 ): Promise<Allowance> {
   const { mail, sms } = deps.config
   const phone = findNewAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
   if (findNewAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
     const mails = needsBothAddresses(user, mail.secureEmailChange) ? 2 : 1
-    takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
+    takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))
   }
-  if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone, client))
+  if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone, limitKey))
   return takeAllowances(takes)
 }
 

@@ -71,14 +71,14 @@ export function toMessageRequest(
 function takeAllowance(
   deps: RequestMessageDeps,
   request: MessageRequest,
-  client: string | undefined,
+  limitKey: string | undefined,
 ): Promise<Allowance> {
   if (messageMedium(request) === 'email') {
     const mails = countMessages(request, deps.config.mail.secureEmailChange)
-    return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(client)))
+    return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))
   }
   // The number of a change of phone is known only from the user's row, which the job reads.
-  return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', client)
+  return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', limitKey)
 }
 
 function intervalKind(purpose: MessagePurpose, { kind }: UserIdentifier): ThrottleKind {

@@ -21,18 +21,18 @@ export interface SmsAllowanceDeps extends CountDeps {
 /**
  * Counts an SMS before anything else is done for it (reference: Message limits). A test phone needs neither a gateway nor an
  * allowance.
- * @param client the key of the client's limits
+ * @param limitKey the key of the client's limits
  * @throws smsProviderMissing, overSmsRateLimit
  */
-export async function takeSms(deps: SmsAllowanceDeps, phone: string, client: string | undefined): Promise<Allowance> {
+export async function takeSms(deps: SmsAllowanceDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
   if (isTestPhone(deps, phone)) return NOTHING_TAKEN
   if (!deps.sms && !deps.hooks.isOn('SEND_SMS')) throw smsProviderMissing()
-  return deps.rateLimits.sms.take(client)
+  return deps.rateLimits.sms.take(limitKey)
 }
 
 /** Counts an SMS that may turn out to have no recipient. @throws overSmsRateLimit */
-export async function countSms(deps: CountDeps, phone: string, client: string | undefined): Promise<Allowance> {
-  return isTestPhone(deps, phone) ? NOTHING_TAKEN : deps.rateLimits.sms.take(client)
+export async function countSms(deps: CountDeps, phone: string, limitKey: string | undefined): Promise<Allowance> {
+  return isTestPhone(deps, phone) ? NOTHING_TAKEN : deps.rateLimits.sms.take(limitKey)
 }
 
 function isTestPhone({ config, now }: CountDeps, phone: string): boolean {

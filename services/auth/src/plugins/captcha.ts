@@ -30,7 +30,7 @@ export const captcha = fp<{ readonly deps: CaptchaDeps }>(
 export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest): Promise<void> {
   const config = deps.config.security.captcha
   if (!config || (await hasAdminBearer(deps, request))) return
-  await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.address)
+  await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.ip)
 }
 
 /** Whether the bearer would open the admin endpoints. The claims alone may be those of a former admin. */
@@ -70,18 +70,18 @@ const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.s
 
 /**
  * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second attempt.
- * @param address the client's address
+ * @param ip the client's address
  * @throws captchaFailed, captchaRefused, captchaUnreachable
  */
 export async function verifyCaptcha(
   outbound: Outbound,
   config: CaptchaConfig,
   token: string | undefined,
-  address: string,
+  ip: string,
 ): Promise<void> {
   if (!token) throw captchaFailed()
   const answer = parseAnswer(
-    await askCaptchaProvider(outbound, config, { secret: config.secret, response: token, remoteip: address }),
+    await askCaptchaProvider(outbound, config, { secret: config.secret, response: token, remoteip: ip }),
   )
   if (answer.success) return
   const codes = answer['error-codes'] ?? []

@@ -17,7 +17,7 @@ describe('readClientAddress', () => {
     ['', ''],
   ])('reads %j as %j and ignores the headers', (ip, address) => {
     const headers = { 'auth-forwarded-for': '1.1.1.1', 'x-forwarded-for': '2.2.2.2' }
-    expect(read({}, headers, ip)).toEqual({ limitKey: undefined, network: undefined, address })
+    expect(read({}, headers, ip)).toEqual({ limitKey: undefined, network: undefined, ip: address })
   })
 
   it.each([
@@ -26,7 +26,7 @@ describe('readClientAddress', () => {
     ['evil, 2.2.2.2', '9.9.9.9'],
     ['', '9.9.9.9'],
   ])('takes the first value of Auth-Forwarded-For when the setting is on: %j', (value, address) => {
-    expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toEqual({ address })
+    expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toEqual({ ip: address })
   })
 
   it.each([
@@ -41,14 +41,14 @@ describe('readClientAddress', () => {
   ])('takes the key of limits from the header that a setting names: %j', (value, limitKey) => {
     const config = { forwardedForEnabled: true, limitsBy: { header: 'x-real-ip' } }
     const headers = { 'x-real-ip': value, 'auth-forwarded-for': '3.3.3.3' }
-    expect(read(config, headers)).toEqual({ limitKey, network: undefined, address: '3.3.3.3' })
+    expect(read(config, headers)).toEqual({ limitKey, network: undefined, ip: '3.3.3.3' })
   })
 
   it('takes the key of limits from the address, or from the network of an IPv6 address', () => {
     expect(read({ limitsBy: 'address' }, {}, '2001:db8:1:2::3')).toEqual({
       limitKey: '2001:db8:1:2::/64',
       network: '2001:db8:1:2::/64',
-      address: '2001:db8:1:2::3',
+      ip: '2001:db8:1:2::3',
     })
   })
 })

@@ -9,7 +9,7 @@ import type { Bucket, RateLimits } from '../rate-limits/rate-limits.ts'
 /** Where a request comes from. */
 export interface ClientAddress {
   /** The client's address, for limits, the log and the audit log; empty where the socket has none. */
-  readonly address: string
+  readonly ip: string
   /** The key of the request limits, for IPv6 the network; undefined: the request is not limited. */
   readonly limitKey: string | undefined
   /** The client's address, or IPv6 network, by which a user may be recognised; undefined where it may be a proxy's. */
@@ -27,10 +27,10 @@ export function readClientAddress(config: AddressConfig, { ip, header }: Sources
   const told = config.forwardedForEnabled ? toAddress(header('auth-forwarded-for')?.split(',')[0]) : undefined
   const address = told ?? toAddress(ip) ?? ''
   const { limitsBy } = config
-  if (limitsBy === 'nothing') return { address, limitKey: undefined, network: undefined }
+  if (limitsBy === 'nothing') return { ip: address, limitKey: undefined, network: undefined }
   const counted = limitsBy === 'address' ? address : header(limitsBy.header)?.trim()
   const limitKey = counted ? addressKey(counted) : undefined
-  return { address, limitKey, network: limitsBy === 'address' ? limitKey : undefined }
+  return { ip: address, limitKey, network: limitsBy === 'address' ? limitKey : undefined }
 }
 
 interface AddressConfig {
@@ -61,7 +61,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
     app.decorateRequest('clientAddress')
     app.addHook('onRequest', (request, _reply, done) => {
       request.clientAddress = readClientAddress(addresses, sourcesOf(request))
-      request.logFields = { remote_addr: request.clientAddress.address }
+      request.logFields = { remote_addr: request.clientAddress.ip }
       if (!warned && request.clientAddress.limitKey === undefined) {
         warned = true
         app.log.warn({ header: config.rateLimits.header }, 'a request came without the header of the rate limits')

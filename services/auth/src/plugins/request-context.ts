@@ -47,10 +47,10 @@ type ClientContext = Omit<RequestContext, 'redirectTo'>
 
 /** Reads the context of a request that continues a flow, whose redirect is known. @throws what `readAudience` throws */
 export async function readClient(deps: RequestContextDeps, request: FastifyRequest): Promise<ClientContext> {
-  const { address, limitKey, network } = request.clientAddress
+  const { ip, limitKey, network } = request.clientAddress
   const audience = await readAudience(deps, request)
   const userAgent = readUserAgent(request) ?? ''
-  return { audience, ip: address, address, limitKey, network, userAgent, linkBase: linkBase(deps.config, request) }
+  return { audience, ip, limitKey, network, userAgent, linkBase: linkBase(deps.config, request) }
 }
 
 /** The audience of a request. @throws what `chooseAudience` throws */

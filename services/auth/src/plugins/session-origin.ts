@@ -6,7 +6,7 @@ const USER_AGENT_LENGTH_MAX = 512
 
 /** What a session stores of the request that opened or refreshed it. */
 export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
-  return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.address }
+  return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.ip }
 }
 
 /** The header User-Agent, cut to the length that is stored. */

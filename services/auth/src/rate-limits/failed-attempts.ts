@@ -4,12 +4,12 @@ import type { ServerKeys } from '../secrets/server-key.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 /**
- * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `address`: the
- * client's.
+ * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `ip`: the
+ * client's address.
  */
 export interface AttemptKey {
   readonly identifier: string
-  readonly address: string
+  readonly ip: string
 }
 
 /** What counting failed checks works with. The store holds keyed hashes, never an identifier or an address. */
@@ -36,7 +36,7 @@ export function recordFailure(deps: FailureDeps, attempt: AttemptKey): Promise<v
 export function createFactorFailures(deps: FailureDeps, attempt: AttemptKey, factorType: string) {
   const { failures, factorFailures } = deps.rateLimits
   const ofPair = { limit: failures, key: toKey(deps, attempt) }
-  const ofUser = { limit: factorFailures, key: toKey(deps, { ...attempt, address: '' }) }
+  const ofUser = { limit: factorFailures, key: toKey(deps, { ...attempt, ip: '' }) }
   const counts = factorType === 'webauthn' ? [ofPair] : [ofPair, ofUser]
   return {
     isBlocked: async () => (await Promise.all(counts.map(({ limit, key }) => limit.isBlocked(key)))).includes(true),
@@ -47,8 +47,8 @@ export function createFactorFailures(deps: FailureDeps, attempt: AttemptKey, fac
 }
 
 /** A keyed hash, so that the limiter's store does not list who signs in from where. An IPv6 address counts by its network. */
-function toKey({ serverKeys }: FailureDeps, { identifier, address }: AttemptKey): string {
+function toKey({ serverKeys }: FailureDeps, { identifier, ip }: AttemptKey): string {
   return createHmac('sha256', serverKeys.hmac)
-    .update(`${identifier}\0${addressKey(address)}`)
+    .update(`${identifier}\0${addressKey(ip)}`)
     .digest('base64url')
 }

@@ -42,10 +42,10 @@ export const NOTHING_TAKEN: Allowance = { giveBack: async () => {} }
 /** A limit for messages of one kind, for all users together. A client may use half of it at most. */
 export interface MessageLimit {
   /**
-   * Counts a message. @param client the key of the client's limits; undefined: of no client
+   * Counts a message. @param limitKey the key of the client's limits; undefined: of no client
    * @throws overEmailRateLimit or overSmsRateLimit
    */
-  take(client: string | undefined): Promise<Allowance>
+  take(limitKey: string | undefined): Promise<Allowance>
   /** Gives a message back that another part of the service has counted, and that is not sent after all. */
   giveBack(): Promise<void>
 }
@@ -56,9 +56,9 @@ export interface MessageLimit {
  */
 export interface RateLimits {
   /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */
-  consume(bucket: Bucket, key: string | undefined): Promise<void>
+  consume(bucket: Bucket, limitKey: string | undefined): Promise<void>
   /** Gives a request of a bucket back that is counted in another bucket. */
-  giveBack(bucket: ReturnableBucket, key: string | undefined): Promise<void>
+  giveBack(bucket: ReturnableBucket, limitKey: string | undefined): Promise<void>
   readonly email: MessageLimit
   readonly sms: MessageLimit
   readonly failures: FailureLimit
@@ -90,12 +90,12 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     if (window) limiters.set(bucket, store(`request:${bucket}`, { ...window, returnable: bucket === 'signup' }))
   }
   return {
-    consume: async (bucket, key) => {
-      const waitMs = key === undefined ? undefined : await limiters.get(bucket)?.consume(shortenKey(key))
+    consume: async (bucket, limitKey) => {
+      const waitMs = limitKey === undefined ? undefined : await limiters.get(bucket)?.consume(shortenKey(limitKey))
       if (waitMs !== undefined) throw overRequestRateLimit(retryAfter(waitMs))
     },
-    giveBack: async (bucket, key) => {
-      if (key !== undefined) await limiters.get(bucket)?.reward(shortenKey(key))
+    giveBack: async (bucket, limitKey) => {
+      if (limitKey !== undefined) await limiters.get(bucket)?.reward(shortenKey(limitKey))
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
@@ -135,8 +135,8 @@ function createMessageLimit(
     throw refuse(retryAfter(waitMs))
   }
   return {
-    take: (client) => {
-      const own = client === undefined ? [] : [() => takeOf(ofClients, shortenKey(client))]
+    take: (limitKey) => {
+      const own = limitKey === undefined ? [] : [() => takeOf(ofClients, shortenKey(limitKey))]
       return takeAllowances([...own, () => takeOf(all, ALL)])
     },
     giveBack: () => all.reward(ALL),

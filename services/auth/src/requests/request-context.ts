@@ -2,10 +2,8 @@
 export interface RequestContext {
   /** The audience of new users, and among whom users are looked up. */
   readonly audience: string
-  /** The client's address, for the audit log. */
+  /** The client's address, for limits and the audit log; empty when unknown. */
   readonly ip: string
-  /** The client's address, for limits. */
-  readonly address: string
   /** The key of the limits for each client; undefined: the client is not limited. */
   readonly limitKey: string | undefined
   /** The client's network, by which a user may be recognised; undefined where all clients may share it. */

@@ -44,7 +44,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, clientAddress, body } = request
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
-      const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.address })
+      const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.ip })
       return viewEnrolledFactor({ ...wanted, ...enrolled, issuer })
     },
   )
@@ -60,7 +60,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, params }) => {
       const factorId = requireId('factor_id', params.factorId)
-      return { id: await unenrollFactor(deps, { caller, which: { factorId }, ip: clientAddress.address }) }
+      return { id: await unenrollFactor(deps, { caller, which: { factorId }, ip: clientAddress.ip }) }
     },
   )
 }

@@ -21,7 +21,7 @@ export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { caller, query, clientAddress } = request
-      await signOut(app.deps, { caller, scope: query.scope, ip: clientAddress.address })
+      await signOut(app.deps, { caller, scope: query.scope, ip: clientAddress.ip })
       return reply.code(204).send()
     },
   )

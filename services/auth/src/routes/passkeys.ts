@@ -44,7 +44,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
       const name = requireFriendlyName(body.friendly_name ?? '')
       if (name === '') throw friendlyNameMissing()
-      return viewPasskey(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address }, name))
+      return viewPasskey(await renameOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.ip }, name))
     },
   )
 
@@ -59,7 +59,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, params }, reply) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
-      await deleteOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.address })
+      await deleteOwnPasskey(deps, { caller, passkeyId, ip: clientAddress.ip })
       return reply.code(204).send()
     },
   )

@@ -19,7 +19,7 @@ export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, clientAddress }) => {
-      await reauthenticate(app.deps, { caller, ip: clientAddress.address, limitKey: clientAddress.limitKey })
+      await reauthenticate(app.deps, { caller, ip: clientAddress.ip, limitKey: clientAddress.limitKey })
       return {}
     },
   )

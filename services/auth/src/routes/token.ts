@@ -111,8 +111,7 @@ async function grantByPassword(
 ): Promise<SessionView> {
   const { email, phone, password } = requireBody(request)
   const audience = await readAudience(deps, request)
-  const { address } = request.clientAddress
-  return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience, address })
+  return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience })
 }
 
 async function grantByRefreshToken(deps: GrantRefreshTokenDeps, request: TokenRequest): Promise<SessionView> {

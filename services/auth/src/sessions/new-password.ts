@@ -26,7 +26,7 @@ export interface NewPassword {
   /** The password that the new one replaces. */
   readonly currentPassword: string | undefined
   /** The client's address, for the limit of failures. */
-  readonly address: string
+  readonly ip: string
 }
 
 /** A password that may be stored, and the nonce that goes with it. */
@@ -46,17 +46,17 @@ export interface PreparedPassword {
 export async function preparePassword(
   deps: NewPasswordDeps,
   caller: ActiveCaller,
-  { password, nonce, currentPassword, address }: NewPassword,
+  { password, nonce, currentPassword, ip }: NewPassword,
 ): Promise<PreparedPassword> {
   const { user } = caller
   requirePassword(deps.config.passwords.policy, password)
   await refuseBreached(deps, password)
   const isNeeded = deps.config.security.reauthenticateForPassword && !(await isFresh(deps, caller))
   if (isNeeded && !nonce) throw reauthenticationNeeded()
-  const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, address }) : undefined
+  const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, ip }) : undefined
   let isShown: boolean
   try {
-    isShown = await requireCurrentPassword(deps, caller, { currentPassword, address })
+    isShown = await requireCurrentPassword(deps, caller, { currentPassword, ip })
     const { matches } = await deps.passwords.verify(user.passwordHash, password)
     if (matches) throw samePassword()
   } catch (error) {
@@ -89,14 +89,14 @@ const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'reco
 async function requireCurrentPassword(
   deps: NewPasswordDeps,
   { user, session }: ActiveCaller,
-  given: { readonly currentPassword: string | undefined; readonly address: string },
+  given: { readonly currentPassword: string | undefined; readonly ip: string },
 ): Promise<boolean> {
   if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return false
   const proofs = session ? await listProofs(deps.db, session.id) : []
   const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
   if (proofs.some(isExempt)) return false
   if (given.currentPassword === undefined) throw currentPasswordRequired()
-  const attempt = { identifier: user.email ?? user.phone ?? user.id, address: given.address }
+  const attempt = { identifier: user.email ?? user.phone ?? user.id, ip: given.ip }
   const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
   const isRight = matches && !(await isBlocked(deps, attempt))
   // A failure is counted before the hook is called, since the hook may refuse or take long.

@@ -47,15 +47,15 @@ export async function findNonceAddress(
 
 /**
  * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a
- * failure counts like a wrong password. @param address the client's @throws reauthenticationNotValid
+ * failure counts like a wrong password. @param ip the client's address @throws reauthenticationNotValid
  */
 export async function checkNonce(
   deps: NonceDeps,
   user: User,
-  { nonce, address }: { readonly nonce: string; readonly address: string },
+  { nonce, ip }: { readonly nonce: string; readonly ip: string },
 ): Promise<CheckedNonce> {
   const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
-  const attempt = { identifier, address }
+  const attempt = { identifier, ip }
   const blocked = await isBlocked(deps, attempt)
   const wanted = { audience: user.audience, identifier, kinds: ['reauthentication'] } as const
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)

@@ -24,8 +24,6 @@ export interface GrantPasswordInput extends SessionOrigin {
   readonly phone: string | undefined
   readonly password: string | undefined
   readonly audience: string
-  /** The client's address, for limits. */
-  readonly address: string
 }
 
 /** A session. It says so when the password, although right, no longer meets the policy. */
@@ -73,7 +71,7 @@ const REFUSALS = {
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, input)
   const password = input.password ?? ''
-  const attempt = { identifier: identifier.value, address: input.address }
+  const attempt = { identifier: identifier.value, ip: input.ip }
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)

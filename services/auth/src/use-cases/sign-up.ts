@@ -168,9 +168,9 @@ export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpIn
 function takeAllowance(
   deps: Pick<AuthDeps, 'config' | 'now' | 'rateLimits' | 'sms' | 'hooks'>,
   { kind, value }: UserIdentifier,
-  client: string | undefined,
+  limitKey: string | undefined,
 ): Promise<Allowance> {
-  return kind === 'email' ? deps.rateLimits.email.take(client) : takeSms(deps, value, client)
+  return kind === 'email' ? deps.rateLimits.email.take(limitKey) : takeSms(deps, value, limitKey)
 }
 
 async function prepareConfirmation(deps: MessageDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {

@@ -82,11 +82,9 @@ export async function updateOwnUser(
   const found = await findCaller(deps, caller)
   if (changes.appMetadata && !isStillAdmin(deps, caller, found)) throw appMetadataForAdmins()
   await requireAllowed(deps, found, changes)
-  const { address } = context
+  const { ip } = context
   const prepared =
-    password === undefined
-      ? undefined
-      : await preparePassword(deps, found, { password, nonce, currentPassword, address })
+    password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, currentPassword, ip })
   const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
     return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {

@@ -78,8 +78,6 @@ export interface VerifyFactorInput extends SessionOrigin {
   readonly factorId: string
   readonly challengeId: string
   readonly answer: FactorAnswer
-  /** The client's address, for limits. */
-  readonly address: string
   /** The client's network, by which the owner may be recognised; undefined where all clients may share it. */
   readonly network: string | undefined
 }
@@ -105,7 +103,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const asked = await findAsked(deps, user.id, input)
   const left = await countChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
   if (left === undefined) throw challengeNotFound()
-  const attempt = { identifier: user.id, address: input.address }
+  const attempt = { identifier: user.id, ip: input.ip }
   const failures = createFactorFailures(deps, attempt, asked.factor.factorType)
   const guess = { now: deps.now(), network: input.network }
   const mayGuess = await countFactorGuess(deps.db, { ...asked.factor, userId: user.id }, guess)

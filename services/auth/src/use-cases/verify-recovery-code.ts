@@ -34,8 +34,6 @@ export interface VerifyRecoveryCodeInput extends SessionOrigin {
   readonly caller: Caller
   /** As typed. */
   readonly code: string
-  /** The client's address, for limits. */
-  readonly address: string
 }
 
 /**
@@ -55,7 +53,7 @@ export async function verifyRecoveryCode(
   if (!factor) throw factorNotFound()
   const waitMs = await countRecoveryGuess(db, factor.id, now())
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
-  const attempt = { identifier: user.id, address: input.address }
+  const attempt = { identifier: user.id, ip: input.ip }
   const failures = createFactorFailures(deps, attempt, factor.factorType)
   const code = normaliseRecoveryCode(input.code)
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))

@@ -72,13 +72,13 @@ export interface VerifyCodeInput {
  */
 export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
-  const attempt = { identifier: identifier.value, address: context.address }
+  const attempt = { identifier: identifier.value, ip: context.ip }
   const blocked = await isBlocked(deps, attempt)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
   const wanted = { audience: context.audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
   const { hmac } = deps.serverKeys
   const keyHash = hashGuessKey(hmac, wanted)
-  const networkHash = context.network === undefined ? undefined : hashGuessKey(hmac, wanted, siteKey(context.address))
+  const networkHash = context.network === undefined ? undefined : hashGuessKey(hmac, wanted, siteKey(context.ip))
   const guess = { ...wanted, keyHash, networkHash, network: context.network, now: deps.now() }
   const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)

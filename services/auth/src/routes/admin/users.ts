@@ -153,7 +153,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const wanted = parseAdminUser(body)
-      return viewUser(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.address }))
+      return viewUser(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
     },
   )
 
@@ -171,7 +171,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const manner = body?.should_soft_delete ? 'soft' : 'hard'
-      await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.address })
+      await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip })
       return {}
     },
   )

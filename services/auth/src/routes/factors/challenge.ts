@@ -43,7 +43,7 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, clientAddress, params, body }) => {
       const factorId = requireId('factor_id', params.factorId)
       const channel = requireChannel(deps.config.sms.provider, body?.channel)
-      const { address: ip, limitKey } = clientAddress
+      const { ip, limitKey } = clientAddress
       const asked = await challengeFactor(deps, { caller, factorId, channel, ip, limitKey })
       const { id, type, expiresAt, webauthn } = asked
       const view = { id, type, expires_at: Math.floor(expiresAt.getTime() / 1_000) }

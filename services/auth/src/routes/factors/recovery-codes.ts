@@ -50,7 +50,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, body }) => {
       const friendlyName = requireFriendlyName(body?.friendly_name || USUAL_NAME)
-      return viewRecoveryCodes(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.address }))
+      return viewRecoveryCodes(await generateRecoveryCodes(deps, { caller, friendlyName, ip: clientAddress.ip }))
     },
   )
 
@@ -63,7 +63,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, clientAddress }) => ({
-      id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.address }),
+      id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.ip }),
     }),
   )
 }

@@ -44,8 +44,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
       const answer = readAnswer(body)
       const challengeId = parseId(body.challenge_id ?? '')
       if (challengeId === undefined) throw challengeNotFound()
-      const { address, network } = clientAddress
-      const origin = { ...readSessionOrigin(request), address, network }
+      const origin = { ...readSessionOrigin(request), network: clientAddress.network }
       return verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin })
     },
   )

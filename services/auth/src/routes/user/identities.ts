@@ -23,7 +23,7 @@ export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, clientAddress, params } = request
       const identityId = requireId('identity_id', params.identityId)
       const audience = readWantedAudience(request)
-      await unlinkIdentity(app.deps, { caller, identityId, audience, ip: clientAddress.address })
+      await unlinkIdentity(app.deps, { caller, identityId, audience, ip: clientAddress.ip })
       return {}
     },
   )

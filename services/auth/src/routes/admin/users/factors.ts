@@ -70,5 +70,5 @@ function readManagedFactor(request: FastifyRequest, path: z.output<typeof Factor
   const userId = requireId('user_id', path.userId)
   const factorId = requireId('factor_id', path.factorId)
   const { admin, clientAddress } = request
-  return { admin, audience: readWantedAudience(request), userId, factorId, ip: clientAddress.address }
+  return { admin, audience: readWantedAudience(request), userId, factorId, ip: clientAddress.ip }
 }

@@ -43,7 +43,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, clientAddress, params } = request
       const userId = requireId('user_id', params.userId)
       const passkeyId = requireId('passkey_id', params.passkeyId)
-      const owner = { admin, audience: readWantedAudience(request), userId, ip: clientAddress.address }
+      const owner = { admin, audience: readWantedAudience(request), userId, ip: clientAddress.ip }
       await deletePasskeyAsAdmin(deps, { ...owner, passkeyId })
       return reply.code(204).send()
     },

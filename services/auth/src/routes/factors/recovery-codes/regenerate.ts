@@ -20,6 +20,6 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
       },
     },
     async ({ caller, clientAddress }) =>
-      viewRecoveryCodes(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.address })),
+      viewRecoveryCodes(await regenerateRecoveryCodes(deps, { caller, ip: clientAddress.ip })),
   )
 }

@@ -26,9 +26,8 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request) => {
-      const { caller, clientAddress, body } = request
-      const origin = { ...readSessionOrigin(request), address: clientAddress.address }
-      return verifyRecoveryCode(deps, { caller, code: body.code ?? '', ...origin })
+      const { caller, body } = request
+      return verifyRecoveryCode(deps, { caller, code: body.code ?? '', ...readSessionOrigin(request) })
     },
   )
 }

@@ -29,7 +29,7 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
     },
     async ({ caller, clientAddress, body }) => {
       const { challenge_id: challengeId, credential: response } = body
-      return viewPasskey(await registerPasskey(deps, { caller, challengeId, response, ip: clientAddress.address }))
+      return viewPasskey(await registerPasskey(deps, { caller, challengeId, response, ip: clientAddress.ip }))
     },
   )
 }
