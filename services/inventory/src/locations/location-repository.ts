@@ -53,6 +53,17 @@ export function findLocation(lanes: Lanes, id: number): Promise<VersionedLocatio
   return lanes.read.first(findQuery, { id })
 }
 
+/** The id of the location with a code, or undefined. */
+export async function findLocationId(db: Kysely<InventoryTables>, code: string): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('locations')
+    .select('id')
+    .where('code', '=', code)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && Number(row.id)
+}
+
 /** Locations with an id above `afterId`, by id, at most `limit`. */
 export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<VersionedLocation[]> {
   return lanes.lagging.all(listQuery, { afterId, limit })

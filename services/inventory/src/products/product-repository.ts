@@ -113,6 +113,24 @@ export async function insertProductOnce(
   return orDuplicate(names, runOnce(db, caller, insert))
 }
 
+/**
+ * Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. The sku and the
+ * attributes of a sample follow from its number.
+ */
+export async function insertSampleProducts(db: Kysely<InventoryTables>, first: number, last: number): Promise<bigint> {
+  const { numAffectedRows = 0n } = await sql`
+    INSERT INTO ${sql.table('products')} (sku, attributes)
+    SELECT 'SAMPLE-' || lpad(n::text, 8, '0'), jsonb_build_object(
+      'name', 'Sample product ' || n,
+      'color', (ARRAY['red', 'green', 'blue', 'black', 'white'])[1 + n % 5],
+      'size', n % 1000,
+      'price', to_jsonb(round(n % 10007 / 100.0, 2)),
+      'tags', jsonb_build_array('sample', 'batch-' || n / 1000))
+    FROM generate_series(${first}::integer, ${last}::integer) AS n
+    ON CONFLICT (sku) WHERE deleted_at IS NULL DO NOTHING`.execute(db)
+  return numAffectedRows
+}
+
 function toInserted({ id, version }: { readonly id: bigint; readonly version: number }): InsertedProduct {
   return { id: Number(id), version }
 }

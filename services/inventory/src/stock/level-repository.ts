@@ -126,6 +126,33 @@ export async function listLevels(
   return rows.map(({ level }) => level)
 }
 
+/** Ids of sample products above `after` that have no level at a location, by id, at most `limit`. */
+export async function listSamplesWithoutLevel(
+  db: Kysely<InventoryTables>,
+  locationId: number,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<readonly number[]> {
+  const products = await db
+    .selectFrom('products as p')
+    .select('p.id')
+    .where('p.id', '>', BigInt(after))
+    .where('p.sku', 'like', 'SAMPLE-%')
+    .where('p.deleted_at', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('stock_levels as l')
+            .whereRef('l.product_id', '=', 'p.id')
+            .where('l.location_id', '=', BigInt(locationId)),
+        ),
+      ),
+    )
+    .orderBy('p.id')
+    .limit(sql.lit(limit))
+    .execute()
+  return products.map(({ id }) => Number(id))
+}
+
 const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))
 
 /** For each invariant of stock a query that finds the rows that break it (reference: Stock invariants). */

@@ -5,7 +5,9 @@ import { type Check, checkSettings, runChecks } from '@trestle/service/run-check
 import { sql } from 'kysely'
 import type { PaymentsConfig } from '../config.ts'
 import { createMailer } from '../mail/mailer.ts'
+import { listAcquirersBeside } from '../merchants/each-merchant.ts'
 import { migrateOptions, openPaymentsDatabase, tasks } from '../migrations.ts'
+import { findImportedRates } from '../money/rate-repository.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { findSealSamples } from '../vault/rotation-repository.ts'
 import { UnsealError } from '../vault/seal.ts'
@@ -60,14 +62,12 @@ const checks: readonly Check<Subject>[] = [
     advice: 'add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchant acquirer <id> <name>',
     run: async ({ config: { acquirers }, database }) => {
       const names = acquirers.map(({ name }) => name)
-      const { rows } = await sql<{ acquirer: string }>`
-        SELECT DISTINCT acquirer FROM ${sql.table('merchants')} WHERE NOT test AND acquirer <> ALL (${names}::text[])
-        ORDER BY 1`.execute(database.db)
-      if (rows.length > 0) throw new Error(`not set, and live merchants have them: ${rows.map((row) => row.acquirer)}`)
-      const told = acquirers.map(
+      const missing = await listAcquirersBeside(database.db, names)
+      if (missing.length > 0) throw new Error(`not set, and live merchants have them: ${missing}`)
+      const reached = acquirers.map(
         ({ name, url }) => `${name} ${url.startsWith('https:') ? 'by TLS' : 'on this machine'}`,
       )
-      return told.length === 0 ? 'none, live merchants take no payments' : told.join(', ')
+      return reached.length === 0 ? 'none, live merchants take no payments' : reached.join(', ')
     },
   },
   {
@@ -92,11 +92,8 @@ const checks: readonly Check<Subject>[] = [
     name: 'exchange rates',
     advice: 'run: payments fx import, with the file of the European Central Bank',
     run: async ({ database }) => {
-      const { rows } = await sql<{ date: string | null; live: boolean }>`
-        SELECT (SELECT max(date)::text FROM ${sql.table('fx_rates')} WHERE source = 'ecb') AS date,
-          EXISTS (SELECT FROM ${sql.table('merchants')} WHERE NOT test) AS live`.execute(database.db)
-      const { date = null, live = false } = rows[0] ?? {}
-      if (date === null && live) throw new Error('none were imported, and there are live merchants')
+      const { date, areNeeded } = await findImportedRates(database.db)
+      if (date === null && areNeeded) throw new Error('none were imported, and there are live merchants')
       return date === null ? 'the embedded ones, for test merchants' : `imported until ${date}`
     },
   },

@@ -1,5 +1,5 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { PaymentsTables } from '../database.ts'
 
 const PAGE = 1_000
@@ -20,6 +20,17 @@ export async function* eachMerchant(db: Kysely<PaymentsTables>): AsyncGenerator<
     if (!last) return
     after = last.id
   }
+}
+
+/** The acquirers that live merchants have beside those of the settings, by name. */
+export async function listAcquirersBeside(
+  db: Kysely<PaymentsTables>,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ acquirer: string }>`
+    SELECT DISTINCT acquirer FROM ${sql.table('merchants')} WHERE NOT test AND acquirer <> ALL (${names}::text[])
+    ORDER BY 1`.execute(db)
+  return rows.map(({ acquirer }) => acquirer)
 }
 
 interface Sweep {

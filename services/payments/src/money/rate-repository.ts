@@ -32,6 +32,19 @@ export async function listRatesOfDay(db: Kysely<PaymentsTables>, day: string | u
   return rows
 }
 
+/**
+ * The last day for which rates were imported (`2026-03-01`; null: none were), and whether there are live merchants, whose money is
+ * not exchanged at the embedded rates.
+ */
+export async function findImportedRates(
+  db: Kysely<PaymentsTables>,
+): Promise<{ readonly date: string | null; readonly areNeeded: boolean }> {
+  const { rows } = await sql<{ date: string | null; areNeeded: boolean }>`
+    SELECT (SELECT max(date)::text FROM ${sql.table('fx_rates')} WHERE source = 'ecb') AS date,
+      EXISTS (SELECT FROM ${sql.table('merchants')} WHERE NOT test) AS "areNeeded"`.execute(db)
+  return rows[0] ?? { date: null, areNeeded: false }
+}
+
 /** Reports as `payments_fx_rate_age_days{currency}` the age of the newest rate of each currency. */
 export function observeRates(meter: Meter, db: Kysely<PaymentsTables>): void {
   const gauge = meter.createObservableGauge('payments_fx_rate_age_days', {

@@ -52,7 +52,6 @@ function originWithin(posUrl: string, returnUrl: string): string | undefined {
 }
 
 /** Undefined while the customer may still answer; empty when there was no answer in time. */
-
 function hintsOf(
   { seals }: Pick<BankDeps, 'seals'>,
   { sessionId }: ChallengeState,

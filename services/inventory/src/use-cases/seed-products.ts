@@ -1,0 +1,45 @@
+import type { Database } from '@trestle/database/connect.ts'
+import type { InventoryTables } from '../database.ts'
+import { findLocationId } from '../locations/location-repository.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import { insertSampleProducts } from '../products/product-repository.ts'
+import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
+
+type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
+
+const BATCH = 10_000
+/** Lines of one request. */
+const STOCK_BATCH = 100
+const LOCATION = 'MAIN'
+
+/**
+ * Adds those of the sample products SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
+ * to how many were missing.
+ */
+export async function addSamples({ db }: Pick<SeedDeps, 'db'>, count: number): Promise<bigint> {
+  let added = 0n
+  for (let first = 1; first <= count; first += BATCH) {
+    added += await insertSampleProducts(db, first, Math.min(count, first + BATCH - 1))
+  }
+  return added
+}
+
+/**
+ * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
+ * @throws Error when there is no location MAIN, or it takes no stock
+ */
+export async function receiveSamples({ db, lanes }: SeedDeps, quantity: number): Promise<number> {
+  const locationId = await findLocationId(db, LOCATION)
+  if (locationId === undefined) throw new Error(`there is no location ${LOCATION}`)
+  for (let [stocked, last] = [0, 0]; ; ) {
+    const ids = await listSamplesWithoutLevel(db, locationId, { after: last, limit: STOCK_BATCH })
+    if (ids.length === 0) return stocked
+    const lines = ids.map(
+      (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
+    )
+    const { verdict } = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
+    if (verdict !== 'done') throw new Error(`the location ${LOCATION} takes no stock: ${verdict}`)
+    stocked += ids.length
+    last = ids.at(-1) ?? last
+  }
+}
