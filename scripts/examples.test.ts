@@ -278,11 +278,15 @@ describe('docs/runbooks/', () => {
     )
   })
 
-  it.each(scripts)('%s: example %d prints what it should', async (name, number, output) => {
-    // The heads that a ledger is compared with are written before, as restore.md says.
-    const before = name === 'changed-rows.md' ? 'payments ledger verify --head > heads.txt\n' : ''
-    expect(await inShell(before + scriptOf(name, number))).toMatch(new RegExp(`^${output}$`))
-  }, 60_000)
+  it.each(scripts)(
+    '%s: example %d prints what it should',
+    async (name, number, output) => {
+      // The heads that a ledger is compared with are written before, as restore.md says.
+      const before = name === 'changed-rows.md' ? 'payments ledger verify --head > heads.txt\n' : ''
+      expect(await inShell(before + scriptOf(name, number))).toMatch(new RegExp(`^${output}$`))
+    },
+    60_000,
+  )
 
   it('key-rotation.md: the token opens the admin endpoints', async () => {
     const sign = scriptOf('key-rotation.md', 4)

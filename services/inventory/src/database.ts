@@ -1,4 +1,4 @@
-import type { Generated, GeneratedAlways } from 'kysely'
+import type { Generated, GeneratedAlways, Kysely, Transaction } from 'kysely'
 import type { MovementType } from './movements/movement.ts'
 import type { ReservationStatus } from './reservations/reservation.ts'
 
@@ -116,3 +116,9 @@ export interface RateLimitTable {
   /** Epoch milliseconds. */
   readonly expire: bigint | null
 }
+
+/** A connection to the tables, or an open transaction on them. */
+export type Db = Kysely<InventoryTables>
+
+/** An open transaction on the tables. */
+export type Trx = Transaction<InventoryTables>

@@ -12,11 +12,10 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
-import type { Kysely } from 'kysely'
 import { openRateLimit, type RateLimit } from './access/rate-limit.ts'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
-import type { InventoryTables } from './database.ts'
+import type { Db, InventoryTables } from './database.ts'
 import { createImportCounter } from './imports/import-report.ts'
 import {
   type ImportTurns,
@@ -38,7 +37,7 @@ export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> &
 export interface InventoryDeps extends Turns {
   readonly config: InventoryConfig
   /** For queries that are put together for one request. */
-  readonly db: Kysely<InventoryTables>
+  readonly db: Db
   readonly lanes: Lanes
   /** For reads that may lag behind. */
   readonly readLagging: Database<InventoryTables>['readLagging']

@@ -1,4 +1,4 @@
-import type { Generated } from 'kysely'
+import type { Generated, Kysely, Transaction } from 'kysely'
 import type * as ledger from './ledger/ledger-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
 import type * as below from './merchants/merchant-tables.ts'
@@ -217,3 +217,9 @@ export interface PaymentsTables {
   payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable
 }
+
+/** A connection to the tables, or an open transaction on them. */
+export type Db = Kysely<PaymentsTables>
+
+/** An open transaction on the tables. */
+export type Trx = Transaction<PaymentsTables>

@@ -165,7 +165,7 @@ export const immutable = (field: string): FieldError => ({ field, message: 'cann
 /** 400 for a card payment with this processing error (reference: Processing errors). The header names the error, also in a repeat. */
 export function paymentRefused(errorCode: number, { replayed }: { readonly replayed: boolean }): HttpError {
   const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
-  return refusalOf(statusCode, { message: body.message, details: { body }, replayed })
+  return toRefusal(statusCode, { message: body.message, details: { body }, replayed })
 }
 
 /** 400 of the checkout for a payment that was refused (reference: Checkout errors). */
@@ -174,7 +174,7 @@ export function orderRefused(
   { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },
 ): HttpError {
   const { message } = processingError(processingErrorOf(statusCode))
-  return refusalOf(statusCode, { message, details, replayed })
+  return toRefusal(statusCode, { message, details, replayed })
 }
 
 interface CardRefusal {
@@ -183,7 +183,7 @@ interface CardRefusal {
   readonly replayed: boolean
 }
 
-function refusalOf(statusCode: string, { message, details, replayed }: CardRefusal): HttpError {
+function toRefusal(statusCode: string, { message, details, replayed }: CardRefusal): HttpError {
   const headers = { 'x-status-code': statusCode, ...(replayed ? { 'idempotent-replayed': 'true' } : {}) }
   return new HttpError(400, statusCode, { message, details, headers })
 }

@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { z } from 'zod'
-import type { InventoryTables, UserTable } from '../database.ts'
+import type { Db, UserTable } from '../database.ts'
 
 /** A user in an answer (reference: Users). */
 export const UserView = z
@@ -28,11 +28,11 @@ export function userJson({ id, username, firstName, lastName }: User): string {
 // Each column is named: a prepared `*` fails once a migration adds a column.
 const COLUMNS = ['id', 'username', 'first_name', 'last_name'] as const
 
-const findQuery = prepare('find_user', (p: { id: number }, db: Kysely<InventoryTables>) =>
+const findQuery = prepare('find_user', (p: { id: number }, db: Db) =>
   db.selectFrom('users').select(COLUMNS).where('id', '=', sql<bigint>`${p.id}`),
 )
 
-const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, db: Kysely<InventoryTables>) =>
+const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, db: Db) =>
   db
     .selectFrom('users')
     .select(COLUMNS)

@@ -1,5 +1,5 @@
-import { type ControlledTransaction, type Kysely, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { type ControlledTransaction, sql } from 'kysely'
+import type { Db, InventoryTables } from '../database.ts'
 import { type AttributePath, toJsonPath } from '../products/attribute-path.ts'
 import { type Product, rowsThatFit } from '../products/product.ts'
 import { matchingCondition, orderOf, type ProductSelection } from '../products/product-list-repository.ts'
@@ -22,7 +22,7 @@ const [FIRST_ROWS, ROWS_MAX] = [20, 500]
  * until `return` is called.
  */
 export async function* readExport(
-  db: Kysely<InventoryTables>,
+  db: Db,
   selection: ProductSelection,
   flatten: readonly AttributePath[],
 ): AsyncGenerator<readonly ExportedProduct[], void> {

@@ -1,8 +1,8 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { Answer, KeyRefusal } from './answer.ts'
 import { type Caller, callerColumns, callerRow } from './caller.ts'
 
@@ -19,13 +19,13 @@ interface Claim<Body extends object> {
  * instead.
  */
 export async function runOnce<Body extends object>(
-  db: Kysely<InventoryTables>,
+  db: Db,
   caller: Caller,
-  make: (db: Kysely<InventoryTables>) => Promise<Body>,
+  make: (db: Db) => Promise<Body>,
 ): Promise<Answer<Body, never>> {
   if (!caller.repeat) return { verdict: 'done', body: await againWhenLost(() => make(db)) }
   const row = callerRow(callerColumns(caller))
-  const claimAndRun = async (trx: Kysely<InventoryTables>): Promise<Answer<Body, never>> => {
+  const claimAndRun = async (trx: Trx): Promise<Answer<Body, never>> => {
     const { rows } = await sql<Claim<Body>>`SELECT verdict, body FROM ${sql.table('claim_key')}(${row})`.execute(trx)
     const { verdict, body } = rows[0] ?? { verdict: 'key-running', body: null }
     if (verdict === 'replayed' && body !== null) return { verdict, body }

@@ -3,11 +3,9 @@ import { columns } from '@trestle/database/batches/columns.ts'
 import { type NumberedRow, orderResults } from '@trestle/database/batches/ordered-results.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { ReadProduct } from './import-record.ts'
-
-type Connection = Kysely<InventoryTables>
 
 /** What became of a product of a file. `exists`: a live product has the sku and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
@@ -22,7 +20,7 @@ interface VerdictRow extends NumberedRow {
  * @param replace whether an existing product gets the new attributes
  */
 export async function storeBatch(
-  db: Connection,
+  db: Db,
   products: readonly ReadProduct[],
   replace: boolean,
 ): Promise<readonly ImportVerdict[]> {
@@ -39,7 +37,7 @@ const importsTable = sql.table('imports')
 const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
 
 /** Adds a staged file without rows. Resolves to its id. */
-export async function insertImport(db: Connection): Promise<bigint> {
+export async function insertImport(db: Db): Promise<bigint> {
   const { rows } = await sql<{ id: bigint }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
   const [row] = rows
   if (row === undefined) throw new Error('the import has no id')
@@ -48,7 +46,7 @@ export async function insertImport(db: Connection): Promise<bigint> {
 
 /** Adds products behind the rows that the file has. Neither locks nor reads products of the service. */
 export async function insertImportRows(
-  db: Connection,
+  db: Db,
   { id, staged }: { readonly id: bigint; readonly staged: number },
   products: readonly ReadProduct[],
 ): Promise<void> {
@@ -73,7 +71,7 @@ export interface JudgedRows {
 }
 
 /** Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome. */
-export async function judgeImportRows(db: Connection, id: bigint): Promise<JudgedRows> {
+export async function judgeImportRows(db: Db, id: bigint): Promise<JudgedRows> {
   const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
   const own = digest(sql`r.attributes`)
   const { rows } = await sql<JudgedRows>`
@@ -92,7 +90,7 @@ export async function judgeImportRows(db: Connection, id: bigint): Promise<Judge
 }
 
 /** Deletes all rows of a file but those whose sku is taken, by a product or by an earlier row. */
-export async function deleteFreeImportRows(db: Connection, id: bigint): Promise<void> {
+export async function deleteFreeImportRows(db: Db, id: bigint): Promise<void> {
   await sql`
     WITH numbered AS (
       SELECT r.place, p.id IS NULL AND row_number() OVER (PARTITION BY r.sku ORDER BY r.place) = 1 AS is_free
@@ -111,7 +109,7 @@ export interface StagedRow {
 
 /** Rows of a file that come after a place, in their order, at most `limit`. */
 export async function listImportRows(
-  db: Connection,
+  db: Db,
   id: bigint,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<readonly StagedRow[]> {
@@ -127,7 +125,7 @@ export async function listImportRows(
  * files at the same time could deadlock.
  */
 export async function applyImportRows(
-  trx: Connection,
+  trx: Trx,
   id: bigint,
   replace: boolean,
 ): Promise<{ readonly created: number; readonly updated: number }> {
@@ -158,7 +156,7 @@ export async function applyImportRows(
  *
  * Lock order: this lock, the products. Two files may name products in opposite orders, so only one is stored at a time.
  */
-export async function lockImports(trx: Connection, id: bigint): Promise<void> {
+export async function lockImports(trx: Trx, id: bigint): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
 }
 
@@ -166,7 +164,7 @@ export async function lockImports(trx: Connection, id: bigint): Promise<void> {
  * Deletes a staged file with its rows. Lock order: the file, its rows. The upkeep takes them in this order too, so that the two
  * never wait for each other.
  */
-export async function deleteImport(db: Connection, id: bigint): Promise<void> {
+export async function deleteImport(db: Db, id: bigint): Promise<void> {
   await sql`
     WITH held AS MATERIALIZED (SELECT id FROM ${importsTable} WHERE id = ${id} FOR UPDATE),
       gone AS (DELETE FROM ${rowsTable} r USING held WHERE r.import_id = held.id)

@@ -1,6 +1,5 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
-import type { Kysely } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
@@ -32,16 +31,16 @@ const TRIES = 5
 
 /** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
-  readonly #db: Kysely<InventoryTables>
+  readonly #db: Db
   readonly #id: bigint
   #staged = 0
 
-  private constructor(db: Kysely<InventoryTables>, id: bigint) {
+  private constructor(db: Db, id: bigint) {
     this.#db = db
     this.#id = id
   }
 
-  static async open(db: Kysely<InventoryTables>): Promise<StagedImport> {
+  static async open(db: Db): Promise<StagedImport> {
     return new StagedImport(db, await insertImport(db))
   }
 

@@ -2,8 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
@@ -54,7 +54,7 @@ export function findLocation(lanes: Lanes, id: number): Promise<VersionedLocatio
 }
 
 /** The id of the location with a code, or undefined. */
-export async function findLocationId(db: Kysely<InventoryTables>, code: string): Promise<number | undefined> {
+export async function findLocationId(db: Db, code: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('locations')
     .select('id')
@@ -71,12 +71,12 @@ export function listLocations(lanes: Lanes, afterId: number, limit: number): Pro
 
 /** Adds a location. The unique index alone decides whether its code is taken. */
 export function insertLocation(
-  { db, names }: { readonly db: Kysely<InventoryTables>; readonly names: Names },
+  { db, names }: { readonly db: Db; readonly names: Names },
   caller: Caller,
   location: NewLocation,
 ): Promise<Answer<{ readonly id: number }, never> | 'duplicate-code'> {
-  const insert = async (trx: Kysely<InventoryTables>) => {
-    const { id } = await trx.insertInto('locations').values(location).returning('id').executeTakeFirstOrThrow()
+  const insert = async (connection: Db) => {
+    const { id } = await connection.insertInto('locations').values(location).returning('id').executeTakeFirstOrThrow()
     return { id: Number(id) }
   }
   return orViolation(names, runOnce(db, caller, insert), CODE_TAKEN)

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import { type Answer, answerOf } from '../idempotency/answer.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
 import type { MoveRefusal } from '../stock/stock-refusals.ts'
@@ -40,7 +40,7 @@ export function findMovement(lanes: Lanes, id: number): Promise<Movement | undef
 
 /** Movements, newest first, at most `limit`. With `after`, those that are older than the movement with that id; 0 for all. */
 export async function listMovements(
-  db: Kysely<InventoryTables>,
+  db: Db,
   { productId, locationId, type, reference, from, to }: MovementFilters,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<Movement[]> {

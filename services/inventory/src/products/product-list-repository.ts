@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { type RawBuilder, type SqlBool, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Position } from '../pagination/cursor.ts'
 import { ID_FORM, type PositionForm } from '../pagination/page-query.ts'
 import type { ProductDetails } from './product.ts'
@@ -164,8 +164,8 @@ function isDescending(sort: ProductSort): boolean {
 }
 
 /** A page of the live products that meet all filters, in the order of the selection. */
-export async function listProducts(
-  db: Kysely<InventoryTables>,
+export async function listSelectedProducts(
+  db: Db,
   selection: ProductSelection,
   page: ProductPage,
 ): Promise<ListedProduct[]> {
@@ -179,22 +179,15 @@ export interface ProductPlace {
   readonly position: Position
 }
 
-/** The ids of the products that `listProducts` would read, so that a long page can read the products later. */
-export async function listPlaces(
-  db: Kysely<InventoryTables>,
-  selection: ProductSelection,
-  page: ProductPage,
-): Promise<ProductPlace[]> {
+/** The ids of the products that `listSelectedProducts` would read, so that a long page can read the products later. */
+export async function listPlaces(db: Db, selection: ProductSelection, page: ProductPage): Promise<ProductPlace[]> {
   const { rows } = await sql<{ id: bigint; position: Position }>`
     SELECT id, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`.execute(db)
   return rows.map(({ id, position }) => ({ id: Number(id), position }))
 }
 
 /** The products that are still live, in the order of `ids`. */
-export async function listProductsByIds(
-  db: Kysely<InventoryTables>,
-  ids: readonly number[],
-): Promise<ProductDetails[]> {
+export async function listProductsByIds(db: Db, ids: readonly number[]): Promise<ProductDetails[]> {
   const { rows } = await sql<ProductRow>`
     SELECT ${detailColumns} FROM ${sql.table('products')} WHERE id = ANY(${ids}::bigint[]) AND deleted_at IS NULL`.execute(
     db,
@@ -207,7 +200,7 @@ export async function listProductsByIds(
 }
 
 /** Counts the live products that meet all filters. */
-export async function countProducts(db: Kysely<InventoryTables>, filters: readonly ProductFilter[]): Promise<number> {
+export async function countProducts(db: Db, filters: readonly ProductFilter[]): Promise<number> {
   const { rows } = await sql<{ count: bigint }>`
     SELECT count(*) FROM ${sql.table('products')} WHERE ${matchingCondition(filters)}`.execute(db)
   return Number(rows[0]?.count ?? 0)

@@ -2,8 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Answer } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
@@ -15,7 +15,7 @@ const SHORT_PAGE_BYTES = 262_144
 
 const attributesText = sql<string>`attributes::text`.as('attributes')
 
-const findQuery = prepare('find_product', (p: { id: number }, db: Kysely<InventoryTables>) =>
+const findQuery = prepare('find_product', (p: { id: number }, db: Db) =>
   db
     .selectFrom('products')
     .select(['sku', attributesText, 'version'])
@@ -23,7 +23,7 @@ const findQuery = prepare('find_product', (p: { id: number }, db: Kysely<Invento
     .where('deleted_at', 'is', null),
 )
 
-const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Kysely<InventoryTables>) =>
+const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Db) =>
   db
     .selectFrom('products')
     .select(['sku', attributesText, 'version', 'created_at', 'updated_at', stockJson.as('stock')])
@@ -32,7 +32,7 @@ const detailsQuery = prepare('find_product_details', (p: { id: number }, db: Kys
 )
 
 /** The attributes of all rows are null when they are too long together. */
-const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Kysely<InventoryTables>) =>
+const listQuery = prepare('list_products', (p: { afterId: number; limit: number }, db: Db) =>
   db
     .selectFrom((page) =>
       page
@@ -57,7 +57,7 @@ const listQuery = prepare('list_products', (p: { afterId: number; limit: number 
 
 const insertQuery = prepare('insert_product', insertStatement)
 
-function insertStatement({ sku, attributes }: NewProduct, db: Kysely<InventoryTables>) {
+function insertStatement({ sku, attributes }: NewProduct, db: Db) {
   return db.insertInto('products').values({ sku, attributes }).returning(['id', 'version'])
 }
 
@@ -103,13 +103,13 @@ export async function insertProduct(
 
 /** Adds a product once for an Idempotency-Key. */
 export async function insertProductOnce(
-  db: Kysely<InventoryTables>,
+  db: Db,
   names: Names,
   caller: Caller,
   product: NewProduct,
 ): Promise<Answer<InsertedProduct, never> | 'duplicate-sku'> {
-  const insert = async (trx: Kysely<InventoryTables>) =>
-    toInserted(await insertStatement(product, trx).executeTakeFirstOrThrow())
+  const insert = async (connection: Db) =>
+    toInserted(await insertStatement(product, connection).executeTakeFirstOrThrow())
   return orDuplicate(names, runOnce(db, caller, insert))
 }
 
@@ -117,7 +117,7 @@ export async function insertProductOnce(
  * Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. The sku and the
  * attributes of a sample follow from its number.
  */
-export async function insertSampleProducts(db: Kysely<InventoryTables>, first: number, last: number): Promise<bigint> {
+export async function insertSampleProducts(db: Db, first: number, last: number): Promise<bigint> {
   const { numAffectedRows = 0n } = await sql`
     INSERT INTO ${sql.table('products')} (sku, attributes)
     SELECT 'SAMPLE-' || lpad(n::text, 8, '0'), jsonb_build_object(

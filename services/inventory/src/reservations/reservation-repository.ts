@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import { type Answer, answerOf } from '../idempotency/answer.ts'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../idempotency/caller.ts'
 import type { ReserveRefusal } from '../stock/stock-refusals.ts'
@@ -76,7 +76,7 @@ export async function findReservation(lanes: Lanes, id: number): Promise<Reserva
 
 /** Reservations with an id above `after`, by id, at most `limit`. */
 export async function listReservations(
-  db: Kysely<InventoryTables>,
+  db: Db,
   { productId, locationId, status, reference }: ReservationFilters,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<Reservation[]> {

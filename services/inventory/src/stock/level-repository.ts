@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { InventoryTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Position } from '../pagination/cursor.ts'
 import type { Level, ProductStock } from './level-view.ts'
 
@@ -90,10 +90,7 @@ export async function findProductStock(lanes: Lanes, productId: number): Promise
 }
 
 /** The stock of a product with any number of levels. It does not use the read lane. */
-export async function findLongProductStock(
-  db: Kysely<InventoryTables>,
-  productId: number,
-): Promise<ProductStock | undefined> {
+export async function findLongProductStock(db: Db, productId: number): Promise<ProductStock | undefined> {
   const { rows } = await productStatement(productId, sql``).execute(db)
   const [row] = rows
   if (row === undefined) return undefined
@@ -103,7 +100,7 @@ export async function findLongProductStock(
 
 /** Levels by product and location, at most `limit`, that come after the position `after`. */
 export async function listLevels(
-  db: Kysely<InventoryTables>,
+  db: Db,
   { productId, locationId, sku, below }: LevelFilters,
   { after, limit }: { readonly after: Position | undefined; readonly limit: number },
 ): Promise<Level[]> {
@@ -128,7 +125,7 @@ export async function listLevels(
 
 /** Ids of sample products above `after` that have no level at a location, by id, at most `limit`. */
 export async function listSamplesWithoutLevel(
-  db: Kysely<InventoryTables>,
+  db: Db,
   locationId: number,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<readonly number[]> {
@@ -192,7 +189,7 @@ const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
  * Describes every broken invariant of stock; an empty list when all hold. Reads the whole ledger in one snapshot, so it may run
  * while stock moves.
  */
-export async function findStockFaults(db: Kysely<InventoryTables>): Promise<readonly string[]> {
+export async function findStockFaults(db: Db): Promise<readonly string[]> {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')

@@ -8,7 +8,7 @@ import {
   countProducts,
   listPlaces,
   listProductsByIds,
-  listProducts as listProductsOf,
+  listSelectedProducts,
   type ProductPage,
   type ProductSelection,
   positionFormsOf,
@@ -118,7 +118,7 @@ async function findShortPage(
     return plain?.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
   const products = await readInTurn(deps, request, () =>
-    deps.readLagging((db) => listProductsOf(db, selection, page), signal),
+    deps.readLagging((db) => listSelectedProducts(db, selection, page), signal),
   )
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
 }

@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 
 /** An act of an operator. Operators have no identity. */
 export interface OperatorAction {
@@ -11,10 +11,10 @@ export interface OperatorAction {
   readonly payload: object
 }
 
-/** Adds an act of an operator to the audit log, in the transaction of its effect. */
-export async function insertOperatorAudit(
-  trx: Kysely<PaymentsTables>,
-  { action, merchantId, payload }: OperatorAction,
-): Promise<void> {
-  await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(trx)
+/**
+ * Adds an act of an operator to the audit log. Takes the transaction of the effect where there is one; where a SQL function made
+ * the effect, the row follows it.
+ */
+export async function insertOperatorAudit(db: Db, { action, merchantId, payload }: OperatorAction): Promise<void> {
+  await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(db)
 }

@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db, PaymentsTables } from '../database.ts'
 
 /** How many rows of a table were deleted. */
 export type DeletedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
@@ -12,7 +12,7 @@ const BATCH = 1_000
  * @param stale the condition of a stale row. An index serves it, or the table is small
  */
 export async function deleteStaleRows(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   table: keyof PaymentsTables,
   stale: RawBuilder<unknown>,
 ): Promise<number> {
@@ -27,7 +27,7 @@ export async function deleteStaleRows(
 }
 
 /** Deletes the Idempotency-Keys of more than a day. */
-export async function deleteOldKeys(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+export async function deleteOldKeys(db: Db): Promise<DeletedRows> {
   const stale = sql`created < now() - interval '24 hours'`
   return {
     idempotency: await deleteStaleRows(db, 'idempotency', stale),

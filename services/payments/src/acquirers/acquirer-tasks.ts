@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import { deadQueue, defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import { countUnknownAttempts } from '../transactions/attempt-repository.ts'
 import { countOpenExceptions } from './exception-repository.ts'
 
@@ -38,7 +38,7 @@ export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_ev
 })
 
 interface Observed {
-  readonly db: Kysely<PaymentsTables>
+  readonly db: Db
   /** The schema of the job queue. */
   readonly schema: string
 }

@@ -1,7 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
-import type { Kysely } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import { type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import type { AcquirerTask, TaskOutcome } from './acquirer.ts'
 import { insertException } from './exception-repository.ts'
@@ -9,7 +8,7 @@ import { type ClosedOperation, callCloseOperation } from './operation-repository
 
 /** What booking an answer works with. */
 export interface BookingDeps {
-  readonly db: Kysely<PaymentsTables>
+  readonly db: Db
   readonly lanes: Lanes
   readonly outbox: Pick<Outbox, 'wake'>
   readonly logger: { error(fields: object, message: string): void }

@@ -1,10 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Money } from '../money/minor-units.ts'
-
-type Db = Kysely<PaymentsTables>
 
 /** How an acquirer names an object of its own, below the merchant. */
 export interface AcquirerReference {

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { toStorable } from '../bodies/fields.ts'
-import type { PaymentsTables } from '../database.ts'
-
-type Db = Kysely<PaymentsTables>
+import type { Db } from '../database.ts'
 
 /** An answer of an acquirer that contradicts the books. It waits for an operator. */
 export interface AcquirerException {

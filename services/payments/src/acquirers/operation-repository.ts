@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { AcquirerTask } from './acquirer.ts'
 
 /** Identifies an operation, by its trail entry. */
@@ -26,7 +26,7 @@ interface AcquirerOperationRow {
  * nothing. Entries that correct another entry have no operation
  */
 export async function getOperation(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { merchantId, id }: OperationKey,
 ): Promise<{ readonly acquirer: string; readonly task: AcquirerTask }> {
   const { rows } = await sql<AcquirerOperationRow>`
@@ -46,7 +46,7 @@ export async function getOperation(
 
 /** Operations that have been open for so many days, oldest first, read without locks. */
 export async function listOverdueOperations(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { days, limit }: { readonly days: number; readonly limit: number },
 ): Promise<readonly OperationKey[]> {
   const { rows } = await sql<OperationKey>`

@@ -1,12 +1,12 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { prepareForCaller } from '../access/access-query.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Credentials } from '../access/caller.ts'
 import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
 import type { Identity } from './app.ts'
 
@@ -75,7 +75,7 @@ export async function readIdentity(
 
 /** Makes a code that registers one app within 14 days. Only its digest is stored. */
 export async function inviteApp(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { code, note }: { readonly code: string; readonly note: string | null },
 ): Promise<{ readonly code: string; readonly expires: Date }> {
   return db.transaction().execute(async (trx) => {
@@ -93,7 +93,7 @@ export async function inviteApp(
  * Hides the key hint of an app without a name from other members, or shows it.
  * @throws Error when there is no such app
  */
-export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hidden: boolean): Promise<void> {
+export async function updateAppHidden(db: Db, id: string, hidden: boolean): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { numUpdatedRows } = await trx.updateTable('apps').set({ hidden }).where('id', '=', id).executeTakeFirst()
     if (numUpdatedRows === 0n) throw new Error(`there is no app ${id}`)
@@ -108,7 +108,7 @@ export async function updateAppHidden(db: Kysely<PaymentsTables>, id: string, hi
  * for each other, and no key is made meanwhile.
  * @throws Error when there is no such app
  */
-export async function revokeAllKeys(db: Kysely<PaymentsTables>, id: string): Promise<number> {
+export async function revokeAllKeys(db: Db, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
     if (!app) throw new Error(`there is no app ${id}`)
@@ -124,7 +124,7 @@ export async function revokeAllKeys(db: Kysely<PaymentsTables>, id: string): Pro
 }
 
 /** Deletes invitations to register an app that expired 30 days ago. */
-export async function deleteOldAppInvitations(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+export async function deleteOldAppInvitations(db: Db): Promise<DeletedRows> {
   return { app_invitations: await deleteStaleRows(db, 'app_invitations', sql`expires < now() - interval '30 days'`) }
 }
 
@@ -134,7 +134,7 @@ const BATCH = 1_000
  * Deletes apps that look after no merchant and whose keys were not used for so many days. An app that becomes a member
  * meanwhile is locked, and stays. Resolves to how many were deleted.
  */
-export async function deleteUnusedApps(db: Kysely<PaymentsTables>, days: number): Promise<number> {
+export async function deleteUnusedApps(db: Db, days: number): Promise<number> {
   let total = 0
   for (;;) {
     const { seen, deleted } = await deleteBatchOfApps(db, days)
@@ -147,7 +147,7 @@ export async function deleteUnusedApps(db: Kysely<PaymentsTables>, days: number)
  * Lock order: the apps, their keys. Whoever makes or revokes a key locks the app first too, so that two calls never wait for each
  * other.
  */
-async function deleteBatchOfApps(db: Kysely<PaymentsTables>, days: number) {
+async function deleteBatchOfApps(db: Db, days: number) {
   return db.transaction().execute(async (trx) => {
     const { rows } = await sql<{ id: string }>`
       SELECT a.id FROM ${sql.table('apps')} a

@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
 /** Identifies a session. */
@@ -124,7 +124,7 @@ export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsS
 }
 
 /** Deletes sessions and tokens that have expired. */
-export async function deleteExpiredSessions(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+export async function deleteExpiredSessions(db: Db): Promise<DeletedRows> {
   const stale = sql`expires < now()`
   return {
     payment_sessions: await deleteStaleRows(db, 'payment_sessions', stale),

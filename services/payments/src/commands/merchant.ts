@@ -64,10 +64,10 @@ const commands: readonly OperatorCommand[] = [
 function readPricing(options: CommandInput['options']): Partial<Pricing & { refund: Money }> {
   const { rate, ...flats } = options
   const fees = Object.entries(flats).map(([kind, text]) => [kind, readFee(kind, String(text))])
-  return { ...(rate === undefined ? {} : { rate: readRate(String(rate)) }), ...Object.fromEntries(fees) }
+  return { ...(rate === undefined ? {} : { rate: readBasisPoints(String(rate)) }), ...Object.fromEntries(fees) }
 }
 
-function readRate(text: string): number {
+function readBasisPoints(text: string): number {
   const rate = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (rate <= 10_000) return rate
   throw new Error('--rate is 0 to 10000 basis points')

@@ -1,5 +1,5 @@
-import { type Kysely, type Selectable, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { type Selectable, sql } from 'kysely'
+import type { Db, PaymentsTables, Trx } from '../database.ts'
 import type { ChainHead, LedgerHead } from './check-links.ts'
 
 const PAGE = 500
@@ -8,7 +8,7 @@ const PAGE = 500
 const TRACES = ['state_entries', 'journals', 'entries', 'trail_entries', 'lines', 'transactions'] as const
 
 /** All merchants with a row or a balance, by id; then merchants of which only rows below them are left. */
-export async function* streamLedgerIds(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
+export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const page = sql<{ id: string }>`
       SELECT id FROM (
@@ -40,10 +40,7 @@ export async function* streamLedgerIds(db: Kysely<PaymentsTables>): AsyncGenerat
  * Reads as of one moment. Row-level security would hide rows silently; with row_security off PostgreSQL refuses the
  * query instead.
  */
-export function readEveryRow<T>(
-  db: Kysely<PaymentsTables>,
-  read: (trx: Kysely<PaymentsTables>) => Promise<T>,
-): Promise<T> {
+export function readEveryRow<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -72,7 +69,7 @@ export interface VerifiedRows {
 }
 
 /** The rows of a merchant about its ledger, and sums over the rows below it. */
-export async function findVerifiedRows(trx: Kysely<PaymentsTables>, merchantId: string): Promise<VerifiedRows> {
+export async function findVerifiedRows(trx: Trx, merchantId: string): Promise<VerifiedRows> {
   const merchant = await trx
     .selectFrom('merchants')
     .select(['currency', 'test'])
@@ -98,7 +95,7 @@ function toBalance(row: Selectable<PaymentsTables['merchant_balances']>): Verifi
 }
 
 /** Sums the accounts of a merchant up to the end of yesterday, by the clock of the database. A second call changes nothing. */
-export async function callSnapshotAccounts(db: Kysely<PaymentsTables>, merchantId: string): Promise<void> {
+export async function callSnapshotAccounts(db: Db, merchantId: string): Promise<void> {
   await sql`
     SELECT ${sql.table('snapshot_accounts')}(${merchantId}, (now() AT TIME ZONE 'UTC')::date - 1)`.execute(db)
 }

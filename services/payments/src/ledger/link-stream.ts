@@ -1,12 +1,12 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { LedgerLink, Link, StateLink, TrailRow } from './chain.ts'
 import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable } from './ledger-tables.ts'
 
 const PAGE = 1_000
 
 /** The links of a merchant's ledger, in order. Memory holds one page of each table. */
-export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<LedgerLink> {
+export async function* streamLinks(db: Db, merchantId: string): AsyncGenerator<LedgerLink> {
   const sources = [
     streamRows<JournalRow, LedgerLink>(
       db,
@@ -37,7 +37,7 @@ export async function* streamLinks(db: Kysely<PaymentsTables>, merchantId: strin
 }
 
 /** The links of a merchant's chain of states, in order. */
-export function streamStates(db: Kysely<PaymentsTables>, merchantId: string): AsyncGenerator<StateLink> {
+export function streamStates(db: Db, merchantId: string): AsyncGenerator<StateLink> {
   const source = { merchantId, table: 'state_entries', more: sql`` } as const
   return streamRows<StateEntriesTable, StateLink>(db, source, (row) => ({ table: 'state_entries', row }))
 }
@@ -82,7 +82,7 @@ interface RowSource {
 }
 
 async function* streamRows<Row extends { id: string }, Streamed extends Link>(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { merchantId, table, more }: RowSource,
   toLink: (row: Row) => Streamed,
 ): AsyncGenerator<Streamed> {

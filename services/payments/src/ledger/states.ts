@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
 /**
@@ -89,7 +89,7 @@ const CHANGED_MAX = 100
  * The rows of a merchant, its own included, that differ from their last record or have none, and the recorded rows that
  * are gone. At most a hundred of each kind in each table. PostgreSQL compares, and only these rows are read.
  */
-export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+export async function listChangedRows(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const changed: ChangedRow[] = []
   for (const table of Object.keys(STATES) as RecordedTable[]) {
     changed.push(...(await listDiffering(db, merchantId, table)))
@@ -103,7 +103,7 @@ export async function listChangedRows(db: Kysely<PaymentsTables>, merchantId: st
  * @throws Error when a row differs
  */
 export async function expectRecorded(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   merchantId: string,
   table: RecordedTable,
   ids: readonly string[],
@@ -119,7 +119,7 @@ interface DifferingRow {
   readonly terms: boolean
 }
 
-async function listDiffering(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
+async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
   const digest = (kind: keyof StateColumns) =>
     sql`coalesce(sha256(record_send(ROW(${sql.raw(STATES[table][kind].join())}))) = s.${sql.ref(kind)}, false)`
   const card = sql`
@@ -151,7 +151,7 @@ function describe(table: RecordedTable, row: Omit<DifferingRow, 'id'>): readonly
   ]
 }
 
-async function listDeletedRows(db: Kysely<PaymentsTables>, merchantId: string, table: RecordedTable) {
+async function listDeletedRows(db: Db, merchantId: string, table: RecordedTable) {
   const { rows } = await sql<{ id: string }>`
     SELECT DISTINCT e.row_id AS id FROM ${sql.table('state_entries')} e
     WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table}
@@ -164,7 +164,7 @@ async function listDeletedRows(db: Kysely<PaymentsTables>, merchantId: string, t
  * A payout keeps the account of its first record. Otherwise an account that was changed by hand could be recorded with
  * a later change.
  */
-async function listRedirectedPayouts(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+async function listRedirectedPayouts(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string }>`
     SELECT e.row_id AS id FROM ${sql.table('state_entries')} e
     WHERE e.merchant_id = ${merchantId} AND e.table_name = 'payouts'
@@ -179,7 +179,7 @@ async function listRedirectedPayouts(db: Kysely<PaymentsTables>, merchantId: str
  * an acquirer has not accepted is not paid out. An entry that books a rejected operation again has none: the acquirer
  * has that operation already.
  */
-async function listStrayOperations(db: Kysely<PaymentsTables>, merchantId: string): Promise<readonly ChangedRow[]> {
+async function listStrayOperations(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const { rows } = await sql<{ id: string; isMissing: boolean }>`
     SELECT coalesce(o.id, e.id) AS id, o.id IS NULL AS "isMissing" FROM (
       SELECT e.id, e.transaction_id, e.kind, EXISTS (

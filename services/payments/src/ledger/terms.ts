@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
 /** A row whose money moved at terms that nobody agreed to. */
@@ -8,8 +8,6 @@ export interface StrayTerms {
   readonly id: string
   readonly findings: readonly Finding[]
 }
-
-type Db = Kysely<PaymentsTables>
 
 const STRAY_MAX = 100
 

@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
 /** A transaction beside the sums of its trail, its lines and its disputes. */
@@ -35,7 +35,7 @@ const sumOf = (column: string, condition: string) =>
   sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
 
 /** The figures of a merchant's transactions. Memory holds one page. */
-export async function* streamFigures(db: Kysely<PaymentsTables>, merchantId: string) {
+export async function* streamFigures(db: Db, merchantId: string) {
   for (let after = ''; ; ) {
     const rows = await listFigures(db, merchantId, after)
     yield* rows
@@ -45,11 +45,7 @@ export async function* streamFigures(db: Kysely<PaymentsTables>, merchantId: str
   }
 }
 
-async function listFigures(
-  db: Kysely<PaymentsTables>,
-  merchantId: string,
-  after: string,
-): Promise<readonly TransactionFigures[]> {
+async function listFigures(db: Db, merchantId: string, after: string): Promise<readonly TransactionFigures[]> {
   const { rows } = await sql<TransactionFigures>`
     SELECT t.id, t.successful, t.amount, t.pending, t.captured, t.refunded, t.voided, t.disputed, t.lost,
       t.trail_length, e.*, l.*, d.*

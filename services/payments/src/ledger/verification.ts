@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 
 /** How many links `ledger verify` has checked over all merchants, and how many violations it has found. */
 export interface Verification {
@@ -13,7 +13,7 @@ export interface Verification {
 const ACTION = 'ledger.verified'
 
 /** Stores the result in the audit log, where the gauge of each process reads it. */
-export async function insertVerification(db: Kysely<PaymentsTables>, verification: Verification): Promise<void> {
+export async function insertVerification(db: Db, verification: Verification): Promise<void> {
   await insertOperatorAudit(db, { action: ACTION, payload: verification })
 }
 
@@ -21,7 +21,7 @@ export async function insertVerification(db: Kysely<PaymentsTables>, verificatio
  * Reports how many violations the last verification found (`payments_ledger_imbalance`, which must be 0), and when it
  * ran (`payments_ledger_verified_timestamp_seconds`). Both are 0 when there was none in the last month.
  */
-export function observeLedger(meter: Meter, db: Kysely<PaymentsTables>): void {
+export function observeLedger(meter: Meter, db: Db): void {
   const imbalance = meter.createObservableGauge('payments_ledger_imbalance', {
     description: 'Violations that the last ledger verify has found',
   })

@@ -1,10 +1,10 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { Invitation } from './invitation.ts'
 
 const findQuery = prepare(
@@ -85,6 +85,6 @@ export async function callInviteUser(
 }
 
 /** Deletes invitations that expired 30 days ago. Until then the page of an invitation can say that it has expired. */
-export async function deleteOldInvitations(db: Kysely<PaymentsTables>): Promise<DeletedRows> {
+export async function deleteOldInvitations(db: Db): Promise<DeletedRows> {
   return { invitations: await deleteStaleRows(db, 'invitations', sql`expires < now() - interval '30 days'`) }
 }

@@ -1,11 +1,11 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 
 const PAGE = 1_000
 
 /** The ids of all merchants, read page by page without locks. Each merchant is then worked on in a call of its own. */
-export async function* eachMerchant(db: Kysely<PaymentsTables>): AsyncGenerator<string> {
+export async function* eachMerchant(db: Db): AsyncGenerator<string> {
   let after = ''
   for (;;) {
     const page = await db
@@ -23,10 +23,7 @@ export async function* eachMerchant(db: Kysely<PaymentsTables>): AsyncGenerator<
 }
 
 /** The acquirers that live merchants have beside those of the settings, by name. */
-export async function listAcquirersBeside(
-  db: Kysely<PaymentsTables>,
-  names: readonly string[],
-): Promise<readonly string[]> {
+export async function listAcquirersBeside(db: Db, names: readonly string[]): Promise<readonly string[]> {
   const { rows } = await sql<{ acquirer: string }>`
     SELECT DISTINCT acquirer FROM ${sql.table('merchants')} WHERE NOT test AND acquirer <> ALL (${names}::text[])
     ORDER BY 1`.execute(db)
@@ -34,7 +31,7 @@ export async function listAcquirersBeside(
 }
 
 interface Sweep {
-  readonly db: Kysely<PaymentsTables>
+  readonly db: Db
   readonly logger: { warn(fields: object, message: string): void }
 }
 

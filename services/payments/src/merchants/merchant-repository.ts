@@ -1,10 +1,10 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
@@ -233,11 +233,7 @@ export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsM
 }
 
 /** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
-export async function changeMerchant(
-  db: Kysely<PaymentsTables>,
-  id: string,
-  change: OperatorChange,
-): Promise<OperatorSettings> {
+export async function changeMerchant(db: Db, id: string, change: OperatorChange): Promise<OperatorSettings> {
   const { rows } = await sql<OperatorSettings>`
     SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
     FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)

@@ -1,16 +1,13 @@
 import type { Meter } from '@opentelemetry/api'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { Rate } from './ecb-rates.ts'
 
 const CHUNK = 10_000
 
 /** Stores imported rates, all or none. Replaces rates of the same date and currency. */
-export async function upsertEcbRates(
-  db: Kysely<PaymentsTables>,
-  rates: readonly Omit<Rate, 'source'>[],
-): Promise<void> {
+export async function upsertEcbRates(db: Db, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
   const days = rates.map(({ date }) => date).sort()
   await db.transaction().execute(async (trx) => {
     for (let at = 0; at < rates.length; at += CHUNK) {
@@ -23,7 +20,7 @@ export async function upsertEcbRates(
 }
 
 /** The rates that apply on a day (`2026-03-01`; undefined: today by the database's clock), by currency. */
-export async function listRatesOfDay(db: Kysely<PaymentsTables>, day: string | undefined): Promise<readonly Rate[]> {
+export async function listRatesOfDay(db: Db, day: string | undefined): Promise<readonly Rate[]> {
   const { rows } = await sql<Rate>`
     SELECT DISTINCT ON (currency) currency, trim_scale(rate)::text AS rate, date::text AS date, source
     FROM ${sql.table('fx_rates')}
@@ -37,7 +34,7 @@ export async function listRatesOfDay(db: Kysely<PaymentsTables>, day: string | u
  * not exchanged at the embedded rates.
  */
 export async function findImportedRates(
-  db: Kysely<PaymentsTables>,
+  db: Db,
 ): Promise<{ readonly date: string | null; readonly areNeeded: boolean }> {
   const { rows } = await sql<{ date: string | null; areNeeded: boolean }>`
     SELECT (SELECT max(date)::text FROM ${sql.table('fx_rates')} WHERE source = 'ecb') AS date,
@@ -46,7 +43,7 @@ export async function findImportedRates(
 }
 
 /** Reports as `payments_fx_rate_age_days{currency}` the age of the newest rate of each currency. */
-export function observeRates(meter: Meter, db: Kysely<PaymentsTables>): void {
+export function observeRates(meter: Meter, db: Db): void {
   const gauge = meter.createObservableGauge('payments_fx_rate_age_days', {
     description: 'Age of the newest exchange rate, by currency',
   })

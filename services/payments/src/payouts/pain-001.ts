@@ -55,7 +55,7 @@ export function writePain001({ messageId, created, debtor, transfers }: Transfer
       element('DbtrAcct', account(debtor.iban)),
       element('DbtrAgt', [element('FinInstnId', [agent(debtor.bic)])]),
       element('ChrgBr', 'SLEV'),
-      ...transfers.map(toTransaction),
+      ...transfers.map(toTransferElement),
     ]),
   ])
   return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="${NAMESPACE}">${document}</Document>\n`
@@ -63,7 +63,7 @@ export function writePain001({ messageId, created, debtor, transfers }: Transfer
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:pain.001.001.03'
 
-function toTransaction({ payoutId, amount, merchantName, iban }: BankTransfer): string {
+function toTransferElement({ payoutId, amount, merchantName, iban }: BankTransfer): string {
   return element('CdtTrfTxInf', [
     element('PmtId', [element('EndToEndId', payoutId)]),
     element('Amt', [`<InstdAmt Ccy="EUR">${inEuro(amount)}</InstdAmt>`]),

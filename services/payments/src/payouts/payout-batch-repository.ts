@@ -1,11 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { type BatchMessage, digestBatch } from './bank-files.ts'
 import type { BankTransfer, Debtor } from './pain-001.ts'
-
-type Db = Kysely<PaymentsTables>
 
 /** A payout in a batch. Its account and its amount stay in the row of the payout. */
 interface BatchedPayout {
@@ -55,7 +53,7 @@ export async function exportPayouts(
  * Marks the waiting payouts as exported.
  * @throws Error, and marks nothing, when a payout has no merchant, or when row-level security would hide rows
  */
-async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
+async function markExported(trx: Trx): Promise<readonly BankTransfer[]> {
   const { rows } = await sql<Omit<BankTransfer, 'merchantName'> & { merchantName: string | null }>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
       coalesce(m.name, m.website) AS "merchantName"
@@ -67,7 +65,7 @@ async function markExported(trx: Db): Promise<readonly BankTransfer[]> {
   })
 }
 
-async function refuseBatched(trx: Db, transfers: readonly BankTransfer[]): Promise<void> {
+async function refuseBatched(trx: Trx, transfers: readonly BankTransfer[]): Promise<void> {
   const ids = transfers.map(({ payoutId }) => payoutId)
   const { rows } = await sql<{ payoutId: string; batch: string }>`
     SELECT p.id AS "payoutId", b.id AS batch FROM unnest(${ids}::text[]) p (id)

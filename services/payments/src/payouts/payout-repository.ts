@@ -1,9 +1,9 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
@@ -132,7 +132,7 @@ const CANDIDATES_MAX = 1_000
  * @param only the only merchant to look for; undefined: all
  */
 export async function listPayoutCandidates(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { after, only }: { readonly after: string; readonly only?: string | undefined },
 ): Promise<readonly PayoutCandidate[]> {
   const { rows } = await sql<PayoutCandidate>`
@@ -148,7 +148,7 @@ export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amoun
 
 /** The newest payouts of all merchants, or only those of one status. */
 export async function listAllPayouts(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { status, limit }: { readonly status: string | undefined; readonly limit: number },
 ): Promise<readonly ListedPayout[]> {
   const { rows } = await sql<ListedPayout>`

@@ -1,11 +1,9 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import { keyHint } from '../apps/app.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { Claim, Pricing } from '../merchants/merchant.ts'
 import type { SeedApp, SeedMerchant } from './seed-file.ts'
 import { createdOf } from './seed-transaction-repository.ts'
-
-type Db = Kysely<PaymentsTables>
 
 /**
  * Inserts an app with its key. An existing app stays as it is.

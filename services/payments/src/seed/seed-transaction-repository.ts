@@ -1,7 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
-
-type Db = Kysely<PaymentsTables>
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 
 /** The instant in an id: its first eight digits are seconds since 1970. */
 export const createdOf = (id: string) => sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`

@@ -1,7 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
-
-type Db = Kysely<PaymentsTables>
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 
 /** Identifies an attempt. */
 export interface AttemptKey {

@@ -92,7 +92,7 @@ export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): 
     verdict,
     identityId: row.identity_id,
     attempt: toAttempt(row),
-    end: toEnd(row),
+    end: toChargeEnd(row),
     // `end` has the processing error of a charge that is `refused`.
     refusal: refusal === 'refused' ? undefined : refusal,
   }
@@ -153,7 +153,7 @@ function toAttempt(row: BegunChargeRow): Attempt | undefined {
   }
 }
 
-function toEnd({ transaction_id, error_code }: BegunChargeRow): ChargeEnd | undefined {
+function toChargeEnd({ transaction_id, error_code }: BegunChargeRow): ChargeEnd | undefined {
   if (error_code !== null) return { errorCode: error_code }
   return transaction_id === null ? undefined : { transactionId: transaction_id }
 }

@@ -1,11 +1,10 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
-import type { Kysely } from 'kysely'
 import { type DeletedRows, deleteOldKeys } from '../access/stale-row-repository.ts'
 import { deleteOldAppInvitations, deleteUnusedApps } from '../apps/app-repository.ts'
 import { deleteExpiredSessions } from '../checkout/session-repository.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import { deleteOldInvitations } from '../members/invitation-repository.ts'
 import { deleteOldEvents } from '../webhooks/event-repository.ts'
 
@@ -21,7 +20,7 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
 export const CLEAN_UP_CRON = '17 * * * *'
 
 interface CleanUpDeps {
-  readonly db: Kysely<PaymentsTables>
+  readonly db: Db
   readonly logger: Pick<ServiceLogger['logger'], 'info'>
   readonly unusedAppDays: number
 }
@@ -30,10 +29,7 @@ interface CleanUpDeps {
  * Deletes expired and old rows, a batch a statement. Locked rows stay until the next run. `unusedAppDays`: the age at which apps
  * that nobody uses are deleted; 0: never.
  */
-export async function cleanUp(
-  db: Kysely<PaymentsTables>,
-  { unusedAppDays }: Pick<CleanUpDeps, 'unusedAppDays'>,
-): Promise<DeletedRows> {
+export async function cleanUp(db: Db, { unusedAppDays }: Pick<CleanUpDeps, 'unusedAppDays'>): Promise<DeletedRows> {
   const keys = await deleteOldKeys(db)
   const sessions = await deleteExpiredSessions(db)
   const invitations = await deleteOldInvitations(db)

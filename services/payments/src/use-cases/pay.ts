@@ -105,7 +105,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   if ('end' in begun) return begun.end
   if ('refusal' in begun) return refuseBegin(begun.refusal)
   const outcome = await askAcquirer(deps, decided, begun.attemptId)
-  const statusCode = statusCodeOf(outcome)
+  const statusCode = toStatusCode(outcome)
   const transactionId = await callFinishPayment(deps.lanes, {
     merchantId: payee.id,
     attemptId: begun.attemptId,
@@ -199,7 +199,7 @@ function askAcquirer(
   })
 }
 
-function statusCodeOf(outcome: AuthorizationOutcome): string | null {
+function toStatusCode(outcome: AuthorizationOutcome): string | null {
   if (outcome.verdict === 'approved') return null
   return outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : outcome.statusCode
 }

@@ -1,9 +1,8 @@
-import type { Kysely } from 'kysely'
 import { scenarioOfNumber } from '../acquirers/test-numbers.ts'
 import { keyMac } from '../apps/app.ts'
 import { type CardExpiry, lastDay } from '../cards/card-expiry.ts'
 import { schemeOf, visibleDigits } from '../cards/card-number.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import type { SeedFile, SeedTransaction } from '../seed/seed-file.ts'
@@ -48,7 +47,7 @@ export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> 
   return { ...inserted, operations }
 }
 
-function seedMerchants(trx: Kysely<PaymentsTables>, { pricing }: SeedDeps, { merchants }: SeedFile): Promise<number> {
+function seedMerchants(trx: Trx, { pricing }: SeedDeps, { merchants }: SeedFile): Promise<number> {
   return countNew(merchants, async (merchant) => {
     const isNew = await insertSeedMerchant(trx, merchant, { claim: DEFAULT_CLAIM, pricing })
     for (const appId of merchant.apps) await insertSeedMember(trx, merchant.id, appId)
@@ -95,11 +94,7 @@ interface SeedPayment {
  * Inserts a transaction of a test merchant, as a customer would have made it. False when it exists.
  * @throws Error when there is no such merchant, or when it is live: its acquirer does not know the transaction
  */
-async function seedTransaction(
-  trx: Kysely<PaymentsTables>,
-  deps: Pick<SeedDeps, 'vault'>,
-  payment: SeedPayment,
-): Promise<boolean> {
+async function seedTransaction(trx: Trx, deps: Pick<SeedDeps, 'vault'>, payment: SeedPayment): Promise<boolean> {
   const { id, merchantId } = payment
   const merchant = await findSeedMerchant(trx, merchantId)
   if (!merchant) throw new Error(`transaction ${id}: there is no merchant ${merchantId}`)

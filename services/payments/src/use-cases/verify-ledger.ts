@@ -1,5 +1,4 @@
-import type { Kysely } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import {
   type ChainHead,
   checkLink,
@@ -57,7 +56,7 @@ const NOTHING: ChainHead = { length: 0n, head: Buffer.alloc(0) }
  * payout and cannot be recomputed later.
  */
 export async function* verifyLedger(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   { merchantId, kept }: { readonly merchantId: string | undefined; readonly kept: ReadonlyMap<string, ChainHeads> },
 ): AsyncGenerator<VerifiedMerchant> {
   const missing = new Set(merchantId === undefined ? kept.keys() : [merchantId])
@@ -75,7 +74,7 @@ export async function* verifyLedger(
 
 /** Verifies one merchant. Undefined when the database has nothing of it. */
 function verifyMerchant(
-  db: Kysely<PaymentsTables>,
+  db: Db,
   merchantId: string,
   kept: ChainHeads | undefined,
 ): Promise<VerifiedMerchant | undefined> {

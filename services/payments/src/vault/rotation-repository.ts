@@ -1,5 +1,5 @@
-import { type Kysely, sql } from 'kysely'
-import type { PaymentsTables } from '../database.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
 import type { SealedPan } from './pan-vault.ts'
 
 /** A card number that is not sealed with the first key. */
@@ -14,11 +14,7 @@ const BATCH = 100
  * Locks card numbers of a merchant that are sealed with another key, until the end of the database transaction. Skips those
  * that another process has locked, so two rotations never wait for each other. Lock order: by id.
  */
-export async function lockOldSeals(
-  trx: Kysely<PaymentsTables>,
-  merchantId: string,
-  keyId: number,
-): Promise<readonly OldSeal[]> {
+export async function lockOldSeals(trx: Trx, merchantId: string, keyId: number): Promise<readonly OldSeal[]> {
   return trx
     .selectFrom('instruments')
     .select(['id', 'pan_sealed as sealed'])
@@ -33,7 +29,7 @@ export async function lockOldSeals(
 
 /** Stores a card number that is sealed with another key. */
 export async function updateSeal(
-  trx: Kysely<PaymentsTables>,
+  trx: Trx,
   merchantId: string,
   id: string,
   { sealed, keyId, mac }: SealedPan,
@@ -57,10 +53,7 @@ export interface WebhookSeals {
  * Locks all webhooks of a merchant, at most ten, until the end of the database transaction. Lock order: by id, so that two
  * rotations never wait for each other.
  */
-export async function lockWebhookSeals(
-  trx: Kysely<PaymentsTables>,
-  merchantId: string,
-): Promise<readonly WebhookSeals[]> {
+export async function lockWebhookSeals(trx: Trx, merchantId: string): Promise<readonly WebhookSeals[]> {
   return trx
     .selectFrom('webhooks')
     .select(['id', 'secret_sealed as current', 'previous_sealed as previous'])
@@ -72,7 +65,7 @@ export async function lockWebhookSeals(
 
 /** Stores the secrets of a webhook, sealed anew. The caller has locked the row. */
 export async function updateWebhookSeals(
-  trx: Kysely<PaymentsTables>,
+  trx: Trx,
   merchantId: string,
   { id, current, previous }: WebhookSeals,
 ): Promise<void> {
@@ -94,7 +87,7 @@ export interface SealCount {
 }
 
 /** How many card numbers and secrets of webhooks each key has sealed, by the id of the key. */
-export async function countSeals(db: Kysely<PaymentsTables>): Promise<readonly SealCount[]> {
+export async function countSeals(db: Db): Promise<readonly SealCount[]> {
   const { rows } = await sql<SealCount>`
     SELECT id AS "keyId", count(*) FILTER (WHERE is_card)::int AS count,
       count(*) FILTER (WHERE NOT is_card)::int AS webhooks
@@ -119,7 +112,7 @@ export interface SealSample {
 
 /** For each key, the first card number and the first webhook secret that it has sealed. */
 export async function findSealSamples(
-  db: Kysely<PaymentsTables>,
+  db: Db,
 ): Promise<{ readonly cards: readonly SealSample[]; readonly webhooks: readonly SealSample[] }> {
   const cards = await sql<SealSample>`
     SELECT DISTINCT ON (key_id) key_id::int AS "keyId", merchant_id AS "merchantId", id, pan_sealed AS sealed

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { AccessResult } from '../access/verdict.ts'
-import type { PaymentsTables } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Piece } from '../pagination/pieces.ts'
@@ -50,7 +50,7 @@ const MERCHANTS = 1_000
  * Deletes events of more than 30 days. Finds them by their ids, merchant by merchant. A SQL function deletes them, because the
  * service may not. Resolves to how many were deleted.
  */
-export async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<number> {
+export async function deleteOldEvents(db: Db): Promise<number> {
   let total = 0
   let after = ''
   for (;;) {
@@ -64,7 +64,7 @@ export async function deleteOldEvents(db: Kysely<PaymentsTables>): Promise<numbe
   }
 }
 
-async function deleteBatchOfEvents(db: Kysely<PaymentsTables>, merchantIds: readonly string[]): Promise<number> {
+async function deleteBatchOfEvents(db: Db, merchantIds: readonly string[]): Promise<number> {
   const { rows } = await sql<{ deleted: number }>`
     SELECT ${sql.table('delete_old_events')}(${merchantIds}::text[], ${sql.lit(BATCH)}) AS deleted`.execute(db)
   return rows[0]?.deleted ?? 0
