@@ -1,3 +1,4 @@
+import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
 import { anyId, anyTime, confirmedBody, factorBody, proof, sessionBody } from '../bodies.ts'
@@ -72,7 +73,7 @@ describe('mfa with an authenticator app', () => {
     const { client } = await signUp()
     const { id, code } = await addApp(client)
     const { error } = await client.mfa.challengeAndVerify({ factorId: id, code: code() })
-    expect(error).toMatchObject({ status: 422, code: 'mfa_verification_failed', message: 'Invalid TOTP code entered' })
+    expect(error).toEqual(new AuthApiError('Invalid TOTP code entered', 422, 'mfa_verification_failed'))
   })
 
   it('unenrols a factor only in a session that has verified it', async () => {
@@ -80,8 +81,16 @@ describe('mfa with an authenticator app', () => {
     const { id } = await addApp(client)
     const other = service.newClient()
     dataOf(await other.signInWithPassword({ email, password }))
-    expect((await other.mfa.unenroll({ factorId: id })).error).toMatchObject({ code: 'insufficient_aal' })
-    expect((await other.updateUser({ password: 'another horse' })).error).toMatchObject({ code: 'insufficient_aal' })
+    expect((await other.mfa.unenroll({ factorId: id })).error).toEqual(
+      new AuthApiError('AAL2 required to unenroll verified factor', 422, 'insufficient_aal'),
+    )
+    expect((await other.updateUser({ password: 'another horse' })).error).toEqual(
+      new AuthApiError(
+        'AAL2 session is required to update email or password when MFA is enabled.',
+        401,
+        'insufficient_aal',
+      ),
+    )
     expect(dataOf(await client.mfa.unenroll({ factorId: id }))).toEqual({ id })
     dataOf(await client.refreshSession())
     expect(await levelOf(client)).toEqual(['aal1', 'aal1'])
@@ -112,7 +121,9 @@ describe('mfa with a phone', () => {
 describe('mfa.recoveryCodes', () => {
   it('creates, counts, uses, replaces and deletes codes', async () => {
     const { client, email, password } = await signUp()
-    expect((await client.mfa.recoveryCodes.getStatus()).error).toMatchObject({ code: 'mfa_factor_not_found' })
+    expect((await client.mfa.recoveryCodes.getStatus()).error).toEqual(
+      new AuthApiError('Factor not found', 404, 'mfa_factor_not_found'),
+    )
     await addApp(client)
     const made = dataOf(await client.mfa.recoveryCodes.generate({ friendlyName: 'Paper' }))
     expect(made).toEqual({
@@ -132,7 +143,7 @@ describe('mfa.recoveryCodes', () => {
     const other = service.newClient({ experimental: { recoveryCodes: true } })
     dataOf(await other.signInWithPassword({ email, password }))
     const wrong = await other.mfa.recoveryCodes.verify({ code: 'nonsense' })
-    expect(wrong.error).toMatchObject({ code: 'mfa_verification_failed' })
+    expect(wrong.error).toEqual(new AuthApiError('Invalid recovery code entered', 422, 'mfa_verification_failed'))
     const session = dataOf(await other.mfa.recoveryCodes.verify({ code: made.codes[0]?.toUpperCase() ?? '' }))
     expect(session.user.factors?.map(({ factor_type }) => factor_type)).toEqual(['totp', 'recovery_code'])
     expect(await levelOf(other)).toEqual(['aal2', 'aal2'])
