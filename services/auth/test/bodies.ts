@@ -1,7 +1,10 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 
 /** Whole bodies of answers, for tests: each builder takes the members that differ from its defaults. `undefined` removes one. */
 type Members = Readonly<Record<string, unknown>>
+
+type Answer = Pick<LightMyRequestResponse, 'statusCode' | 'headers' | 'body'>
 
 /** Any UUID. */
 export const anyId: string = expect.stringMatching(
@@ -13,6 +16,12 @@ export const anyTime: string = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d
 export const anyJwt: string = expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/)
 /** Any refresh token: 32 characters of base64url. */
 export const anyRefreshToken: string = expect.stringMatching(/^[\w-]{32}$/)
+
+/** Status and whole body of an answer. A body that is no JSON is text: an answer to HEAD has none. */
+export function statusAndBody({ statusCode, headers, body }: Answer): readonly [status: number, body: unknown] {
+  const isJson = body !== '' && /json/.test(String(headers['content-type']))
+  return [statusCode, isJson ? JSON.parse(body) : body]
+}
 
 /** The body of an error (reference: Error bodies). */
 export function errorBody(status: number, code: string, text: string, details: Members = {}): Members {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
+import { statusAndBody } from './bodies.ts'
 import { type Anybody, type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -68,7 +69,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     return signInAs(account, new URL(String(begun.headers.location)).searchParams.get('state') ?? '')
   }
   async function confirm(email: string) {
-    expect((await service.post('/otp', { email })).statusCode).toBe(200)
+    expect(statusAndBody(await service.post('/otp', { email }))).toEqual([200, {}])
     const answer = await service.post('/verify', { type: 'email', email, token: (await service.readMail(email)).code })
     expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
     return answer.json().user

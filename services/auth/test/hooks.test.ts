@@ -1,7 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf, enrollApp } from './authenticator-app.ts'
-import { anyId, anyTime, claimsBody, emailIdentity, grantErrorBody, proof, userBody } from './bodies.ts'
+import {
+  anyId,
+  anyTime,
+  claimsBody,
+  emailIdentity,
+  errorBody,
+  grantErrorBody,
+  proof,
+  statusAndBody,
+  userBody,
+} from './bodies.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -131,7 +141,10 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     ])
     await test.post('/magiclink', { email })
     const { token } = await test.readMail(email)
-    expect((await test.post('/verify', { type: 'magiclink', token_hash: token })).statusCode).toBe(403)
+    expect(statusAndBody(await test.post('/verify', { type: 'magiclink', token_hash: token }))).toEqual([
+      403,
+      errorBody(403, 'hook_rejected', 'Not you'),
+    ])
     const sessions = test.deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id)
     expect(await sessions.execute()).toEqual([])
   })

@@ -4,6 +4,7 @@ import { buildApp } from '../src/app.ts'
 import { createEncryptionKeys } from '../src/secrets/sealed-secret.ts'
 import { deriveServerKeys } from '../src/secrets/server-key.ts'
 import { addApp, answerChallenge } from './authenticator-app.ts'
+import { errorBody, statusAndBody } from './bodies.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, signIn } from './signed-in.ts'
 
@@ -48,6 +49,9 @@ describe('a new key of the database', () => {
     expect(answer.statusCode).toBe(200)
     const second = await signIn(before, person)
     expect((await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers)).statusCode).toBe(200)
-    expect((await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers)).statusCode).toBe(422)
+    expect(statusAndBody(await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers))).toEqual([
+      422,
+      errorBody(422, 'mfa_verification_failed', 'Invalid recovery code entered'),
+    ])
   })
 })

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { mailTask, queueMail } from '../src/messages/mail-job.ts'
 import { smsTask } from '../src/messages/sms-job.ts'
 import { tasks } from '../src/migrations.ts'
+import { errorBody, statusAndBody } from './bodies.ts'
 import { openMailApp } from './mail-app.ts'
 
 const metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource: {} })
@@ -74,7 +75,10 @@ describe('the metrics of messages', () => {
   it('count the requests that exceed the limit of mails', async () => {
     const signUp = (email: string) => app.post('/signup', { email, password: 'correct horse' })
     await signUp('first@example.com')
-    expect((await signUp('second@example.com')).statusCode).toBe(429)
+    expect(statusAndBody(await signUp('second@example.com'))).toEqual([
+      429,
+      errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded'),
+    ])
     expect(await read('auth_email_rate_limit_total')).toEqual(['auth_email_rate_limit_total{path="/signup"} 1'])
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorBody, statusAndBody } from './bodies.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
@@ -58,7 +59,10 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     wait()
     expect((await ownSignUp()).json().user_metadata).toEqual(OWN)
     const { code } = await service.readMail(email)
-    expect((await service.post('/verify', { type: 'signup', token_hash: strange.token })).statusCode).toBe(403)
+    expect(statusAndBody(await service.post('/verify', { type: 'signup', token_hash: strange.token }))).toEqual([
+      403,
+      errorBody(403, 'otp_expired', 'Email link is invalid or has expired'),
+    ])
     const user = await confirm('signup', code)
     await expectOwn(user, OWN)
     expect(user.identities[0].identity_data).toEqual({

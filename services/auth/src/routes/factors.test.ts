@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { encode } from 'uqr'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, challenge, enrollApp } from '../../test/authenticator-app.ts'
-import { factorBody } from '../../test/bodies.ts'
+import { anyId, factorBody, statusAndBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
@@ -233,7 +233,7 @@ describe('DELETE /factors/{factor_id}', () => {
   it('200: deletes a verified factor in a session of aal2, lowers the session to aal1 and sends a mail', async () => {
     const person = await createSignedIn(test)
     const { app, headers, refreshToken } = await addApp(test, person.headers)
-    expect((await unenroll(app.factorId, headers)).statusCode).toBe(200)
+    expect(statusAndBody(await unenroll(app.factorId, headers))).toEqual([200, { id: anyId }])
     const { mail } = await test.readMail(person.email)
     expect(mail.subject).toBe('A verification method was removed from your account')
     expect(mail.text).toContain('(totp)')

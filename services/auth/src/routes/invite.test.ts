@@ -6,8 +6,10 @@ import {
   confirmedBody,
   emailIdentity,
   errorBody,
+  grantErrorBody,
   operatorEntry,
   sessionBody,
+  statusAndBody,
   userBody,
 } from '../../test/bodies.ts'
 import { expectFailure, type Failure } from '../../test/expect-failure.ts'
@@ -140,7 +142,10 @@ describe('POST /invite', () => {
     expect(answer.json().user_metadata).toEqual({ team: 'x' })
     const { token } = await main.readMail(email)
     expect((await verify({ type: 'invite', token_hash: token })).statusCode).toBe(200)
-    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(400)
+    expect(statusAndBody(await main.post('/token?grant_type=password', { email, password }))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    ])
   })
 
   it('200: keeps the password of a user with a confirmed phone', async () => {
@@ -201,7 +206,10 @@ describe('POST /invite under settings', () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const { email } = await createSignedUp(open.deps)
     const ask = (payload: object) => open.post('/invite', payload, OPERATOR)
-    expect((await ask({ email })).statusCode).toBe(422)
+    expect(statusAndBody(await ask({ email }))).toEqual([
+      422,
+      errorBody(422, 'email_exists', 'A user with this email address has already been registered'),
+    ])
     expect((await ask({ email: 'a@example.com' })).statusCode).toBe(200)
     const request = { method: 'POST', url: '/invite', payload: { email: 'b@example.com' }, headers: OPERATOR } as const
     await expectFailure(open, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])

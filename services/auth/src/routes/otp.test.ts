@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { anyId, anyTime, phoneIdentity, sessionBody, signedUpBody, userBody } from '../../test/bodies.ts'
+import { anyId, anyTime, phoneIdentity, sessionBody, signedUpBody, statusAndBody, userBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
@@ -119,7 +119,7 @@ describe('POST /otp with a phone', () => {
     const [known, unknown] = [newPhone(), newPhone()]
     await createSignedUp(deps, { phone: known })
     for (const phone of [known, unknown]) {
-      expect((await ask({ phone })).statusCode).toBe(200)
+      expect(statusAndBody(await ask({ phone }))).toEqual([200, {}])
       clock.advance(1_000)
       expect((await ask({ phone })).json()).toEqual(
         refused(429, 'over_sms_send_rate_limit', 'For security purposes, you can only request this after 59 seconds.'),
@@ -189,7 +189,7 @@ describe('POST /otp under settings', () => {
     }
     await createSignedUp(open.deps, { phone: '14155550101' })
     await createSignedUp(open.deps, { phone: '14155550102' })
-    expect((await open.post('/otp', { phone: '14155550101' })).statusCode).toBe(200)
+    expect(statusAndBody(await open.post('/otp', { phone: '14155550101' }))).toEqual([200, {}])
     expect((await open.post('/otp', { phone: '14155550102' })).json()).toEqual(
       refused(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
     )

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorBody, statusAndBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
@@ -64,7 +65,7 @@ describe('GET /reauthenticate', () => {
     const confirmed = { phone_confirmed_at: new Date(0), aud: 'authenticated', role: 'authenticated' }
     const { id } = await insertUser(test.deps.db, { ...confirmed, phone })
     const headers = { authorization: forgeBearer({ sub: id }) }
-    expect((await ask(headers)).statusCode).toBe(200)
+    expect(statusAndBody(await ask(headers))).toEqual([200, {}])
     const { code } = await test.sms.read(phone)
     await expectPutFailure({ password: 'another horse' }, headers, NEEDED)
     expect((await put({ password: 'another horse', nonce: code }, headers)).statusCode).toBe(200)
@@ -89,7 +90,7 @@ describe('GET /reauthenticate', () => {
   it('401, 403 and 429: refuses no access token, an ended session and a request within the interval', async () => {
     const { headers, user, email } = await createSignedIn(test)
     await expectFailure({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
-    expect((await ask(headers)).statusCode).toBe(200)
+    expect(statusAndBody(await ask(headers))).toEqual([200, {}])
     await readNonce(email)
     const wait = 'For security purposes, you can only request this after 60 seconds.'
     await expectFailure(headers, [429, 'over_email_send_rate_limit', wait])
@@ -112,7 +113,7 @@ describe('GET /reauthenticate', () => {
 
   it('405: refuses HEAD and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
-    expect((await test.app.inject({ method: 'HEAD', url: '/reauthenticate', headers })).statusCode).toBe(405)
+    expect(statusAndBody(await test.app.inject({ method: 'HEAD', url: '/reauthenticate', headers }))).toEqual([405, ''])
   })
 })
 
@@ -121,7 +122,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     const fresh = await signedInAgo(DAY_MS)
     expect((await put({ password: 'another horse' }, fresh.headers)).statusCode).toBe(200)
     expect((await put({ password: 'one more horse', nonce: '000000' }, fresh.headers)).statusCode).toBe(200)
-    expect((await ask(fresh.headers)).statusCode).toBe(200)
+    expect(statusAndBody(await ask(fresh.headers))).toEqual([200, {}])
     const nonce = await readNonce(fresh.email)
     expect((await put({ password: 'yet another horse', nonce }, fresh.headers)).statusCode).toBe(200)
   })
@@ -160,7 +161,11 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     const nonce = await readNonce(old.email)
     const wrong = nonce === '000000' ? '000001' : '000000'
     const guesses = Array.from({ length: 10 }, () => put({ password: 'another horse', nonce: wrong }, old.headers))
-    for (const guess of await Promise.all(guesses)) expect(guess.statusCode).toBe(422)
+    for (const guess of await Promise.all(guesses))
+      expect(statusAndBody(guess)).toEqual([
+        422,
+        errorBody(422, 'reauthentication_not_valid', 'Nonce has expired or is invalid'),
+      ])
     await expectPutFailure({ password: 'another horse', nonce }, old.headers, NOT_VALID)
   })
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { anyId, anyTime, emailIdentity, errorBody, sessionBody, userBody } from '../../test/bodies.ts'
+import { anyId, anyTime, emailIdentity, errorBody, sessionBody, statusAndBody, userBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -32,7 +32,10 @@ describe('POST /resend', () => {
     expect([answer.statusCode, answer.json()]).toEqual([200, MESSAGE_ID])
     const { mail, link, token } = await main.readMail(email)
     expect([mail.subject, link.searchParams.get('type')]).toEqual(['Confirm your email address', 'signup'])
-    expect((await verify({ type: 'signup', token_hash: old.token })).statusCode).toBe(403)
+    expect(statusAndBody(await verify({ type: 'signup', token_hash: old.token }))).toEqual([
+      403,
+      errorBody(403, 'otp_expired', 'Email link is invalid or has expired'),
+    ])
     const verified = await verify({ type: 'signup', token_hash: token })
     expect(verified.json()).toEqual(
       sessionBody(
@@ -65,8 +68,8 @@ describe('POST /resend', () => {
     await main.post('/otp', { phone })
     await Promise.all([main.readMail(email), sms.read(phone)])
     clock.advance(60_000)
-    expect((await resend({ type: 'signup', email })).statusCode).toBe(200)
-    expect((await resend({ type: 'sms', phone })).statusCode).toBe(200)
+    expect(statusAndBody(await resend({ type: 'signup', email }))).toEqual([200, { message_id: anyId }])
+    expect(statusAndBody(await resend({ type: 'sms', phone }))).toEqual([200, { message_id: anyId }])
     const { token, link } = await main.readMail(email)
     expect(link.searchParams.get('type')).toBe('magiclink')
     expect((await verify({ type: 'magiclink', token_hash: token })).json()).toEqual(
@@ -186,8 +189,11 @@ describe('POST /resend under settings', () => {
     const post = (url: string, payload: object) => open.app.inject({ method: 'POST', url, payload })
     await post('/otp', { phone })
     open.clock.advance(60_000)
-    expect((await post('/resend', { type: 'sms', phone })).statusCode).toBe(200)
-    expect((await post('/verify', { type: 'sms', phone, token: '000000' })).statusCode).toBe(403)
+    expect(statusAndBody(await post('/resend', { type: 'sms', phone }))).toEqual([200, { message_id: anyId }])
+    expect(statusAndBody(await post('/verify', { type: 'sms', phone, token: '000000' }))).toEqual([
+      403,
+      errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
+    ])
     expect((await post('/verify', { type: 'sms', phone, token: code })).statusCode).toBe(200)
     await open.close()
   })

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { anyId, anyTime, phoneIdentity, sessionBody, userBody } from '../../test/bodies.ts'
+import { anyId, anyTime, errorBody, phoneIdentity, sessionBody, statusAndBody, userBody } from '../../test/bodies.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 
 const main = await openMailApp({
@@ -70,7 +70,10 @@ describe('POST /signup by phone', () => {
         }),
       ),
     )
-    expect((await verify('+14155550100', code)).statusCode).toBe(403)
+    expect(statusAndBody(await verify('+14155550100', code))).toEqual([
+      403,
+      errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
+    ])
   })
 
   it('200: gives a duplicate the same answer, and sends an unconfirmed user another code after the interval', async () => {
@@ -82,7 +85,11 @@ describe('POST /signup by phone', () => {
     await signUp('14155550101', { password: 'another one' })
     const { code } = await sms.read('14155550101')
     expect(sms.messages.filter(({ to }) => to === '14155550101')).toHaveLength(2)
-    if (old !== code) expect((await verify('14155550101', old)).statusCode).toBe(403)
+    if (old !== code)
+      expect(statusAndBody(await verify('14155550101', old))).toEqual([
+        403,
+        errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
+      ])
     expect((await verify('14155550101', code)).statusCode).toBe(200)
     const login = (secret: string) =>
       main.post('/token?grant_type=password', { phone: '14155550101', password: secret })

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { addApp } from '../../test/authenticator-app.ts'
-import { anyTime, signedUpBody } from '../../test/bodies.ts'
+import { anyTime, errorBody, grantErrorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
@@ -165,7 +165,10 @@ describe('POST /token?grant_type=pkce', () => {
     await expectFailure(body, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
     const { user, code, verifier } = await newCode()
     await app.inject({ method: 'PUT', url: `/admin/users/${user.id}`, headers: OPERATOR, payload })
-    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(404)
+    expect(statusAndBody(await exchange({ auth_code: code, code_verifier: verifier }))).toEqual([
+      404,
+      grantErrorBody('invalid_grant', 'flow_state_not_found', 'invalid flow state, no valid flow state found', 404),
+    ])
   })
 
   // ASVS 7.4.3
@@ -177,7 +180,7 @@ describe('POST /token?grant_type=pkce', () => {
   ])('200 and 404: a code from before POST /logout%s gets %d', async (query, status) => {
     const person = await createSignedIn(main)
     const { code, verifier } = await newCode(person)
-    expect((await main.post(`/logout${query}`, {}, person.headers)).statusCode).toBe(204)
+    expect(statusAndBody(await main.post(`/logout${query}`, {}, person.headers))).toEqual([204, ''])
     expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(status)
   })
 
@@ -194,6 +197,9 @@ describe('POST /token?grant_type=pkce', () => {
     await main.post('/magiclink', { email, ...newPair().pair })
     const { link, code } = await main.readMail(email)
     await app.inject({ method: 'GET', url: `/verify${link.search}` })
-    expect((await main.post('/verify', { type: 'magiclink', email, token: code })).statusCode).toBe(403)
+    expect(statusAndBody(await main.post('/verify', { type: 'magiclink', email, token: code }))).toEqual([
+      403,
+      errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
+    ])
   })
 })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerBehind } from '../../test/answer-behind.ts'
-import { anyTime, errorBody, userBody } from '../../test/bodies.ts'
+import { anyTime, errorBody, statusAndBody, userBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
@@ -131,7 +131,11 @@ describe('PUT /user', () => {
     const limited = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_OTP: '30' })
     const headers = { 'x-client': 'a' }
     const ask = () => limited.app.inject({ method: 'PUT', url: '/user', headers, payload: {} })
-    for (let i = 0; i < 30; i += 1) expect((await ask()).statusCode).toBe(401)
+    for (let i = 0; i < 30; i += 1)
+      expect(statusAndBody(await ask())).toEqual([
+        401,
+        errorBody(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
+      ])
     expect((await ask()).json()).toEqual(errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'))
     await limited.close()
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { accountBody, anyId, anyTime, emailIdentity, externalBody, userBody } from '../bodies.ts'
+import { accountBody, anyId, anyTime, emailIdentity, externalBody, statusAndBody, userBody } from '../bodies.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
@@ -150,7 +150,10 @@ describe('a user with an account', () => {
     const user = (await service.app.inject({ url: '/user', headers: person.headers })).json()
     const [, linked] = user.identities
     const url = `/user/identities/${linked.identity_id}`
-    expect((await service.app.inject({ method: 'DELETE', url, headers: person.headers })).statusCode).toBe(200)
+    expect(statusAndBody(await service.app.inject({ method: 'DELETE', url, headers: person.headers }))).toEqual([
+      200,
+      {},
+    ])
     expect((await signIn('keycloak', strange))?.id).not.toBe(person.user.id)
   })
 

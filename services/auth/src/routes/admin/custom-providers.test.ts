@@ -1,7 +1,15 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { anyId, anyJwt, anyRefreshToken, errorBody, externalBody, identityBody } from '../../../test/bodies.ts'
+import {
+  anyId,
+  anyJwt,
+  anyRefreshToken,
+  errorBody,
+  externalBody,
+  identityBody,
+  statusAndBody,
+} from '../../../test/bodies.ts'
 import { land } from '../../../test/external/external-app.ts'
 import { ISSUER, type OpenIdServer, startOpenIdServer } from '../../../test/external/openid-server.ts'
 import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
@@ -183,7 +191,10 @@ describe('POST /admin/custom-providers', () => {
   })
 
   it('401 and 403: refuses callers who are not admins', async () => {
-    expect((await service.app.inject('/admin/custom-providers')).statusCode).toBe(401)
+    expect(statusAndBody(await service.app.inject('/admin/custom-providers'))).toEqual([
+      401,
+      errorBody(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
+    ])
     const person = { authorization: forgeBearer({ role: 'authenticated' }) }
     expect((await ask('GET', '', undefined, person)).status).toBe(403)
   })

@@ -11,6 +11,7 @@ import {
   operatorEntry,
   phoneIdentity,
   signedUpBody,
+  statusAndBody,
   userBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
@@ -134,7 +135,10 @@ describe('PUT /admin/users/{user_id}', () => {
     })
     const left = test.deps.db.selectFrom('one_time_tokens').selectAll().where('user_id', '=', user.id)
     expect(await left.execute()).toEqual([])
-    expect((await signIn({ email, password })).statusCode).toBe(400)
+    expect(statusAndBody(await signIn({ email, password }))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'email_not_confirmed', 'Email not confirmed'),
+    ])
     const other = `again-${email}`
     const confirmed = await ask('PUT', user.id, { email: other, email_confirm: true })
     expect(confirmed.body).toEqual(
@@ -227,7 +231,10 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await refresh(session.refresh_token)).json()).toEqual(
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     )
-    expect((await signIn({ email, password })).statusCode).toBe(400)
+    expect(statusAndBody(await signIn({ email, password }))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    ])
     expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
   })
 
@@ -383,8 +390,14 @@ describe('DELETE /admin/users/{user_id}', () => {
     const contents = test.deps.db.selectFrom('sign_up_contents').selectAll().where('user_id', '=', user.id)
     expect(await contents.execute()).toEqual([])
     expect(JSON.stringify(body)).not.toContain('@')
-    expect((await signIn({ email, password })).statusCode).toBe(400)
-    expect((await refresh(session.refresh_token)).statusCode).toBe(400)
+    expect(statusAndBody(await signIn({ email, password }))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    ])
+    expect(statusAndBody(await refresh(session.refresh_token))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    ])
     const headers = { authorization: `Bearer ${session.access_token}` }
     expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
       errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'),

@@ -6,8 +6,10 @@ import {
   confirmedBody,
   emailIdentity,
   errorBody,
+  grantErrorBody,
   phoneIdentity,
   sessionBody,
+  statusAndBody,
   userBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
@@ -218,7 +220,10 @@ describe('POST /admin/users', () => {
   it('200: accepts password hashes of other systems, and refuses sign-ins of users without a password', async () => {
     const email = nextEmail()
     await create({ email, email_confirm: true, password: '' })
-    expect((await signIn({ email, password: '' })).statusCode).toBe(400)
+    expect(statusAndBody(await signIn({ email, password: '' }))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    ])
     const hashed = nextEmail()
     await create({ email: hashed, email_confirm: true, password_hash: await test.deps.passwords.hash('correct horse') })
     expect((await signIn({ email: hashed, password: 'correct horse' })).statusCode).toBe(200)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
-import { anyId, anyTime, claimsBody, factorBody, proof } from '../../../test/bodies.ts'
+import { anyId, anyTime, claimsBody, factorBody, proof, statusAndBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
@@ -86,7 +86,10 @@ describe('POST /factors/{factor_id}/challenge', () => {
 
   it('200: sends the code by WhatsApp when the gateway supports it', async () => {
     const { headers, factorId, phone } = await createWithPhone()
-    expect((await ask(factorId, headers, { channel: 'whatsapp' })).statusCode).toBe(200)
+    expect(statusAndBody(await ask(factorId, headers, { channel: 'whatsapp' }))).toEqual([
+      200,
+      { id: anyId, type: 'phone', expires_at: 1767323345 },
+    ])
     expect((await test.sms.read(phone)).channel).toBe('whatsapp')
     const other = await createWithPhone()
     await expectFailure(other.factorId, other.headers, { channel: 'pigeon' }, [
@@ -119,14 +122,20 @@ describe('POST /factors/{factor_id}/challenge', () => {
 
   it('429: refuses another code within the interval, also after the phone is enrolled again', async () => {
     const { headers, factorId, phone } = await createWithPhone()
-    expect((await ask(factorId, headers)).statusCode).toBe(200)
+    expect(statusAndBody(await ask(factorId, headers))).toEqual([
+      200,
+      { id: anyId, type: 'phone', expires_at: 1767323345 },
+    ])
     test.clock.advance(59_000)
     const wait = 'For security purposes, you can only request this after 1 seconds.'
     await expectFailure(factorId, headers, {}, [429, 'over_sms_send_rate_limit', wait])
     const again = await enrollPhone(headers, phone)
     await expectFailure(again, headers, {}, [429, 'over_sms_send_rate_limit', wait])
     test.clock.advance(1_000)
-    expect((await ask(again, headers)).statusCode).toBe(200)
+    expect(statusAndBody(await ask(again, headers))).toEqual([
+      200,
+      { id: anyId, type: 'phone', expires_at: 1767323405 },
+    ])
   })
 
   it('429: sends one code for many parallel challenges of a phone', async () => {
@@ -150,7 +159,11 @@ describe('POST /factors/{factor_id}/challenge', () => {
     const { headers: own } = await createSignedIn(test)
     const app = await enrollApp(test, own)
     const client = { ...own, 'x-client': 'one' }
-    for (let count = 0; count < 30; count += 1) expect((await ask(app.factorId, client)).statusCode).toBe(200)
+    for (let count = 0; count < 30; count += 1)
+      expect(statusAndBody(await ask(app.factorId, client))).toEqual([
+        200,
+        { id: anyId, type: 'totp', expires_at: 1767323955 },
+      ])
     expect((await ask(app.factorId, client)).json().error_code).toBe('over_request_rate_limit')
     // Verifications have a limit of their own.
     const code = app.code()

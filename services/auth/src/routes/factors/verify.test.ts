@@ -17,6 +17,7 @@ import {
   proof,
   sessionBody,
   signedUpBody,
+  statusAndBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
@@ -145,7 +146,10 @@ describe('POST /factors/{factor_id}/verify', () => {
     const old = await refresh(person.refreshToken)
     expect([old.statusCode, old.json().error_code]).toEqual([400, 'refresh_token_already_used'])
     // The reuse may come from a thief, so the session is revoked (reference: Refresh tokens).
-    expect((await refresh(refreshToken)).statusCode).toBe(400)
+    expect(statusAndBody(await refresh(refreshToken))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_already_used', 'Invalid Refresh Token: Already Used'),
+    ])
   })
 
   it('403: refuses to raise a session that was revoked for a stolen refresh token', async () => {
