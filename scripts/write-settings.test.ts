@@ -81,8 +81,8 @@ it('describes the defaults of npm start as the stack has them', () => {
   }
 })
 
-/** Names with a prefix that are not settings: names of an example, and names of an SMS provider. */
-const OTHER_NAMES = ['PAYMENTS_URL', 'AUTH_TOKEN']
+/** Names with a prefix that are not settings: names of the examples, and of an SMS provider. */
+const OTHER_NAMES = ['AUTH_URL', 'PAYMENTS_URL', 'INVENTORY_URL', 'AUTH_TOKEN']
 
 it('lists every setting that a document names', () => {
   const pages = readSourceTree(root).files.filter(({ path }) => path.endsWith('.md'))
