@@ -1,6 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { shownCard, shownMerchant, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -202,6 +202,15 @@ describe('payments adjust', () => {
 })
 
 describe('payments vault', () => {
+  // A rotation seals every row of the database, so each test has its own.
+  let payments: TestPayments
+  let app: TestApp
+  beforeEach(async () => {
+    payments = await startPayments()
+    app = await createTestApp(payments)
+  })
+  afterEach(() => payments.close())
+
   const [old, fresh] = [
     { id: 1, key: Buffer.alloc(32, 1) },
     { id: 2, key: Buffer.alloc(32, 2) },
@@ -247,7 +256,7 @@ describe('payments vault', () => {
     const url = `/merchants/${id}/webhooks`
     const request = { method: 'POST', headers: app.headers } as const
     const made = await payments.app.inject({ ...request, url, payload: { url: 'https://shop.example/hooks' } })
-    const { webhook } = made.json<{ webhook: { id: string; secret: string } }>()
+    const { webhook } = made.json()
     await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
     const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
     // An earlier version sealed numbers with the pepper, under the id 0.
@@ -258,11 +267,9 @@ describe('payments vault', () => {
     const [zero, both] = [{ id: 0, key: Buffer.alloc(32, 3) }, [fresh, old] as const]
     expect(secretsOf(zero, old).open(peppered, id)).toBe('of the pepper')
     expect(secretsOf(zero, old).isCurrent(peppered, id)).toBe(false)
-    const counts = await withVault(...both).json<{ keyId: number; webhooks: number }[]>('vault', 'keys')
-    expect(counts.map(({ keyId, webhooks }) => [keyId, webhooks])).toEqual([
-      [0, 1],
-      [1, 1],
-      [2, 0],
+    expect(await withVault(...both).json('vault', 'keys')).toEqual([
+      { keyId: 0, count: 0, webhooks: 1 },
+      { keyId: 1, count: 0, webhooks: 1 },
     ])
     const turns = [withVault(...both).json('vault', 'rotate'), withVault(...both).json('vault', 'rotate')]
     expect((await Promise.all(turns)).reduce<number>((sum, turn) => sum + Object(turn).webhooks, 0)).toBe(1)

@@ -21,6 +21,15 @@ const namesOf = async (given: object) =>
 const outdate = (column: 'expires' | 'challenged', interval: string) =>
   sql`UPDATE ${sql.table('payment_sessions')} SET ${sql.ref(column)} = ${sql.ref(column)} - ${interval}::interval
     WHERE merchant_id = ${merchant.id}`.execute(payments.database.db)
+const countPaid = async () =>
+  (
+    await payments.database.db
+      .selectFrom('transactions')
+      .select(({ fn }) => fn.countAll().as('count'))
+      .where('merchant_id', '=', merchant.id)
+      .where('successful', '=', true)
+      .executeTakeFirst()
+  )?.count
 const UNAVAILABLE = {
   code: 'PAYMENT_CHALLENGE_UNAVAILABLE',
   message: 'This step does not apply to the order; begin again at /payments',
@@ -185,6 +194,7 @@ describe('hints', () => {
   const ATTEMPTS = 100
 
   it(`400: cannot be forged, used for another order or after their session (${ATTEMPTS} attempts of each)`, async () => {
+    const paidBefore = await countPaid()
     const given = await order()
     const { hints } = await walk(browser, given, { until: 'tds-challenge' })
     const changes: readonly ((i: number) => Promise<object> | object)[] = [
@@ -226,12 +236,6 @@ describe('hints', () => {
     for (let i = 0; i < ATTEMPTS; i++) answers.push(await namesOf({ ...given, hints }))
     expect(answers).toHaveLength(3 * ATTEMPTS + 1)
     for (const names of answers) expect(names).toEqual(['card-lookup'])
-    const { n } = await payments.database.db
-      .selectFrom('transactions')
-      .select(({ fn }) => fn.countAll().as('n'))
-      .where('merchant_id', '=', merchant.id)
-      .where('successful', '=', true)
-      .executeTakeFirstOrThrow()
-    expect(Number(n)).toBe(3)
+    expect(await countPaid()).toBe(paidBefore)
   })
 })
