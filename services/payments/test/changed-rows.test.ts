@@ -42,6 +42,13 @@ async function createWithBalance(amount = 5_000): Promise<LiveMerchant> {
 const payOut = (merchantId: string) =>
   asService(sql`SELECT (payout).id, verdict FROM ${sql.table('pay_out')}(NULL, ${merchantId}, 1, 0)`)
 
+/** The code and the message with which a statement or a command fails. Undefined when it does not. */
+const failureOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => undefined,
+    ({ code, message }) => ({ code, message }),
+  )
+
 const refusal = (table: string, id: string, what: string) => ({
   code: 'TL001',
   message: `${id} of ${table}: ${what} was changed by hand; look with: payments ledger verify`,
@@ -62,7 +69,7 @@ describe('a row that was changed by hand', () => {
   it('a merchant is paid nothing while its bank account was set by hand', async () => {
     const { id } = await createWithBalance()
     await setMerchant(id, sql`iban = ${FORGED}`)
-    await expect(payOut(id)).rejects.toMatchObject(refusal('merchants', id, 'who gets or pays it'))
+    expect(await failureOf(payOut(id))).toEqual(refusal('merchants', id, 'who gets or pays it'))
     expect(await json('payout', 'run', '--merchant', id)).toEqual([
       { merchantId: id, failure: refusal('merchants', id, 'who gets or pays it').message },
     ])
@@ -82,7 +89,7 @@ describe('a row that was changed by hand', () => {
       status: 500,
       body: { code: 'RECORD_CHANGED', message: 'Data of this merchant must be looked at by the operator' },
     })
-    await expect(run('merchant', 'pricing', id, '--rate', '200')).rejects.toMatchObject(
+    expect(await failureOf(run('merchant', 'pricing', id, '--rate', '200'))).toEqual(
       refusal('merchants', id, 'what moves money and who gets or pays it'),
     )
     expect(await violations(id)).toEqual(before)
@@ -102,10 +109,10 @@ describe('a row that was changed by hand', () => {
     await byHand(sql`SELECT ${sql.table('export_payouts')}()`)
     await set(sql`status = 'created'`)
     const changed = refusal('payouts', payoutId, 'what moves money')
-    await expect(byHand(sql`SELECT ${sql.table('export_payouts')}()`)).rejects.toMatchObject(changed)
+    expect(await failureOf(byHand(sql`SELECT ${sql.table('export_payouts')}()`))).toEqual(changed)
     await set(sql`status = 'exported', amount = amount + 1`)
     for (const outcome of ['settle', 'fail']) {
-      await expect(run('payout', outcome, payoutId)).rejects.toMatchObject(changed)
+      expect(await failureOf(run('payout', outcome, payoutId))).toEqual(changed)
     }
     await set(sql`amount = amount - 1`)
     expect(await json('payout', 'fail', payoutId)).toEqual({ id: payoutId, status: 'failed' })
@@ -123,13 +130,13 @@ describe('a row that was changed by hand', () => {
       byHand(sql`UPDATE ${sql.table('disputes')} SET ${assignment} WHERE id = ${id}`)
     const changed = refusal('disputes', id, 'what moves money')
     await set(sql`status = 'won', resolved = '2026-01-01'`)
-    await expect(payOut(merchant.id)).rejects.toMatchObject(refusal('disputes', id, 'what moves money and its terms'))
+    expect(await failureOf(payOut(merchant.id))).toEqual(refusal('disputes', id, 'what moves money and its terms'))
     await set(sql`status = 'open', resolved = NULL, amount = 1`)
     const close = () => asService(sql`SELECT verdict FROM ${sql.table('close_dispute')}(NULL, ${id}, 'lost')`)
-    await expect(close()).rejects.toMatchObject(changed)
+    expect(await failureOf(close())).toEqual(changed)
     await set(sql`amount = 10000`)
     await setMerchant(merchant.id, sql`pricing = pricing || '{"dispute":{"currency":"EUR","amount":0}}'`)
-    await expect(close()).rejects.toMatchObject(refusal('merchants', merchant.id, 'what moves money'))
+    expect(await failureOf(close())).toEqual(refusal('merchants', merchant.id, 'what moves money'))
     await setMerchant(merchant.id, sql`pricing = pricing || '{"dispute":{"currency":"EUR","amount":2500}}'`)
     expect((await close()).rows).toEqual([{ verdict: 'done' }])
     expect(await merchant.violations()).toEqual([])
@@ -147,7 +154,7 @@ describe('a row that was changed by hand', () => {
       operationId,
       'what moves money and who gets or pays it and its terms',
     )
-    await expect(merchant.answer(operationId, { verdict: 'accepted' })).rejects.toMatchObject(changed)
+    expect(await failureOf(merchant.answer(operationId, { verdict: 'accepted' }))).toEqual(changed)
     await set(sql`status = 'open', answered = NULL`)
     await merchant.answer(operationId, { verdict: 'accepted' })
     expect(await merchant.violations()).toEqual([])
