@@ -17,7 +17,7 @@ export function stockRequests({ app }: Pick<TestInventory, 'app'>) {
   const create = async (url: string, body: object): Promise<number> => {
     const response = await send('POST', url, body)
     if (response.statusCode !== 201) throw new Error(`${url} answers ${response.statusCode}: ${response.body}`)
-    return response.json<{ data: { id: number } }>().data.id
+    return response.json().data.id
   }
   return {
     get,

@@ -110,7 +110,7 @@ function createClient(replica: TestReplica, worker: number, options: StormOption
     answers.set(`${kind} ${status}`, (answers.get(`${kind} ${status}`) ?? 0) + 1)
     if (status === 409) return undefined
     last = { url, body, key, answer }
-    return response.json<{ data: { id: number; ids: number[] } }>().data
+    return response.json().data
   }
   return async (each: Operation): Promise<void> => {
     const id = 'which' in each ? reservations[each.which % (reservations.length || 1)] : undefined

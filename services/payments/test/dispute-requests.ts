@@ -28,7 +28,7 @@ export function disputeRequests(payments: TestPayments, member: TestApp) {
     open: async (transactionId: string, payload: object = {}): Promise<ShownDispute> => {
       const response = await post(`/test/transactions/${transactionId}/disputes`, payload)
       expect(response.statusCode).toBe(201)
-      return response.json<{ dispute: ShownDispute }>().dispute
+      return response.json().dispute
     },
     close: (id: string, outcome: string, headers: object = {}) =>
       post(`/test/disputes/${id}/outcomes`, { outcome }, headers),

@@ -65,8 +65,8 @@ export async function createLiveMerchant(
     },
     events: async (): Promise<string[]> => {
       const url = `/merchants/${merchantId}/events?limit=100`
-      const list = (await payments.app.inject({ url, headers: app.headers })).json<{ type: string }[]>()
-      return list.map(({ type }) => type)
+      const list = (await payments.app.inject({ url, headers: app.headers })).json()
+      return list.map(({ type }: { type: string }) => type)
     },
     exceptions: async (): Promise<unknown[]> => {
       const rows = db.selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)

@@ -281,7 +281,7 @@ export function basic(key: string): { readonly authorization: string } {
 export async function createTestApp({ app }: Pick<TestPayments, 'app'>): Promise<TestApp> {
   const response = await app.inject({ method: 'POST', url: '/apps' })
   expect(response.statusCode).toBe(201)
-  const { id, key } = response.json<{ app: { id: string; key: string } }>().app
+  const { id, key } = response.json().app
   return { id, key, headers: basic(key) }
 }
 
@@ -303,7 +303,7 @@ export async function createTestMerchant(
   const body = { ...merchantBody, ...changes }
   const response = await app.inject({ method: 'POST', url: '/merchants', headers, payload: body })
   expect(response.statusCode).toBe(201)
-  return response.json<{ merchant: { id: string } }>().merchant
+  return response.json().merchant
 }
 
 /** The instant in an id, as an answer writes it. */

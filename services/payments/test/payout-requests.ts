@@ -29,7 +29,7 @@ export async function paidOutMerchant(payments: TestPayments, member: TestApp, d
     await capture(payments, member, transactionId, 1_000)
     const response = await post('payouts', {})
     expect(response.statusCode).toBe(201)
-    payouts.push(response.json<{ payout: ShownPayout }>().payout)
+    payouts.push(response.json().payout)
     await post('clock', { advance: 86_400 })
   }
   return { merchantId, payouts }

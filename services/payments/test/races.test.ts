@@ -33,9 +33,7 @@ const countBy = (statuses: readonly number[]) =>
     [...new Set(statuses)].map((status) => [status, statuses.filter((each) => each === status).length]),
   )
 const lines = async () =>
-  (await payments.app.inject({ url: `/merchants/${merchantId}/lines?limit=1000`, headers: app.headers })).json<
-    { transactionId: string }[]
-  >()
+  (await payments.app.inject({ url: `/merchants/${merchantId}/lines?limit=1000`, headers: app.headers })).json()
 
 describe('races', () => {
   // ASVS 2.3.4
@@ -45,7 +43,9 @@ describe('races', () => {
       Array.from({ length: 100 }, (_, index) => send(service(index), `/transactions/${id}/captures`, { amount: 300 })),
     )
     expect(countBy(responses.map(({ statusCode }) => statusCode))).toEqual({ 201: 1, 400: 99 })
-    expect((await lines()).filter(({ transactionId }) => transactionId === id)).toHaveLength(1)
+    expect((await lines()).filter(({ transactionId }: { transactionId: string }) => transactionId === id)).toHaveLength(
+      1,
+    )
   })
 
   it.each([
@@ -61,7 +61,9 @@ describe('races', () => {
     expect(responses[1]?.body).toBe(responses[0]?.body)
     const replayed = responses.filter(({ headers }) => headers['idempotent-replayed'] === 'true')
     expect(replayed).toHaveLength(1)
-    expect((await lines()).filter(({ transactionId }) => transactionId === id)).toHaveLength(1)
+    expect((await lines()).filter(({ transactionId }: { transactionId: string }) => transactionId === id)).toHaveLength(
+      1,
+    )
   })
 
   it('1,000 requests with one Idempotency-Key at once have one effect, and no answer tells of another', async () => {
@@ -78,7 +80,9 @@ describe('races', () => {
     }
     expect(new Set(done.map(({ body }) => body)).size).toBe(1)
     expect(done.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).toHaveLength(1)
-    expect((await lines()).filter(({ transactionId }) => transactionId === id)).toHaveLength(1)
+    expect((await lines()).filter(({ transactionId }: { transactionId: string }) => transactionId === id)).toHaveLength(
+      1,
+    )
   }, 60_000)
 
   it('captures and voids that compete for what is pending never take more than there is', async () => {
@@ -101,8 +105,8 @@ describe('races', () => {
       for (let after = '0'.repeat(24); ; ) {
         const wasOver = isOver
         const url = `/merchants/${merchantId}/lines?limit=1000&after=${after}`
-        const page = (await payments.app.inject({ url, headers: app.headers })).json<{ id: string }[]>()
-        seen.push(...page.map(({ id }) => id))
+        const page = (await payments.app.inject({ url, headers: app.headers })).json()
+        seen.push(...page.map(({ id }: { id: string }) => id))
         after = page.at(-1)?.id ?? after
         if (wasOver && page.length === 0) return
       }
@@ -121,8 +125,8 @@ describe('races', () => {
     })
     expect(seen).toEqual(
       all
-        .json<{ id: string }[]>()
-        .map(({ id }) => id)
+        .json()
+        .map(({ id }: { id: string }) => id)
         .toReversed(),
     )
   })

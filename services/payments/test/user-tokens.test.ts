@@ -26,12 +26,11 @@ describe('a user with a token', () => {
 
   const as = (name: string) => ({ authorization: `Bearer ${name}` })
   const get = (url: string, headers: object) => payments.app.inject({ url, headers: { ...headers } })
-  const identityOf = async (name: string) =>
-    (await get('/me', as(name))).json<{ identity: { id: string; email: string } }>().identity
+  const identityOf = async (name: string) => (await get('/me', as(name))).json().identity
 
   it('200: is found by the address, invited or not', async () => {
     const response = await get('/me', as('ada'))
-    const { id } = response.json<{ identity: { id: string } }>().identity
+    const { id } = response.json().identity
     expect([response.statusCode, response.body]).toEqual([
       200,
       `{"identity":{"id":"${id}","email":"ada@example.com","created":"${createdOf(id)}"}}\n`,
@@ -55,7 +54,7 @@ describe('a user with a token', () => {
     await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', id).execute()
     expect((await get(`/merchants/${id}`, as('edsger'))).statusCode).toBe(200)
     const mine = await get(`/identities/${user.id}/merchants?limit=5`, as('edsger'))
-    expect(mine.json<{ id: string }[]>().map((merchant) => merchant.id)).toEqual([id])
+    expect(mine.json().map((merchant: { id: string }) => merchant.id)).toEqual([id])
     expect((await get(`/identities/${app.id}/merchants?limit=5`, as('edsger'))).json()).toEqual(forbidden)
     const invite = { method: 'POST', url: `/merchants/${id}/users`, headers: as('edsger') } as const
     expect((await payments.app.inject({ ...invite, payload: { email: 'x@example.com' } })).statusCode).toBe(201)
@@ -74,7 +73,7 @@ describe('a user with a token', () => {
       })
     const [first, second] = [await create(), await create()]
     expect([first.statusCode, second.body]).toEqual([201, first.body])
-    const { id } = first.json<{ merchant: { id: string } }>().merchant
+    const { id } = first.json().merchant
     const users = await get(`/merchants/${id}/users?limit=5`, as('barbara'))
     expect(users.json()).toEqual([
       { id: user.id, email: 'barbara@example.com', created: createdOf(user.id), pending: false },

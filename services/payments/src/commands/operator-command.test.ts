@@ -106,8 +106,7 @@ describe('payments merchant', () => {
     const app = await createTestApp(payments)
     const { id } = await createTestMerchant(payments, app)
     const shown = async () =>
-      (await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })).json<{ merchant: object }>()
-        .merchant
+      (await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })).json().merchant
     await run('merchant', 'pricing', id, '--rate', '90', '--dispute', 'DKK:10000')
     await run('merchant', 'claim', id, 'canRefund=no', 'canVoid=no')
     await run('merchant', 'claim', id, 'canVoid=yes')
@@ -161,7 +160,7 @@ describe('payments merchant', () => {
         headers: app.headers,
         payload: { amount: 500 },
       })
-      return response.json<{ transaction: { trail: { fee: object }[] } }>().transaction.trail.at(-1)?.fee
+      return response.json().transaction.trail.at(-1)?.fee
     }
     expect([await feeOf('captures'), await feeOf('refunds')]).toEqual([
       { flat: 7, rate: 5 },

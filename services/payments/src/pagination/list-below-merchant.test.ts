@@ -49,7 +49,7 @@ async function addHook(name: string): Promise<string> {
     headers: member.headers,
     payload: { url: `https://shop.example/${name}` },
   })
-  return response.json<{ webhook: { id: string } }>().webhook.id
+  return response.json().webhook.id
 }
 
 async function addKey(): Promise<{ readonly id: string; readonly key: string }> {
@@ -60,7 +60,7 @@ async function addKey(): Promise<{ readonly id: string; readonly key: string }> 
 
 const list = (headers: object = member.headers) =>
   payments.app.inject({ url: `/merchants/${merchantId}/webhooks?limit=20`, headers: { ...headers } })
-const listed = async (headers?: object) => (await list(headers)).json<{ id: string }[]>().map(({ id }) => id)
+const listed = async (headers?: object) => (await list(headers)).json().map(({ id }: { id: string }) => id)
 
 describe('a list below a merchant, with a standby', () => {
   it('200: reads rows from the standby', async () => {

@@ -86,15 +86,14 @@ describe('POST /apps', () => {
     const made = await Promise.all([1, 2, 3].map(() => ask('invited', { name: 'Shop', code })))
     expect(made.map(({ statusCode }) => statusCode).toSorted()).toEqual([201, 403, 403])
     expect(await count()).toBe(before + 1)
-    const { app } =
-      made.find(({ statusCode }) => statusCode === 201)?.json<{ app: { id: string; key: string } }>() ?? {}
+    const { app } = made.find(({ statusCode }) => statusCode === 201)?.json() ?? {}
     expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)
     const kept = db.selectFrom('app_invitations').select(['note', 'app_id']).where('used', 'is not', null)
     expect(await kept.execute()).toEqual([{ note: 'Shop', app_id: app?.id }])
   })
 
   it('201: stores only the MAC and four characters of the key', async () => {
-    const { id, key } = (await post()).json<{ app: { id: string; key: string } }>().app
+    const { id, key } = (await post()).json().app
     const rows = await payments.database.db.selectFrom('app_keys').selectAll().where('app_id', '=', id).execute()
     const created = expect.any(Date)
     expect(rows).toEqual([

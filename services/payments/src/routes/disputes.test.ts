@@ -38,8 +38,7 @@ describe('GET /disputes', () => {
       await requests.open(first, { amount: 3 }),
     ]
   })
-  const list = async (query: string, headers: object = {}) =>
-    (await requests.get(`/disputes?${query}`, headers)).json<ShownDispute[]>()
+  const list = async (query: string, headers: object = {}) => (await requests.get(`/disputes?${query}`, headers)).json()
 
   it('200: pages newest first, oldest first after a cursor, and by transaction', async () => {
     const [a, b, c] = disputes

@@ -1,4 +1,5 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -34,10 +35,7 @@ const report = (id = transactionId) =>
   })
 const get = (url: string, headers: object = {}) =>
   payments.app.inject({ url, headers: { ...member.headers, ...headers } })
-interface Shown {
-  readonly id: string
-}
-const fraudOf = (response: { json<T>(): T }) => response.json<{ fraud: Shown }>().fraud
+const fraudOf = (response: LightMyRequestResponse) => response.json().fraud
 
 describe('GET /frauds', () => {
   it('200: pages newest first, oldest first after a cursor, and by transaction', async () => {
@@ -83,7 +81,7 @@ describe('POST /merchants/:merchantId/transactions with a card that is reported 
       headers: member.headers,
       payload: { transactionId: source, currency: 'EUR', amount: 1 },
     })
-    const { transaction } = charge.json<{ transaction: Shown }>()
+    const { transaction } = charge.json()
     expect((await get(`/frauds?limit=9&filter[merchantId]=${id}`)).json()).toEqual([
       { transactionId: transaction.id, reason: 1, id: anyId, merchantId: id, created: anyTime },
     ])

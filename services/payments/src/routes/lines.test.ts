@@ -31,7 +31,7 @@ afterAll(() => payments.close())
 const get = (url: string, headers: object = {}) =>
   payments.app.inject({ url, headers: { ...member.headers, ...headers } })
 const onlyLine = async () => {
-  const [line] = (await get(`/merchants/${merchantId}/lines?limit=10`)).json<{ id: string }[]>()
+  const [line] = (await get(`/merchants/${merchantId}/lines?limit=10`)).json()
   return line?.id ?? ''
 }
 

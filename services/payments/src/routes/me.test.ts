@@ -17,7 +17,7 @@ describe('GET /me', () => {
 
   it('200: shows the name', async () => {
     const created = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name: 'Shop' } })
-    const { id, key } = created.json<{ app: { id: string; key: string } }>().app
+    const { id, key } = created.json().app
     const response = await payments.app.inject({ url: '/me/', headers: basic(key) })
     expect(response.json()).toEqual({ identity: { id, name: 'Shop', created: createdOf(id) } })
   })

@@ -60,7 +60,7 @@ describe('POST /merchants', () => {
   it('201: makes a merchant from the five required fields', async () => {
     const response = await inject('POST', '/merchants', merchantBody)
     expect(response.statusCode).toBe(201)
-    const { merchant } = response.json<{ merchant: { id: string } }>()
+    const { merchant } = response.json()
     expect(merchant).toEqual(expected(merchant.id))
     expect(response.body.endsWith('}\n')).toBe(true)
   })
@@ -86,7 +86,7 @@ describe('POST /merchants', () => {
   ])('201: takes every field as %s, and GET and the list answer the same', async (_kind, payload, headers) => {
     const response = await inject('POST', '/merchants', payload, headers)
     expect(response.statusCode).toBe(201)
-    const { merchant } = response.json<{ merchant: { id: string } }>()
+    const { merchant } = response.json()
     expect(merchant).toEqual(expected(merchant.id, { ...all, bank: { iban: 'SE0012345678' } }))
     expect((await inject('GET', `/merchants/${merchant.id}`)).body).toBe(response.body)
     const list = await inject('GET', `/identities/${member.id}/merchants?limit=1`)

@@ -74,7 +74,7 @@ describe('GET /transactions/:transactionId', () => {
       reference: 'r 1',
     }
     const made = await post(`/merchants/${merchantId}/transactions`, charge)
-    const { id } = made.json<{ transaction: { id: string } }>().transaction
+    const { id } = made.json().transaction
     expect((await get(`/transactions/${id}`)).json().transaction).toEqual(
       shownTransaction({
         id,
@@ -103,7 +103,7 @@ describe('GET /transactions/:transactionId', () => {
     })
     expect(made.statusCode).toBe(400)
     const list = await get(`/merchants/${merchantId}/transactions?limit=1&filter[successful]=n`)
-    const [refused] = list.json<{ id: string }[]>()
+    const [refused] = list.json()
     expect((await get(`/transactions/${refused?.id}`)).json()).toEqual({ transaction: refused })
     expect(refused).toEqual(
       shownTransaction({
@@ -137,7 +137,7 @@ describe('GET /transactions/:transactionId', () => {
       [200, 'lost'],
     ] as const) {
       const opened = await post(`/test/transactions/${id}/disputes`, { amount })
-      const dispute = opened.json<{ dispute: { id: string } }>().dispute.id
+      const dispute = opened.json().dispute.id
       expect((await get(`/transactions/${id}`)).json().transaction.disputedAmount).toBe(amount)
       await post(`/test/disputes/${dispute}/outcomes`, { outcome })
       disputes.push(dispute)
@@ -189,14 +189,14 @@ describe('GET /merchants/:merchantId/transactions', () => {
     await post(`/merchants/${id}/transactions`, { transactionId: made[0], currency: 'EUR', amount: 5 })
   })
   const list = async (query: string) =>
-    (await get(`/merchants/${id}/transactions?${query}`)).json<{ id: string }[]>().map((each) => each.id)
+    (await get(`/merchants/${id}/transactions?${query}`)).json().map((each: { id: string }) => each.id)
 
   it('200: lists the newest first, one a line, each as it is shown alone', async () => {
     const response = await get(`/merchants/${id}/transactions?limit=1000`)
-    const ids = response.json<{ id: string }[]>().map((each) => each.id)
+    const ids = response.json().map((each: { id: string }) => each.id)
     expect(ids.slice(1)).toEqual(made.toReversed())
     expect(response.body.split('\n')).toHaveLength(ids.length + 3)
-    for (const [index, each] of response.json<{ id: string }[]>().entries()) {
+    for (const [index, each] of response.json().entries()) {
       expect((await get(`/transactions/${ids[index]}`)).json()).toEqual({ transaction: each })
     }
   })
@@ -220,7 +220,7 @@ describe('GET /merchants/:merchantId/transactions', () => {
 
   it('400: refuses limits, cursors and filters, after 404 and 403', async () => {
     const fields = async (query: string) =>
-      (await get(`/merchants/${id}/transactions?${query}`)).json<{ field: string }[]>().map(({ field }) => field)
+      (await get(`/merchants/${id}/transactions?${query}`)).json().map(({ field }: { field: string }) => field)
     expect(await fields('')).toEqual(['limit'])
     expect(await fields('limit=0&before=x&filter[recurring]=maybe')).toEqual(['limit', 'before', 'filter.recurring'])
     const stranger = await createTestApp(payments)

@@ -39,7 +39,7 @@ beforeEach(async () => {
     headers: app.headers,
     payload: { transactionId: source, currency: 'EUR', amount: 500 },
   })
-  transactionId = charge.json<{ transaction: { id: string } }>().transaction.id
+  transactionId = charge.json().transaction.id
   await capture(payments, app, transactionId, 300)
   const row = await db()
     .selectFrom('transactions')

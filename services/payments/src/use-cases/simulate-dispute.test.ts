@@ -22,7 +22,7 @@ it('opens one dispute over the whole first capture of a card that is disputed, a
     headers: app.headers,
     payload: { transactionId: source, currency: 'EUR', amount: 300 },
   })
-  const { id } = charge.json<{ transaction: { id: string } }>().transaction
+  const { id } = charge.json().transaction
   const other = await customerPayment(payments, merchantId)
   await capture(payments, app, other, 300)
   await capture(payments, app, id, 100)

@@ -62,7 +62,7 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
   const transaction = await customerPayment(payments, merchant.id, { amount: 100_000 })
   await make('POST', `/transactions/${transaction}/captures`, { amount: 10_000 })
   const lines = await payments.app.inject({ url: `${below}/lines?limit=1`, headers: owner.headers })
-  const [line] = lines.json<{ id: string }[]>()
+  const [line] = lines.json()
   const ids = {
     transaction,
     line: line?.id ?? '',

@@ -28,7 +28,7 @@ afterAll(() => payments.close())
 
 const list = (query: string, { id = member.id, headers = member.headers }: { id?: string; headers?: object } = {}) =>
   payments.app.inject({ url: `/identities/${id}/merchants?${query}`, headers: { ...headers } })
-const idsOf = async (query: string) => (await list(query)).json<{ id: string }[]>().map(({ id }) => id)
+const idsOf = async (query: string) => (await list(query)).json().map(({ id }: { id: string }) => id)
 const ids = () => merchants.map(({ id }) => id)
 
 describe('GET /identities/:identityId/merchants', () => {

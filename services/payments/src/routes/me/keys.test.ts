@@ -18,18 +18,13 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-interface CreatedKey {
-  readonly id: string
-  readonly key: string
-}
-
 const list = async (query = 'limit=10', headers: object = app.headers) =>
   payments.app.inject({ url: `/me/keys?${query}`, headers: { ...headers } })
 const create = async (headers: object = app.headers, rest: { payload?: string } = {}) =>
   payments.app.inject({ method: 'POST', url: '/me/keys', headers: { ...headers }, ...rest })
 const revoke = async (id: string, headers: object = app.headers) =>
   payments.app.inject({ method: 'DELETE', url: `/me/keys/${id}`, headers: { ...headers } })
-const firstKey = async () => (await list()).json<{ id: string }[]>().at(-1)?.id ?? ''
+const firstKey = async () => (await list()).json().at(-1)?.id ?? ''
 const auditOf = (id: string) =>
   payments.database.db.selectFrom('audit').select(['action', 'payload']).where('identity_id', '=', id).execute()
 const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
@@ -42,7 +37,7 @@ describe('POST /me/keys', () => {
   it('201: gives a second key that is good beside the first', async () => {
     const response = await create()
     expect(response.statusCode).toBe(201)
-    const { key } = response.json<{ key: CreatedKey }>()
+    const { key } = response.json()
     expect(response.json()).toEqual({
       key: { id: expect.stringMatching(/^[0-9a-f]{24}$/), key: expect.any(String), created: createdOf(key.id) },
     })
@@ -58,11 +53,11 @@ describe('POST /me/keys', () => {
     const [first, ...others] = await Promise.all([1, 2, 3, 4].map(() => create(repeated)))
     for (const { statusCode, body } of others) expect([statusCode, body]).toEqual([201, first?.body])
     expect([first, ...others].filter((made) => made?.headers['idempotent-replayed'] === 'true')).toHaveLength(3)
-    const { key } = (await create(repeated)).json<{ key: CreatedKey }>()
+    const { key } = (await create(repeated)).json()
     expect(key.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect((await payments.app.inject({ url: '/me', headers: basic(key.key) })).statusCode).toBe(200)
-    const other = (await create({ ...app.headers, 'idempotency-key': 'again-2' })).json<{ key: CreatedKey }>().key
-    const ofNew = (await create({ ...basic(key.key), 'idempotency-key': 'again-1' })).json<{ key: CreatedKey }>().key
+    const other = (await create({ ...app.headers, 'idempotency-key': 'again-2' })).json().key
+    const ofNew = (await create({ ...basic(key.key), 'idempotency-key': 'again-1' })).json().key
     expect(new Set([key.id, other.id, ofNew.id]).size).toBe(3)
     expect((await revoke(key.id)).statusCode).toBe(204)
     const spent = await create(repeated)
@@ -73,7 +68,7 @@ describe('POST /me/keys', () => {
   })
 
   it('201: makes a key that pepper and database do not reveal', async () => {
-    const { key } = (await create({ ...app.headers, 'idempotency-key': 'rotate-1' })).json<{ key: CreatedKey }>().key
+    const { key } = (await create({ ...app.headers, 'idempotency-key': 'rotate-1' })).json().key
     const rows = await payments.database.db.selectFrom('app_keys').select('mac').where('app_id', '=', app.id).execute()
     const guesses = rows.map(({ mac }) => createHmac('sha256', testPepper).update('repeated key').update(mac))
     // The digits after these say that it is a UUID of version 4.
@@ -109,14 +104,14 @@ describe('GET /me/keys', () => {
   })
 
   it('200: shows the active keys of the app, newest first, without a secret', async () => {
-    const { key } = (await create()).json<{ key: CreatedKey }>()
+    const { key } = (await create()).json()
     await payments.database.db
       .updateTable('app_keys')
       .set({ expires: new Date('2999-01-01'), last_used: new Date('2026-03-01'), scopes: ['read'] })
       .where('id', '=', key.id)
       .execute()
     const response = await list()
-    const first = response.json<{ id: string }[]>().at(-1)?.id ?? ''
+    const first = response.json().at(-1)?.id ?? ''
     expect(response.statusCode).toBe(200)
     expect(response.json()).toEqual([
       {
@@ -158,7 +153,7 @@ describe('DELETE /me/keys/:keyId', () => {
   })
 
   it('204: revokes a key from the next request on', async () => {
-    const { key } = (await create()).json<{ key: CreatedKey }>()
+    const { key } = (await create()).json()
     const response = await revoke(key.id)
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect((await payments.app.inject({ url: '/me', headers: basic(key.key) })).json()).toEqual(unauthorized)
@@ -168,7 +163,7 @@ describe('DELETE /me/keys/:keyId', () => {
   })
 
   it('400: keeps the last key that is good', async () => {
-    const { key } = (await create()).json<{ key: CreatedKey }>()
+    const { key } = (await create()).json()
     await payments.database.db
       .updateTable('app_keys')
       .set({ expires: new Date('2026-01-01') })
@@ -183,7 +178,7 @@ describe('DELETE /me/keys/:keyId', () => {
   it('404: does not find a key of another app', async () => {
     const other = await createTestApp(payments)
     await create(other.headers)
-    const [theirs] = (await list('limit=10', other.headers)).json<{ id: string }[]>()
+    const [theirs] = (await list('limit=10', other.headers)).json()
     for (const id of [theirs?.id ?? '', UNKNOWN_ID, 'x']) {
       const response = await revoke(id)
       expect([response.statusCode, response.json()]).toEqual([
@@ -201,9 +196,9 @@ describe('DELETE /me/keys/:keyId', () => {
   it('204, 400: leaves one key when many requests revoke at once', async () => {
     const racer = await createTestApp(payments)
     const keys = await Promise.all(Array.from({ length: 7 }, () => create(racer.headers)))
-    const all = [racer.key, ...keys.map((response) => response.json<{ key: CreatedKey }>().key.key)]
-    const ids = (await list('limit=10', racer.headers)).json<{ id: string }[]>().map(({ id }) => id)
-    const answers = await Promise.all(ids.map((id, i) => revoke(id, basic(all[(i + 3) % 8] ?? ''))))
+    const all = [racer.key, ...keys.map((response) => response.json().key.key)]
+    const listed: readonly { id: string }[] = (await list('limit=10', racer.headers)).json()
+    const answers = await Promise.all(listed.map(({ id }, i) => revoke(id, basic(all[(i + 3) % 8] ?? ''))))
     const rows = await payments.database.db
       .selectFrom('app_keys')
       .select('id')

@@ -44,7 +44,7 @@ const revoke = (appId: string, headers: object = {}, id = merchantId) =>
   })
 const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
   payments.app.inject({ url: `/merchants/${id}/apps?${query}`, headers: { ...member.headers, ...headers } })
-const idsOf = async (query?: string) => (await list(query)).json<{ id: string }[]>().map(({ id }) => id)
+const idsOf = async (query?: string) => (await list(query)).json().map(({ id }: { id: string }) => id)
 const see = async ({ headers }: TestApp) =>
   (await payments.app.inject({ url: `/merchants/${merchantId}`, headers })).statusCode
 const eventsOf = () =>
@@ -64,7 +64,7 @@ const auditOf = () =>
 
 async function named(name: string): Promise<TestApp> {
   const response = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name } })
-  const { id, key } = response.json<{ app: { id: string; key: string } }>().app
+  const { id, key } = response.json().app
   return { id, key, headers: basic(key) }
 }
 
@@ -154,7 +154,7 @@ describe('GET /merchants/:merchantId/apps', () => {
     await payments.database.db.updateTable('apps').set({ hidden: true }).where('id', '=', hidden.id).execute()
     for (const { id } of [shop, hidden]) await add({ appId: id })
     const created = await payments.app.inject({ method: 'POST', url: '/me/keys', headers: member.headers })
-    const { key } = created.json<{ key: { key: string } }>().key
+    const { key } = created.json().key
     const response = await list()
     expect(response.statusCode).toBe(200)
     expect(response.json()).toEqual([

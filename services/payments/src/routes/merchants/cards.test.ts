@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
@@ -37,7 +38,7 @@ const send = (method: 'GET' | 'POST', url: string, payload?: object | string, he
   })
 const save = (payload: object | string, headers: object = {}, id = merchantId) =>
   send('POST', `/merchants/${id}/cards`, payload, headers)
-const idOf = (response: { json<T>(): T }) => response.json<{ card: { id: string } }>().card.id
+const idOf = (response: LightMyRequestResponse) => response.json().card.id
 
 describe('POST /merchants/:merchantId/cards', () => {
   it.each<[string, () => object | string, object, string | null]>([
@@ -79,7 +80,7 @@ describe('POST /merchants/:merchantId/cards', () => {
       })
     const response = await charge()
     expect(response.statusCode).toBe(201)
-    const { id } = response.json<{ transaction: { id: string } }>().transaction
+    const { id } = response.json().transaction
     const { db } = payments.database
     expect(await db.selectFrom('transactions').select('source_id').where('id', '=', id).execute()).toEqual([
       { source_id: transactionId },

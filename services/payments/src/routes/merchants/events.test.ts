@@ -43,7 +43,7 @@ const list = (query = 'limit=1000', headers: object = member.headers, id = merch
 /** The events since the last call, oldest first. */
 let seen = ''
 async function news(): Promise<Event[]> {
-  const events = (await list(`limit=1000&after=${seen || '0'.repeat(24)}`)).json<Event[]>()
+  const events = (await list(`limit=1000&after=${seen || '0'.repeat(24)}`)).json()
   seen = events.at(-1)?.id ?? seen
   return events
 }
@@ -151,7 +151,7 @@ describe('GET /merchants/:merchantId/events', () => {
     await send('POST', `/merchants/${merchant.id}/users`, { email: 'ada@example.com' })
     const [user] = await send('GET', `/merchants/${merchant.id}/users?limit=1`)
     await send('DELETE', `/merchants/${merchant.id}/users/${user.id}`)
-    const events = (await list()).json<Event[]>()
+    const events = (await list()).json()
     const [newest, next] = events
     expect(newest).toEqual({
       id: newest?.id,

@@ -37,13 +37,13 @@ const get = (url: string, headers: object = {}) =>
 const post = (url: string, payload: object) =>
   payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
 const list = async (query: string) =>
-  (await get(`/merchants/${merchantId}/lines?${query}`)).json<{ id: string }[]>().map(({ id }) => id)
+  (await get(`/merchants/${merchantId}/lines?${query}`)).json().map(({ id }: { id: string }) => id)
 
 describe('GET /merchants/:merchantId/lines', () => {
   it('200: lists the changes of the balance, newest first', async () => {
     const response = await get(`/merchants/${merchantId}/lines?limit=10`)
     expect(response.statusCode).toBe(200)
-    const lines = response.json<{ id: string; description: string }[]>()
+    const lines = response.json()
     const line = (place: number, balance: number, balanceAfter: number, rest: object) => {
       const id = lines[place]?.id ?? ''
       return { id, merchantId, test: true, created: createdOf(id), balance, balanceAfter, ...rest }

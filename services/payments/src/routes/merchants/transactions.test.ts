@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { askedAuthorization, transactionRow } from '../../../test/bodies.ts'
 import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
@@ -56,7 +57,7 @@ const post = (payload: object | string, headers: object = {}, id = merchantId) =
 const pay = (payment?: CustomerPayment) => customerPayment(payments, merchantId, payment)
 const row = (id: string) =>
   payments.database.db.selectFrom('transactions').selectAll().where('id', '=', id).executeTakeFirst()
-const idOf = (response: { json<T>(): T }) => response.json<{ transaction: { id: string } }>().transaction.id
+const idOf = (response: LightMyRequestResponse) => response.json().transaction.id
 /** The newest transaction, which a refusal stores. */
 const newest = (id = merchantId) =>
   payments.database.db

@@ -33,7 +33,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   const response = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name: 'Shop & Co' } })
-  const { id, key } = response.json<{ app: { id: string; key: string } }>().app
+  const { id, key } = response.json().app
   member = { id, key, headers: basic(key) }
   merchantId = (await createTestMerchant(payments, member, { name: 'Coffee', test: true })).id
   addresses += 1
@@ -60,7 +60,7 @@ const revoke = (userId: string, headers: object = {}, id = merchantId) =>
   })
 const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
   payments.app.inject({ url: `/merchants/${id}/users?${query}`, headers: { ...member.headers, ...headers } })
-const users = async () => (await list()).json<{ id: string; created: string; pending: boolean }[]>()
+const users = async () => (await list()).json()
 const read = (url: string) => payments.app.inject({ url, headers: member.headers })
 const mailTo = (address: string) =>
   sink.take(({ to }) => to?.some((each) => each.address?.toLowerCase() === address.toLowerCase()) ?? false)
@@ -227,10 +227,10 @@ describe('POST /merchants/:merchantId/users', () => {
 describe('GET /merchants/:merchantId/users', () => {
   it('200: pages by the id of the user, and shows names', async () => {
     for (const name of ['a', 'b', 'c']) await invite({ email: `${name}.${email}` })
-    const all = (await users()).map(({ id }) => id)
+    const all = (await users()).map(({ id }: { id: string }) => id)
     expect(all).toEqual(all.toSorted().reverse())
     const [c = '', b = '', a = ''] = all
-    const idsOf = async (query: string) => (await list(query)).json<{ id: string }[]>().map(({ id }) => id)
+    const idsOf = async (query: string) => (await list(query)).json().map(({ id }: { id: string }) => id)
     expect(await idsOf('limit=2')).toEqual([c, b])
     expect(await idsOf(`limit=2&before=${b}`)).toEqual([a])
     expect(await idsOf(`limit=2&after=${a}`)).toEqual([b, c])

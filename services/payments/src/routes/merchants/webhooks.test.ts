@@ -31,11 +31,6 @@ const URL = 'https://shop.example/hooks'
 const SECRET = expect.stringMatching(/^[\w-]{43}$/)
 const { unauthorized, forbidden, notFound } = errorBodies
 
-interface CreatedWebhook {
-  readonly id: string
-  readonly secret: string
-}
-
 const send = (method: 'POST' | 'DELETE' | 'GET', path: string, headers: object = {}, payload?: object | string) =>
   payments.app.inject({
     method,
@@ -51,7 +46,7 @@ const remove = (webhookId: string, headers: object = {}, id = merchantId) =>
   send('DELETE', `${id}/webhooks/${webhookId}`, headers)
 const rotate = (webhookId: string, headers: object = {}, id = merchantId) =>
   send('POST', `${id}/webhooks/${webhookId}/secrets`, headers)
-const made = async (payload?: object) => (await create(payload)).json<{ webhook: CreatedWebhook }>().webhook
+const made = async (payload?: object) => (await create(payload)).json().webhook
 const rowOf = (id: string) =>
   payments.database.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 const auditOf = async () =>
@@ -66,7 +61,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   ])('201: makes a webhook and shows its secret, as %s', async (_, payload, headers) => {
     const response = await create(payload, headers)
     expect(response.statusCode).toBe(201)
-    const { webhook } = response.json<{ webhook: CreatedWebhook }>()
+    const { webhook } = response.json()
     const events = ['app.added', 'merchant.updated']
     expect(webhook).toEqual({ id: webhook.id, url: URL, events, secret: SECRET, created: createdOf(webhook.id) })
     expect(JSON.stringify(await rowOf(webhook.id))).not.toContain(webhook.secret)
@@ -103,7 +98,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   it('201: repeats with an Idempotency-Key, with the secret, also after a change', async () => {
     const key = { 'idempotency-key': 'k' }
     const first = await create({ url: URL }, key)
-    const { id, secret } = first.json<{ webhook: CreatedWebhook }>().webhook
+    const { id, secret } = first.json().webhook
     await rotate(id)
     const second = await create({ url: URL }, key)
     expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
@@ -144,7 +139,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
         { field: 'body', message: 'a merchant has at most 10 webhooks', code: 'LIMIT_EXCEEDED' },
       ]),
     )
-    const all = (await list()).json<{ id: string }[]>()
+    const all = (await list()).json()
     expect(all).toHaveLength(10)
     await remove(all[0]?.id ?? '')
     expect((await create()).statusCode).toBe(201)

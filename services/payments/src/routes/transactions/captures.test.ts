@@ -34,9 +34,6 @@ afterAll(async () => {
   await payments.close()
 })
 
-interface Body {
-  transaction: { id: string; trail: { id: string; lineId: string; created: string }[] } & Record<string, unknown>
-}
 const capture = (id: string, payload?: object | string, headers: object = {}) =>
   payments.app.inject({
     method: 'POST',
@@ -60,7 +57,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const { rate = '', date = '', gross, flat, fee } = rows[0] ?? {}
     const response = await capture(id, { amount: 300, currency: 'EUR', descriptor: 'Beans', reference: 'order 1' })
     expect(response.statusCode).toBe(201)
-    const { transaction } = response.json<Body>()
+    const { transaction } = response.json()
     const [entry] = transaction.trail
     expect(transaction).toEqual({
       id,
@@ -112,7 +109,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const response = await capture(id.toUpperCase(), payload, { 'content-type': contentType })
     expect(response.statusCode).toBe(201)
-    expect(response.json<Body>().transaction).toEqual(
+    expect(response.json().transaction).toEqual(
       shownTransaction({
         id,
         merchantId,
@@ -123,7 +120,7 @@ describe('POST /transactions/:transactionId/captures', () => {
         trail: [trailEntry({ amount: 100, balance: -87, fee: { flat: 186, rate: 1 }, capture: true, lineId: anyId })],
       }),
     )
-    const [entry] = response.json<Body>().transaction.trail
+    const [entry] = response.json().transaction.trail
     expect(entry).toEqual({
       id: entry?.id,
       capture: true,
@@ -146,7 +143,7 @@ describe('POST /transactions/:transactionId/captures', () => {
       limit('DKK 2.00'),
       'REQUEST_INVALID',
     ])
-    expect((await capture(id, { amount: 200 })).json<Body>().transaction.trail).toHaveLength(2)
+    expect((await capture(id, { amount: 200 })).json().transaction.trail).toHaveLength(2)
     expect((await capture(id, { amount: 1 })).json()).toEqual(limit('DKK 0.00'))
   })
 
@@ -282,7 +279,7 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     const form = { ...KEY, 'content-type': 'application/x-www-form-urlencoded' }
     expect((await capture(id.toUpperCase(), 'amount=100&descriptor=Beans', form)).body).toBe(first.body)
     const other = await capture(id, { amount: 100, descriptor: 'Beans' }, { 'idempotency-key': 'k-2' })
-    expect(other.json<Body>().transaction.trail).toHaveLength(3)
+    expect(other.json().transaction.trail).toHaveLength(3)
   })
 
   it('400: refuses the key with another body, and a malformed key', async () => {

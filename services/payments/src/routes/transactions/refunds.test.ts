@@ -21,12 +21,6 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-interface Body {
-  transaction: { trail: { id: string; lineId?: string; balance: number; descriptor: string }[] } & Record<
-    string,
-    unknown
-  >
-}
 const send = (operation: string, id: string, payload: object | string, headers: object = {}) =>
   payments.app.inject({
     method: 'POST',
@@ -41,7 +35,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     await send('captures', id, { amount: 200, descriptor: 'Beans' })
     const response = await send('refunds', id, { amount: 120, descriptor: 'Beans back', reference: 'r' })
     expect(response.statusCode).toBe(201)
-    const { transaction } = response.json<Body>()
+    const { transaction } = response.json()
     expect(transaction).toEqual(
       shownTransaction({
         id,
@@ -86,7 +80,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const rest = await send('refunds', id, 'amount=80', form)
-    expect(rest.json<Body>().transaction.trail[2]).toEqual(
+    expect(rest.json().transaction.trail[2]).toEqual(
       trailEntry({ amount: 80, balance: -80, descriptor: 'Coffee & John', refund: true, lineId: anyId }),
     )
   })
@@ -97,9 +91,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     const refunds = [100, 400, 500]
     for (const amount of refunds) expect((await send('refunds', id, { amount })).statusCode).toBe(201)
     const read = await payments.app.inject({ url: `/transactions/${id}`, headers: member.headers })
-    const { trail } = read.json<{
-      transaction: { trail: { balance: number; fee: { flat: number; rate: number } }[] }
-    }>().transaction
+    const trail: readonly { balance: number; fee: { flat: number; rate: number } }[] = read.json().transaction.trail
     const grosses = trail.map(({ balance, fee }) => balance + fee.flat + fee.rate)
     expect(grosses.reduce((sum, gross) => sum + gross, 0)).toBe(0)
     expect(trail).toHaveLength(6)

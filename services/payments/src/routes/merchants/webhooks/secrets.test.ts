@@ -29,11 +29,6 @@ const URL = 'https://shop.example/hooks'
 const SECRET = expect.stringMatching(/^[\w-]{43}$/)
 const { unauthorized, forbidden, notFound } = errorBodies
 
-interface CreatedWebhook {
-  readonly id: string
-  readonly secret: string
-}
-
 const send = (method: 'POST' | 'DELETE' | 'GET', path: string, headers: object = {}, payload?: object | string) =>
   payments.app.inject({
     method,
@@ -45,7 +40,7 @@ const create = (payload: object | string = { url: URL }, headers: object = {}, i
   send('POST', `${id}/webhooks`, headers, payload)
 const rotate = (webhookId: string, headers: object = {}, id = merchantId) =>
   send('POST', `${id}/webhooks/${webhookId}/secrets`, headers)
-const made = async (payload?: object) => (await create(payload)).json<{ webhook: CreatedWebhook }>().webhook
+const made = async (payload?: object) => (await create(payload)).json().webhook
 const rowOf = (id: string) =>
   payments.database.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 const auditOf = async () =>
@@ -59,7 +54,7 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
     const before = await rowOf(id)
     const response = await rotate(id)
     expect(response.statusCode).toBe(201)
-    const { webhook } = response.json<{ webhook: CreatedWebhook }>()
+    const { webhook } = response.json()
     expect(webhook).toEqual({ id, url: URL, events: [], secret: SECRET, created: createdOf(id) })
     expect(webhook.secret).not.toBe(secret)
     const row = await rowOf(id)

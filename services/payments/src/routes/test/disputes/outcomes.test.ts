@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { disputeRequests, type ShownDispute } from '../../../../test/dispute-requests.ts'
+import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import { capture } from '../../../../test/operations.ts'
 import {
   basic,
@@ -53,7 +53,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const transactionId = await requests.captured(merchantId)
     const dispute = await requests.open(transactionId, { amount: 200 })
     const response = await requests.post(`/test/disputes/${dispute.id}/outcomes`, 'outcome=won', FORM)
-    const closed = response.json<{ dispute: ShownDispute }>().dispute
+    const closed = response.json().dispute
     expect([response.statusCode, closed]).toEqual([201, { ...dispute, status: 'won', resolved: expect.any(String) }])
     expect(Math.abs(Date.parse(closed.resolved ?? '') - Date.now())).toBeLessThan(60_000)
     expect(await requests.amounts(transactionId)).toEqual({

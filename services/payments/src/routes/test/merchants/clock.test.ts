@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   basic,
@@ -28,7 +29,7 @@ const advance = (payload: object | string, headers: object = {}, merchantId = id
     headers: { ...member.headers, ...headers },
     payload,
   })
-const nowOf = (response: { json<T>(): T }) => Date.parse(response.json<{ clock: { now: string } }>().clock.now)
+const nowOf = (response: LightMyRequestResponse) => Date.parse(response.json().clock.now)
 
 describe('POST /test/merchants/:merchantId/clock', () => {
   it('201: moves the clock and answers its time, by JSON and by form', async () => {

@@ -46,14 +46,9 @@ const balance = async (id: string) => {
     .executeTakeFirstOrThrow()
   return row.balance
 }
-interface Shown {
-  readonly id: string
-  readonly amount: number
-  readonly lineId: string
-}
 const payoutOf = (response: Awaited<ReturnType<typeof payOut>>) => {
   expect(response.statusCode, response.body).toBe(201)
-  return response.json<{ payout: Shown }>().payout
+  return response.json().payout
 }
 const skip = (message: string) => [{ field: 'balance', message, code: 'LIMIT_EXCEEDED' }]
 
@@ -177,7 +172,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     const indebted = await merchant()
     const transactionId = await captured(indebted, 100)
     const dispute = await post(`/test/transactions/${transactionId}/disputes`)
-    const { id } = dispute.json<{ dispute: Shown }>().dispute
+    const { id } = dispute.json().dispute
     await post(`/test/disputes/${id}/outcomes`, { outcome: 'lost' })
     const response = await payOut(indebted)
     expect([response.statusCode, response.json()]).toEqual([400, skip('negative')])

@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { disputeRequests, type ShownDispute } from '../../../../test/dispute-requests.ts'
+import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import {
   basic,
   createdOf,
@@ -66,7 +66,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const transactionId = await requests.captured(merchantId)
     const response = await requests.post(`/test/transactions/${transactionId}/disputes`, payload, headers)
     expect(response.statusCode).toBe(201)
-    const { dispute } = response.json<{ dispute: ShownDispute }>()
+    const { dispute } = response.json()
     expect(dispute).toEqual(expected(dispute.id, transactionId, changes))
     expect((await requests.get(`/disputes/${dispute.id}`)).body).toBe(response.body)
     const list = await requests.get(
@@ -120,7 +120,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
   it('201: answers a repeat with the dispute as it was', async () => {
     const url = `/test/transactions/${await requests.captured(merchantId)}/disputes`
     const first = await requests.post(url, {}, { 'idempotency-key': 'k' })
-    const { id } = first.json<{ dispute: ShownDispute }>().dispute
+    const { id } = first.json().dispute
     await requests.close(id, 'won')
     const again = await requests.post(url, {}, { 'idempotency-key': 'k' })
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])

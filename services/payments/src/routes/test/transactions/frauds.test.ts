@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../../../test/customer-payment.ts'
 import {
@@ -35,10 +36,7 @@ const report = (payload: object | string = {}, headers: object = {}, id = transa
   })
 const get = (url: string, headers: object = {}) =>
   payments.app.inject({ url, headers: { ...member.headers, ...headers } })
-interface Shown {
-  readonly id: string
-}
-const fraudOf = (response: { json<T>(): T }) => response.json<{ fraud: Shown }>().fraud
+const fraudOf = (response: LightMyRequestResponse) => response.json().fraud
 
 describe('POST /test/transactions/:transactionId/frauds', () => {
   const reported = '2026-01-02T03:04:05.678Z'
