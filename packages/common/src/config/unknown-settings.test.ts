@@ -75,7 +75,7 @@ describe('editDistance', () => {
     ['abc', 'ac', 1],
     ['kitten', 'sitting', 3],
     ['URL', 'ULR', 2],
-  ])('of %j and %j is %i', (from, to, distance) => {
+  ])('counts the edits from %j to %j: %i', (from, to, distance) => {
     expect(editDistance(from, to)).toBe(distance)
   })
 })

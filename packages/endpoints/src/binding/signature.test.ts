@@ -101,7 +101,7 @@ it.each([
   ['...[, { limit }]', []],
   ['id = 1, ...more', ['id']],
   ['{ limit }', []],
-])('parameterNames of (%s)', (parameters, names) => {
+])('parameterNames reads the positionals of (%s)', (parameters, names) => {
   expect(parameterNames(method(parameters))).toEqual(names)
 })
 

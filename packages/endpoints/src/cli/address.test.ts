@@ -11,11 +11,11 @@ it.each([
   ['[::1]:80', '[::1]:80'],
   ['[::]', '[::]:8000'],
   ['0.0.0.0:65535', '0.0.0.0:65535'],
-])('%s is %s', (text, expected) => {
+])('reads "%s" as %s', (text, expected) => {
   const address = parseAddress(text)
   expect(address && formatAddress(address)).toBe(expected)
 })
 
-it.each([['a:b'], [':65536'], ['::1'], ['[::1'], ['a b'], ['a:1:2'], ['65536']])('%s is none', (text) => {
+it.each([['a:b'], [':65536'], ['::1'], ['[::1'], ['a b'], ['a:1:2'], ['65536']])('refuses "%s"', (text) => {
   expect(parseAddress(text)).toBeUndefined()
 })

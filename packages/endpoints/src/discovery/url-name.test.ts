@@ -13,7 +13,7 @@ describe('urlName', () => {
     ['CHE-BAZ', 'che-baz'],
     ['A', 'a'],
     ['URL', 'url'],
-  ])('%s is %s', (name, expected) => {
+  ])('writes %s as %s in a URL', (name, expected) => {
     expect(urlName(name)).toBe(expected)
   })
 })
@@ -26,11 +26,11 @@ describe('classUrlName', () => {
     ['Foo_', 'foo', undefined],
     ['Foo_txt_', 'foo.txt', 'txt'],
     ['Foo', 'foo', undefined],
-  ])('%s is %s', (exportName, name, extension) => {
+  ])('writes %s as %s in a URL', (exportName, name, extension) => {
     expect(classUrlName(exportName)).toEqual({ name, extension })
   })
 
-  it.each([['Foo_tar_gz'], ['Foo__txt']])('refuses %s', (exportName) => {
+  it.each([['Foo_tar_gz'], ['Foo__txt']])('refuses %s, which has more than one extension', (exportName) => {
     expect(() => classUrlName(exportName)).toThrow('more than one')
   })
 })
