@@ -119,7 +119,11 @@ describe('a raw body', () => {
     expect(await post('limited', '12345678901')).toEqual([413, 'The body is larger than 10 bytes'])
     const chunked = ReadableStream.from(['123456', '78901'].map((text) => new TextEncoder().encode(text)))
     const init: RequestInit = { method: 'POST', body: chunked, duplex: 'half' }
-    expect((await all.app.fetch(new Request('http://localhost/bodies/limited', init))).status).toBe(413)
+    const refused = await all.app.fetch(new Request('http://localhost/bodies/limited', init))
+    expect(await refused.json()).toEqual({
+      statusCode: 413,
+      error: { type: 'PAYLOAD_TOO_LARGE', description: 'The body is larger than 10 bytes' },
+    })
     expect(await post('any', '1'.repeat(100_000))).toEqual([200, 100_000])
   })
 
@@ -235,7 +239,10 @@ describe('a multipart form', () => {
     for (let length = 1; length < whole.length; length += 1) {
       const body = whole.slice(0, length)
       const request = { method: 'POST', path: '/bodies/form', headers: { 'content-type': type }, body }
-      expect((await all.app.inject(request)).status, body).toBe(400)
+      expect(await (await all.app.inject(request)).json(), body).toEqual({
+        statusCode: 400,
+        error: { type: 'BAD_REQUEST', description: 'The body is no multipart form' },
+      })
     }
   })
 

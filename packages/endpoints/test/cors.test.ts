@@ -171,7 +171,8 @@ describe('preflight', () => {
 
   it('404: refuses a URL that does not exist', async () => {
     const answer = await everywhere.ask({ method: 'OPTIONS', path: '/nowhere', headers: { ...a, ...preflight } })
-    expect(answer.status).toBe(404)
+    const headers = { 'access-control-allow-origin': '*' }
+    expect(answer).toEqual(errorAnswer(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL', headers))
   })
 })
 

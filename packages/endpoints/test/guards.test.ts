@@ -228,8 +228,14 @@ describe('order', () => {
 
   it('404, 405: refuses an unknown URL and verb before it asks a guard', async () => {
     order = []
-    expect((await all.app.inject({ path: '/nowhere' })).status).toBe(404)
-    expect((await all.app.inject({ path: '/ordered' })).status).toBe(405)
+    expect(await (await all.app.inject({ path: '/nowhere' })).json()).toEqual({
+      statusCode: 404,
+      error: { type: 'RESOURCE_NOT_FOUND', description: 'There is nothing at this URL' },
+    })
+    expect(await (await all.app.inject({ path: '/ordered' })).json()).toEqual({
+      statusCode: 405,
+      error: { type: 'NOT_ALLOWED', description: 'This URL does not take this method' },
+    })
     expect(order).toEqual([])
   })
 })

@@ -126,7 +126,10 @@ describe('fetch', () => {
       duplex: 'half',
       headers: { 'content-type': 'application/json' },
     } as const
-    expect((await fetch(new Request('http://localhost/', init))).status).toBe(413)
+    expect(await (await fetch(new Request('http://localhost/', init))).json()).toEqual({
+      statusCode: 413,
+      error: { type: 'PAYLOAD_TOO_LARGE', description: expect.stringMatching(/^The body is larger than \d+ bytes$/) },
+    })
   })
 })
 

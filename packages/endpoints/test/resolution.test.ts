@@ -257,8 +257,11 @@ describe('edge cases', () => {
   it.each([['*'], ['host:80'], ['foo'], ['ftp://host/foo'], [''], ['/\u00e9'], ['/a b']])(
     '400: refuses the target %s',
     async (path) => {
-      const { status } = await all.app.inject({ path })
-      expect(status).toBe(400)
+      const answer = await all.app.inject({ path })
+      expect(await answer.json()).toEqual({
+        statusCode: 400,
+        error: { type: 'BAD_REQUEST', description: 'The URL is malformed' },
+      })
     },
   )
 

@@ -1,6 +1,8 @@
+import { text } from 'node:stream/consumers'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type MailCatcher, startMailCatcher } from './mail-catcher.ts'
+import { renderNotice } from './mail-page.ts'
 
 let catcher: MailCatcher
 beforeAll(async () => {
@@ -89,23 +91,25 @@ describe('GET /messages/:id', () => {
     expect((await call(`/messages/${id}/text`)).body).toContain(mail.text)
   })
 
-  it.each(['/messages/0', '/messages/999999', '/messages/x', '/messages/1/pdf', '/nothing'])(
-    '404: refuses %s',
-    async (path) => {
-      expect((await call(path)).status).toBe(404)
-    },
-  )
+  it.each(['/messages/0', '/messages/999999', '/messages/x', '/messages/1/pdf'])('404: refuses %s', async (path) => {
+    const { status, body } = await call(path)
+    expect([status, body]).toEqual([404, '{"error":"Not found"}\n'])
+  })
+
+  it('404: refuses other paths with a page', async () => {
+    const { status, body } = await call('/nothing')
+    expect([status, body]).toEqual([404, renderNotice('Not found')])
+  })
 
   it('421: refuses a foreign name that resolves to this address', async () => {
     const { request } = await import('node:http')
-    const status = await new Promise((resolve) => {
+    const answer = await new Promise((resolve) => {
       const headers = { host: 'evil.example' }
-      request({ port: catcher.webPort, host: '127.0.0.1', path: '/messages', headers }, (r) => {
-        r.resume()
-        resolve(r.statusCode)
+      request({ port: catcher.webPort, host: '127.0.0.1', path: '/messages', headers }, (response) => {
+        text(response).then((body) => resolve([response.statusCode, body]))
       }).end()
     })
-    expect(status).toBe(421)
+    expect(answer).toEqual([421, '{"error":"Ask for localhost"}\n'])
   })
 })
 
