@@ -51,18 +51,18 @@ export class Listeners {
 
   /**
    * Calls the listeners at the same time, and resolves when all have ended. Never rejects. A listener that takes longer than
-   * `limit` milliseconds is logged and no longer awaited, because it must not keep the application from serving or closing.
+   * `limitMs` is logged and no longer awaited, because it must not keep the application from serving or closing.
    */
-  async emitAndWait(event: 'ready' | 'close', limit: number): Promise<void> {
+  async emitAndWait(event: 'ready' | 'close', limitMs: number): Promise<void> {
     await Promise.all(
       this.#of[event].map(async (listener) => {
         const ending = this.#logFailure(event, Promise.resolve().then(listener))
         let timer: ReturnType<typeof setTimeout> | undefined
         const late = new Promise<void>((resolve) => {
           timer = setTimeout(() => {
-            this.#report(event, new Error(`it has not ended after ${limit} ms; the application goes on without it`))
+            this.#report(event, new Error(`it has not ended after ${limitMs} ms; the application goes on without it`))
             resolve()
-          }, limit)
+          }, limitMs)
         })
         await Promise.race([ending, late])
         clearTimeout(timer)

@@ -31,8 +31,8 @@ const FAST = {
 }
 const PASSWORD = 'postgres'
 const MEMORY = '/dev/shm'
-/** In bytes. A run of all tests keeps at most 0.6 GiB there, and its processes need memory too. */
-const MEMORY_NEEDED = 4 * 2 ** 30
+/** A run of all tests keeps at most 0.6 GiB there, and its processes need memory too. */
+const MEMORY_BYTES_MIN = 4 * 2 ** 30
 
 /**
  * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise a container if a Docker engine runs, otherwise an
@@ -106,7 +106,7 @@ async function hasRoomInMemory(): Promise<boolean> {
   try {
     await access(MEMORY, constants.W_OK)
     const { bavail, bsize } = await statfs(MEMORY)
-    return Math.min(bavail * bsize, process.availableMemory()) >= MEMORY_NEEDED
+    return Math.min(bavail * bsize, process.availableMemory()) >= MEMORY_BYTES_MIN
   } catch {
     return false
   }

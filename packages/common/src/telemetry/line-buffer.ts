@@ -8,7 +8,7 @@ export interface ByteSink {
   flushSync(): void
 }
 
-const SIZE = 65_536
+const BUFFER_BYTES = 65_536
 /** Most bytes of UTF-8 for one unit of a JavaScript string. */
 const BYTES_PER_UNIT = 3
 const WAIT_MS = 200
@@ -21,7 +21,7 @@ const WAIT_MS = 200
  * @param scrub gets one line at a time. If it got many, one suspicious line would make it search all of them
  */
 export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: string) => string = (text) => text) {
-  const held = Buffer.allocUnsafeSlow(SIZE)
+  const held = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   let length = 0
   let timer: NodeJS.Timeout | undefined
   const passOn = () => {
@@ -34,8 +34,8 @@ export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: strin
     for (const sink of sinks) sink.write(bytes)
   }
   const add = (line: string) => {
-    if (line.length * BYTES_PER_UNIT > SIZE - length) passOn()
-    if (line.length * BYTES_PER_UNIT <= SIZE) length += held.write(line, length)
+    if (line.length * BYTES_PER_UNIT > BUFFER_BYTES - length) passOn()
+    if (line.length * BYTES_PER_UNIT <= BUFFER_BYTES) length += held.write(line, length)
     else for (const sink of sinks) sink.write(Buffer.from(line))
   }
   const buffer = {

@@ -6,14 +6,14 @@ import { CallError } from '../errors.ts'
 export interface BodySource {
   /** From `Content-Length`; undefined without it. */
   readonly length: number | undefined
-  /** @throws CallError 413 for more bytes than `limit` */
-  readonly read: (limit: number) => Promise<Uint8Array>
+  /** @throws CallError 413 for more bytes than `bytesMax` */
+  readonly read: (bytesMax: number) => Promise<Uint8Array>
   readonly stream: () => ReadableStream<Uint8Array>
 }
 
-/** The error for a body of more than `limit` bytes: 413. */
-export function tooLarge(limit: number): CallError {
-  return new CallError(413, FAULT_TEXTS.bodyTooLarge({ max: limit }))
+/** The error for a body of more than `bytesMax` bytes: 413. */
+export function tooLarge(bytesMax: number): CallError {
+  return new CallError(413, FAULT_TEXTS.bodyTooLarge({ max: bytesMax }))
 }
 
 /** The client left while it sent the body. That is no fault of the application. */
@@ -24,28 +24,28 @@ export function endedEarly(cause?: unknown): CallError {
 /** The body of a web `Request`. */
 export function webBody(stream: ReadableStream<Uint8Array>, contentLength: string | null): BodySource {
   const length = contentLength === null ? undefined : Number(contentLength)
-  return { length, stream: () => stream, read: (limit) => readStream(stream, limit) }
+  return { length, stream: () => stream, read: (bytesMax) => readStream(stream, bytesMax) }
 }
 
-async function readStream(stream: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
+async function readStream(stream: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
   const reader = stream.getReader()
   const read = () => reader.read().catch((cause: unknown) => Promise.reject(endedEarly(cause)))
   const collected = new ByteCollector()
   for (let next = await read(); !next.done; next = await read()) {
     collected.add(next.value)
-    if (collected.size > limit) {
+    if (collected.size > bytesMax) {
       await reader.cancel()
-      throw tooLarge(limit)
+      throw tooLarge(bytesMax)
     }
   }
   return collected.bytes()
 }
 
-/** A stream that fails with 413 after more than `limit` bytes. */
-export function limitedStream(stream: ReadableStream<Uint8Array>, limit: number): ReadableStream<Uint8Array> {
-  if (limit === Number.POSITIVE_INFINITY) return stream
+/** A stream that fails with 413 after more than `bytesMax` bytes. */
+export function limitedStream(stream: ReadableStream<Uint8Array>, bytesMax: number): ReadableStream<Uint8Array> {
+  if (bytesMax === Number.POSITIVE_INFINITY) return stream
   const { next, close } = fromWebStream(stream)
-  let left = limit
+  let left = bytesMax
   return toWebStream({
     close,
     next: async () => {
@@ -53,7 +53,7 @@ export function limitedStream(stream: ReadableStream<Uint8Array>, limit: number)
       left -= bytes?.byteLength ?? 0
       if (left >= 0) return bytes
       close()
-      throw tooLarge(limit)
+      throw tooLarge(bytesMax)
     },
   })
 }

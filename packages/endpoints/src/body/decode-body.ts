@@ -13,10 +13,10 @@ export interface DecodedBody {
   readonly positionals?: readonly unknown[]
 }
 
-/** How a body becomes keywords or one positional argument. `limit` is in bytes. */
+/** How a body becomes keywords or one positional argument. `bytesMax` counts the body as it arrives. */
 export interface DecodeOptions {
   readonly use: 'keywords' | 'positionals'
-  readonly limit: number
+  readonly bytesMax: number
   readonly json: JsonCodec
   readonly multipart: MultipartLimits
   readonly contentType: string | undefined
@@ -31,15 +31,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  */
 export async function decodeBody(source: BodySource, options: DecodeOptions): Promise<DecodedBody> {
   if (source.length === 0) return {}
-  if (source.length !== undefined && source.length > options.limit) throw tooLarge(options.limit)
+  if (source.length !== undefined && source.length > options.bytesMax) throw tooLarge(options.bytesMax)
   if (isForm(options)) {
-    const body = fromWebStream(limitedStream(source.stream(), options.limit))
+    const body = fromWebStream(limitedStream(source.stream(), options.bytesMax))
     return { keywords: await readForm(body, options.contentType ?? '', options.multipart) }
   }
   const decode = decoderOf(options)
   // A body without a length may turn out to be empty, which is not an error.
   if (decode === undefined && source.length !== undefined) throw new CallError(415)
-  const bytes = await source.read(options.limit)
+  const bytes = await source.read(options.bytesMax)
   if (bytes.byteLength === 0) return {}
   if (decode === undefined) throw new CallError(415)
   return decode(bytes)

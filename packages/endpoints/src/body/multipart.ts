@@ -136,12 +136,12 @@ class PartReader {
     this.#files += 1
   }
 
-  #collectField(info: PartInfo, limit: number): (chunk: Uint8Array | null) => void {
+  #collectField(info: PartInfo, bytesMax: number): (chunk: Uint8Array | null) => void {
     const collected = new ByteCollector()
     return (chunk) => {
       if (chunk === null) this.#found.push({ info, field: collected.bytes() })
       else collected.add(chunk)
-      if (collected.size > limit) this.#fault ??= new CallError(413, FAULT_TEXTS.fieldTooLarge)
+      if (collected.size > bytesMax) this.#fault ??= new CallError(413, FAULT_TEXTS.fieldTooLarge)
     }
   }
 

@@ -89,7 +89,7 @@ function readBody(
   if (body === undefined) return undefined
   return decodeBody(body, {
     use: binding.body,
-    limit: bodyLimit,
+    bytesMax: bodyLimit,
     json: core.settings.json,
     multipart,
     contentType: incoming.header('content-type'),

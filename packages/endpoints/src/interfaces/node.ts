@@ -85,7 +85,7 @@ export class NodeIncoming implements Incoming {
 export function nodeBody(stream: IncomingMessage, contentLength: string | undefined): BodySource {
   return {
     length: contentLength === undefined ? undefined : Number(contentLength),
-    read: (limit) => readStream(stream, limit),
+    read: (bytesMax) => readStream(stream, bytesMax),
     stream() {
       const iterator: AsyncIterator<Buffer> = stream.iterator({ destroyOnReturn: false })
       const next = async (): Promise<Uint8Array | undefined> => {
@@ -97,7 +97,7 @@ export function nodeBody(stream: IncomingMessage, contentLength: string | undefi
   }
 }
 
-function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array> {
+function readStream(stream: IncomingMessage, bytesMax: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const collected = new ByteCollector()
     const stop = (error: Error): void => {
@@ -106,7 +106,7 @@ function readStream(stream: IncomingMessage, limit: number): Promise<Uint8Array>
     }
     const take = (chunk: Buffer): void => {
       collected.add(chunk)
-      if (collected.size > limit) stop(tooLarge(limit))
+      if (collected.size > bytesMax) stop(tooLarge(bytesMax))
     }
     stream.on('data', take)
     stream.once('end', () => resolve(collected.bytes()))
