@@ -63,6 +63,19 @@ it.each([
 })
 
 it.each([
+  "import { type Kysely } from 'kysely'",
+  "import type { Generated, Transaction } from 'kysely'",
+  "import { sql, type Generated } from 'kysely'",
+  "import * as kysely from 'kysely'",
+  "import 'kysely'",
+])('refuses a connection and queries: %s', async (text) => {
+  expect(await problemsOf(pureFiles, { [price]: `${text}\n` })).toEqual([reaches('kysely')])
+})
+
+it.each([
+  "import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'",
+  "import { type Updateable } from 'kysely'",
+  "import { isIP } from 'node:net'",
   "import { createHash, createHmac, timingSafeEqual } from 'node:crypto'",
   "import { z } from 'zod'",
   "import { isDeepStrictEqual } from 'node:util'",
@@ -166,6 +179,10 @@ it.each([
   'config/mail.ts',
   'items/sale-repository.ts',
   'items/sale-job.ts',
+  'items/sale-task.ts',
+  'items/sale-tasks.ts',
+  'items/sale-queue.ts',
+  'items/gateways/bank.ts',
 ])('allows %s, which ties rules to the outside', async (path) => {
   expect(await problemsOf(pureFiles, { [`services/shop/src/${path}`]: "import 'pg'\n" })).toEqual([])
 })

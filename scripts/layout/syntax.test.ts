@@ -4,7 +4,11 @@ import { importsOf, visitSyntax } from './syntax.ts'
 const file = (text: string) => ({ path: 'a.ts', text })
 
 it.each([
-  ["import { a, type B, c as d } from 'x'", 'x', { names: ['a', 'c'], isWhole: false, isType: false }],
+  [
+    "import { a, type B, c as d } from 'x'",
+    'x',
+    { names: ['a', 'c'], typeNames: ['B'], isWhole: false, isType: false },
+  ],
   ["import a from 'x'", 'x', { names: [], isWhole: true, isType: false }],
   ["import * as a from 'x'", 'x', { names: [], isWhole: true, isType: false }],
   ["import 'x'", 'x', { names: [], isWhole: false, isType: false }],
@@ -16,7 +20,7 @@ it.each([
   ["const a = import('x')", 'x', { names: [], isWhole: true, isType: false }],
   ['const a = import(x)', '', { names: [], isWhole: true, isType: false }],
 ])('finds the import of %s', (text, specifier, expected) => {
-  expect(importsOf(file(`\n${text}\n`))).toEqual([{ specifier, line: 2, ...expected }])
+  expect(importsOf(file(`\n${text}\n`))).toEqual([{ specifier, line: 2, typeNames: [], ...expected }])
 })
 
 it('finds no import in an export of its own', () => {

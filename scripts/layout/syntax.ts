@@ -7,6 +7,8 @@ export interface ImportedModule {
   readonly specifier: string
   /** The names of the imported values; empty for a namespace or a bare import. */
   readonly names: readonly string[]
+  /** The names of the types among them: `type Item` in `{ type Item, sell }`. */
+  readonly typeNames: readonly string[]
   /** Every export may be used: a namespace, a default, `export *` or `import()`. */
   readonly isWhole: boolean
   /** `import type …`, which is removed when the program runs. */
@@ -67,21 +69,27 @@ function findImports(file: SourceFile): readonly ImportedModule[] {
   const add = (
     specifier: string,
     offset: number,
-    { names = [], isWhole = false, isType = false }: Partial<ImportedModule> = {},
+    { names = [], typeNames = [], isWhole = false, isType = false }: Partial<ImportedModule> = {},
   ): void => {
-    found.push({ specifier, names, isWhole, isType, line: lineAt(file.text, offset) })
+    found.push({ specifier, names, typeNames, isWhole, isType, line: lineAt(file.text, offset) })
   }
   visitSyntax(file, {
     ImportDeclaration(node) {
-      const names = node.specifiers.flatMap((specifier) =>
-        specifier.type === 'ImportSpecifier' &&
-        specifier.importKind !== 'type' &&
-        specifier.imported.type === 'Identifier'
-          ? [specifier.imported.name]
-          : [],
-      )
+      const namesOf = (kind: 'type' | 'value') =>
+        node.specifiers.flatMap((specifier) =>
+          specifier.type === 'ImportSpecifier' &&
+          specifier.importKind === kind &&
+          specifier.imported.type === 'Identifier'
+            ? [specifier.imported.name]
+            : [],
+        )
       const isWhole = node.specifiers.some(({ type }) => type !== 'ImportSpecifier')
-      add(node.source.value, node.start, { names, isWhole, isType: node.importKind === 'type' })
+      add(node.source.value, node.start, {
+        names: namesOf('value'),
+        typeNames: namesOf('type'),
+        isWhole,
+        isType: node.importKind === 'type',
+      })
     },
     ExportNamedDeclaration(node) {
       const names = node.specifiers.flatMap(({ local }) => (local.type === 'Identifier' ? [local.name] : []))

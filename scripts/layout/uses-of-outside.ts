@@ -6,6 +6,7 @@ import { type ImportedModule, importsOf, visitSyntax } from './syntax.ts'
 const PURE_MODULES = new Set(['node:buffer', 'node:path/posix', 'node:querystring', 'node:url', 'node:util'])
 const PURE_PACKAGES = new Set([
   '@simplewebauthn/server/helpers',
+  'ipaddr.js',
   'jose',
   'lru-cache',
   'negotiator',
@@ -18,6 +19,11 @@ const TABLES = /^\.{1,2}\/(\.\.\/)*database\.ts$/
 const CONNECTION = /\b(Db|Trx)\b/
 /** Exports of node:crypto that depend on more than their arguments. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
+/** Exports of modules that reach outside otherwise: the types of rows and the form of addresses. */
+const PURE_EXPORTS: ReadonlyMap<string, RegExp> = new Map([
+  ['kysely', /^(ColumnType|Generated|GeneratedAlways|Insertable|JSONColumnType|Selectable|Updateable)$/],
+  ['node:net', /^(isIP|isIPv4|isIPv6|BlockList)$/],
+])
 
 /** Globals of Node.js that reach the terminal, the network, the environment, randomness or the clock. */
 const GLOBALS = new Set([
@@ -49,9 +55,12 @@ export function outsideUses(file: SourceFile): readonly string[] {
   return [...modules, ...globalsOf(file)]
 }
 
-function isOutside({ specifier, names, isWhole }: ImportedModule): boolean {
+function isOutside({ specifier, names, typeNames, isWhole }: ImportedModule): boolean {
   if (/^(\.|@trestle\/)/.test(specifier)) return false
   if (specifier === 'node:crypto') return isWhole || names.some((name) => RANDOM.test(name))
+  const pure = PURE_EXPORTS.get(specifier)
+  const all = [...names, ...typeNames]
+  if (pure !== undefined && !isWhole && all.length > 0) return all.some((name) => !pure.test(name))
   return isBuiltin(specifier) ? !PURE_MODULES.has(specifier) : !PURE_PACKAGES.has(specifier)
 }
 
