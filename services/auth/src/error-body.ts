@@ -11,12 +11,12 @@ import {
   serviceUnavailable,
   unexpectedFailure,
 } from './errors.ts'
-import { memberText } from './member-errors.ts'
+import { fieldText } from './field-errors.ts'
 import {
   bodyEmpty,
-  bodyMemberInvalid,
+  bodyFieldInvalid,
+  fieldInvalid,
   malformedRequest,
-  memberInvalid,
   requestTooLarge,
   unsupportedContentType,
 } from './request-errors.ts'
@@ -139,11 +139,11 @@ function toMethodNotAllowed(allow: readonly string[]): HttpError {
 /** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */
 function toInvalid({ context, issues }: InvalidInput): HttpError {
   const [issue] = issues
-  const member = issue?.path.join('.') ?? ''
-  const problem = memberText(issue && { ...issue.params, code: issue.keyword, message: issue.message })
-  if (context !== 'body') return memberInvalid({ member, problem })
+  const field = issue?.path.join('.') ?? ''
+  const problem = fieldText(issue && { ...issue.params, code: issue.keyword, message: issue.message })
+  if (context !== 'body') return fieldInvalid({ field, problem })
   // A parsed body is always an object. So a problem without a member means that the body is missing.
-  return member === '' ? bodyEmpty() : bodyMemberInvalid({ member, problem })
+  return field === '' ? bodyEmpty() : bodyFieldInvalid({ field, problem })
 }
 
 function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {

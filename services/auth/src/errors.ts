@@ -2,7 +2,7 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, member-errors.ts for what is wrong with one of its members, session-errors.ts for tokens, external-errors.ts for
+// request, field-errors.ts for what is wrong with one of its fields, session-errors.ts for tokens, external-errors.ts for
 // providers and hooks, and factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
 // Where a code has several texts, the name says where it is used.
 

@@ -83,16 +83,16 @@ export const idTokenNonceUnpaired = defineError(
 )
 export const idTokenNonceWrong = defineError(400, 'validation_failed', 'Nonces mismatch')
 
-export const customProviderMemberForeign = defineError(
+export const customProviderFieldForeign = defineError(
   400,
   'validation_failed',
-  ({ member, type }: { readonly member: string; readonly type: string }) =>
-    `${member} is not for providers of the type ${type}`,
+  ({ field, type }: { readonly field: string; readonly type: string }) =>
+    `${field} is not for providers of the type ${type}`,
 )
 export const customProviderAddressRefused = defineError(
   400,
   'validation_failed',
-  ({ member }: { readonly member: string }) => `${member} is an address that this service may not call`,
+  ({ field }: { readonly field: string }) => `${field} is an address that this service may not call`,
 )
 export const customProviderIssuerMissing = defineError(
   400,

@@ -4,7 +4,7 @@
 export const IMPORT_TEXTS = {
   /** The parser's text names the request body, but an import reads lines. */
   unreadable: ({ problem }: { readonly problem: string }) => problem.replace('request body', 'the line'),
-  memberInvalid: ({ member, problem }: { readonly member: string; readonly problem: string }) => `${member} ${problem}`,
+  fieldInvalid: ({ field, problem }: { readonly field: string; readonly problem: string }) => `${field} ${problem}`,
   emailInvalid: ({ problem }: { readonly problem: string }) => `email: ${problem}`,
   phoneInvalid: ({ problem }: { readonly problem: string }) => `phone: ${problem}`,
   lineTooLong: 'is longer than a mebibyte',

@@ -9,9 +9,9 @@ interface Limit {
   readonly max: number
 }
 
-/** A member, its names joined by dots, and what is wrong with it. `member` is empty for the whole. */
-interface MemberProblem {
-  readonly member: string
+/** A field, its names joined by dots, and what is wrong with it. `field` is empty for the whole. */
+interface FieldProblem {
+  readonly field: string
   readonly problem: string
 }
 
@@ -23,8 +23,8 @@ export const requestTooLarge = defineError(
   ({ bytesMax }: { readonly bytesMax: number }) => `Request body too large (max ${bytesMax} bytes)`,
 )
 export const unstorableText = invalid('Text may not contain NUL characters or lone surrogates')
-export const memberInvalid = defineError(400, 'validation_failed', ({ member, problem }: MemberProblem) =>
-  member === '' ? problem : `${member}: ${problem}`,
+export const fieldInvalid = defineError(400, 'validation_failed', ({ field, problem }: FieldProblem) =>
+  field === '' ? problem : `${field}: ${problem}`,
 )
 
 export const bodyEmpty = defineError(400, 'bad_json', 'Could not parse request body as JSON: the body is empty')
@@ -56,10 +56,10 @@ export const tooManyFields = defineError(
   'bad_json',
   ({ max }: Limit) => `Could not parse request body as JSON: more than ${max} fields`,
 )
-export const bodyMemberInvalid = defineError(
+export const bodyFieldInvalid = defineError(
   400,
   'bad_json',
-  ({ member, problem }: MemberProblem) => `Could not parse request body as JSON: ${member}: ${problem}`,
+  ({ field, problem }: FieldProblem) => `Could not parse request body as JSON: ${field}: ${problem}`,
 )
 export const formNotUtf8 = defineError(400, 'bad_json', 'Could not parse request body as a form: the body is not UTF-8')
 export const tooManyFormFields = defineError(

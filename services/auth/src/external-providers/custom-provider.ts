@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MEMBER_TEXTS } from '../member-errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { issuerMetadataSchema } from './discovery.ts'
 
 /** The attributes that a claim can be mapped to. */
@@ -13,9 +13,9 @@ const ENTRIES_MAX = 100
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX)
 const address = z
-  .url({ protocol: /^https$/, error: MEMBER_TEXTS.notHttps })
+  .url({ protocol: /^https$/, error: FIELD_TEXTS.notHttps })
   .max(TEXT_LENGTH_MAX)
-  .refine((value) => !/[#@\\]/.test(value), { error: MEMBER_TEXTS.urlParts })
+  .refine((value) => !/[#@\\]/.test(value), { error: FIELD_TEXTS.urlParts })
 const texts = z.array(text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
@@ -42,14 +42,14 @@ export const customProviderChanges = z.object({
     .meta({ description: 'which claim tells what, by name or JSON pointer' }),
   authorization_params: z
     .record(text, z.string().max(TEXT_LENGTH_MAX))
-    .refine(isSmall, { error: MEMBER_TEXTS.tooManyEntries })
+    .refine(isSmall, { error: FIELD_TEXTS.tooManyEntries })
     .optional(),
 })
 
 /** The body of POST /admin/custom-providers. A change may not contain the type or the identifier. */
 export const newCustomProvider = customProviderChanges.extend({
   provider_type: z.enum(['oauth2', 'oidc']),
-  identifier: z.string().regex(/^custom:[a-z0-9][a-z0-9:._-]{0,62}$/, { error: MEMBER_TEXTS.identifier }),
+  identifier: z.string().regex(/^custom:[a-z0-9][a-z0-9:._-]{0,62}$/, { error: FIELD_TEXTS.identifier }),
   name: text.max(120),
   client_id: text,
   client_secret: text,

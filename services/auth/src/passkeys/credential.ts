@@ -1,6 +1,6 @@
 import type { ColumnType, Generated } from 'kysely'
 import { z } from 'zod'
-import { MEMBER_TEXTS } from '../member-errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import type { GeneratedTimestamp, TimestampColumn } from '../records/column-types.ts'
 
 /** A public key credential as it is stored; bytes are base64url. */
@@ -16,7 +16,7 @@ export const storedCredentialSchema = z.object({
 /** The credential of a passkey or of a WebAuthn factor, as the database holds it. */
 export type StoredCredential = z.output<typeof storedCredentialSchema>
 
-const bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/, { error: MEMBER_TEXTS.base64url })
+const bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/, { error: FIELD_TEXTS.base64url })
 const credential = { id: bytes, rawId: bytes, type: z.literal('public-key') }
 
 /** An authenticator's answer to a request for a new credential (RegistrationResponseJSON of WebAuthn, level 3). */

@@ -5,8 +5,8 @@ import {
   customProviderAddressRefused,
   customProviderChanged,
   customProviderExists,
+  customProviderFieldForeign,
   customProviderIssuerMissing,
-  customProviderMemberForeign,
   customProviderNotFound,
   discoveryFailed,
   tooManyCustomProviders,
@@ -27,8 +27,8 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { describeFailure } from '../external-providers/describe-failure.ts'
 import { discoverMetadata } from '../external-providers/discovery.ts'
-import { memberText } from '../member-errors.ts'
-import { memberInvalid } from '../request-errors.ts'
+import { fieldText } from '../field-errors.ts'
+import { fieldInvalid } from '../request-errors.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
 type ManageCustomProviderDeps = Pick<
@@ -44,8 +44,8 @@ type WantedProvider = z.output<typeof customProviderChanges>
 
 /**
  * Adds a provider (reference: Custom providers).
- * @throws customProviderMemberForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
- * memberInvalid, customProviderExists, tooManyCustomProviders
+ * @throws customProviderFieldForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * fieldInvalid, customProviderExists, tooManyCustomProviders
  */
 export async function createCustomProvider(
   deps: ManageCustomProviderDeps,
@@ -67,8 +67,8 @@ export async function createCustomProvider(
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
  * identifier, and their ids are those of that type of provider.
- * @throws customProviderMemberForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
- * memberInvalid, customProviderNotFound, customProviderChanged
+ * @throws customProviderFieldForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * fieldInvalid, customProviderNotFound, customProviderChanged
  */
 export async function changeCustomProvider(
   deps: Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>,
@@ -98,8 +98,8 @@ export async function removeCustomProvider({ db }: Pick<AuthDeps, 'db'>, identif
 
 /**
  * Checks the members that a type of provider needs, and fetches the metadata of an OpenID provider.
- * @throws customProviderMemberForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
- * memberInvalid
+ * @throws customProviderFieldForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
+ * fieldInvalid
  */
 async function completeSettings(
   deps: Pick<AuthDeps, 'outbound'>,
@@ -107,16 +107,16 @@ async function completeSettings(
 ): Promise<CustomProviderSettings> {
   const { provider_type: type } = wanted
   const foreign = (type === 'oidc' ? FOR_OAUTH2 : FOR_OIDC).find((name) => wanted[name] !== undefined)
-  if (foreign) throw customProviderMemberForeign({ member: foreign, type })
+  if (foreign) throw customProviderFieldForeign({ field: foreign, type })
   for (const name of ADDRESSES) {
     const url = wanted[name]
     if (url === undefined || deps.outbound.mayCall({ url, origin: 'data' })) continue
-    throw customProviderAddressRefused({ member: name })
+    throw customProviderAddressRefused({ field: name })
   }
   const parsed = customProviderSettings.safeParse(type === 'oidc' ? await addMetadata(deps, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw memberInvalid({ member: issue?.path.join('.') ?? '', problem: memberText(issue) })
+  throw fieldInvalid({ field: issue?.path.join('.') ?? '', problem: fieldText(issue) })
 }
 
 async function addMetadata(deps: Pick<AuthDeps, 'outbound'>, wanted: WantedProvider): Promise<object> {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { FIELD_TEXTS, fieldText } from '../field-errors.ts'
 import type { Identity } from '../identities/identity.ts'
 import { IMPORT_TEXTS } from '../import-errors.ts'
-import { MEMBER_TEXTS, memberText } from '../member-errors.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { parseJson } from '../requests/parse-json.ts'
 import { metadataSchema } from './metadata.ts'
@@ -9,13 +9,13 @@ import type { UserWithIdentities } from './user-list-repository.ts'
 
 const uuid = z
   .string()
-  .refine((id) => parseId(id) !== undefined, { error: MEMBER_TEXTS.uuid })
-  .refine((id) => id !== NIL_UUID, { error: MEMBER_TEXTS.nilUuid })
+  .refine((id) => parseId(id) !== undefined, { error: FIELD_TEXTS.uuid })
+  .refine((id) => id !== NIL_UUID, { error: FIELD_TEXTS.nilUuid })
   .transform((id) => id.toLowerCase())
 const time = z.iso
-  .datetime({ offset: true, error: MEMBER_TEXTS.time })
+  .datetime({ offset: true, error: FIELD_TEXTS.time })
   // PostgreSQL knows no year 0, and no offset of 16 hours.
-  .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: MEMBER_TEXTS.time })
+  .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: FIELD_TEXTS.time })
 const name = z.string().trim().min(1).max(255)
 
 const identity = z.object({
@@ -83,8 +83,8 @@ export function readUserLine(text: string): ReadUserLine {
   const members = Object.fromEntries(given.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
   const { data, error } = userLineSchema.safeParse(members)
   const [issue] = error?.issues ?? []
-  const member = issue?.path.join('.') ?? ''
-  if (data === undefined) throw new Error(IMPORT_TEXTS.memberInvalid({ member, problem: memberText(issue) }))
+  const field = issue?.path.join('.') ?? ''
+  if (data === undefined) throw new Error(IMPORT_TEXTS.fieldInvalid({ field, problem: fieldText(issue) }))
   const ignored = Object.keys(members).filter((key) => !Object.hasOwn(userLineSchema.shape, key))
   return { line: data, ignored }
 }

@@ -31,7 +31,7 @@ export const bodyErrors: ErrorCases = {
     refused(post('/signup', `{"a":"${'x'.repeat(262_144)}"}`), { text: 'Request body too large (max 262144 bytes)' }),
   ],
   unstorableText: [refused(get('/verify?type=a%00&token=x'))],
-  memberInvalid: [
+  fieldInvalid: [
     under({ AUTH_CUSTOM_OAUTH_ENABLED: 'true' }, post('/admin/custom-providers', { name: 5 }, OPERATOR), {
       text: 'name: must be a string',
     }),
@@ -67,7 +67,7 @@ export const bodyErrors: ErrorCases = {
       text: `${JSON_REASON}more than 100 fields`,
     }),
   ],
-  bodyMemberInvalid: [
+  bodyFieldInvalid: [
     refused(post('/signup', { email: 5 }), {
       text: `${JSON_REASON}email: must be a string`,
     }),

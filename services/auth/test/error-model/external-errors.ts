@@ -296,7 +296,7 @@ export const externalErrors: ErrorCases = {
       { redirected: 'server_error' },
     ),
   ],
-  customProviderMemberForeign: [
+  customProviderFieldForeign: [
     byCustom({ ...OAUTH2, issuer: 'https://idp.example.com' }, 'issuer is not for providers of the type oauth2'),
   ],
   customProviderAddressRefused: [

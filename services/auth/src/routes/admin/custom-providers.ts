@@ -9,8 +9,8 @@ import {
   newCustomProvider,
 } from '../../external-providers/custom-provider.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
-import { memberText } from '../../member-errors.ts'
-import { memberInvalid } from '../../request-errors.ts'
+import { fieldText } from '../../field-errors.ts'
+import { fieldInvalid } from '../../request-errors.ts'
 import {
   changeCustomProvider,
   createCustomProvider,
@@ -100,16 +100,16 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /**
- * Names the wrong member of a body. Other routes answer as if the body were no JSON.
- * @throws memberInvalid, or what the schema threw
+ * Names the wrong field of a body. Other routes answer as if the body were no JSON.
+ * @throws fieldInvalid, or what the schema threw
  */
 function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError) return
   if (!validationError.validation) throw validationError
   const [issue] = validationError.validation
-  const member = issue?.instancePath.slice(1).replaceAll('/', '.') ?? ''
-  const problem = memberText(issue && { ...issue.params, code: issue.keyword, message: issue.message ?? '' })
-  throw memberInvalid({ member, problem })
+  const field = issue?.instancePath.slice(1).replaceAll('/', '.') ?? ''
+  const problem = fieldText(issue && { ...issue.params, code: issue.keyword, message: issue.message ?? '' })
+  throw fieldInvalid({ field, problem })
 }
 
 function viewCustomProvider(provider: CustomProvider): CustomProviderView {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { MEMBER_TEXTS, memberText } from './member-errors.ts'
+import { FIELD_TEXTS, fieldText } from './field-errors.ts'
 
 /** The text for a value that a schema refuses. */
 function refusalOf(schema: z.ZodType, value: unknown): string {
-  return memberText(schema.safeParse(value).error?.issues[0])
+  return fieldText(schema.safeParse(value).error?.issues[0])
 }
 
-describe('memberText', () => {
+describe('fieldText', () => {
   it.each([
     ['a number for a string', z.string(), 5, 'must be a string'],
     ['a string for a number', z.number(), 'x', 'must be a number'],
@@ -25,13 +25,13 @@ describe('memberText', () => {
     ['another word', z.enum(['a', 'b']), 'c', 'must be one of a, b'],
     ['another key', z.partialRecord(z.enum(['a']), z.string()), { b: '' }, 'has a name that is not known'],
     ['none of two forms', z.union([z.string(), z.number()]), true, 'is not valid'],
-    ['a text of the catalogue', z.string().refine(() => false, { error: MEMBER_TEXTS.time }), 'x', MEMBER_TEXTS.time],
+    ['a text of the catalogue', z.string().refine(() => false, { error: FIELD_TEXTS.time }), 'x', FIELD_TEXTS.time],
     ['a text of elsewhere', z.string().refine(() => false, { error: 'elsewhere' }), 'x', 'is not valid'],
   ])('names the problem of %s', (_case, schema, value, text) => {
     expect(refusalOf(schema, value)).toBe(text)
   })
 
   it('has a text where there is no issue', () => {
-    expect(memberText(undefined)).toBe('is not valid')
+    expect(fieldText(undefined)).toBe('is not valid')
   })
 })

@@ -1,8 +1,8 @@
-// The part of the catalogue in errors.ts about single members of a request: what follows `<member>: ` in `memberInvalid` and
-// `bodyMemberInvalid` (reference: Request bodies). `users import` says the same of a line.
+// The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
+// `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line.
 
-/** What the service says of a member, where its schema chooses the text. */
-export const MEMBER_TEXTS = {
+/** What the service says of a field, where its schema chooses the text. */
+export const FIELD_TEXTS = {
   notHttps: 'must be an https URL',
   urlParts: 'may have neither user nor fragment',
   tooManyEntries: 'must have at most 100 entries',
@@ -25,7 +25,7 @@ const TYPES: Readonly<Record<string, string>> = {
   array: 'must be a list',
 }
 
-const FORMATS: Readonly<Record<string, string>> = { guid: MEMBER_TEXTS.uuid, uuid: MEMBER_TEXTS.uuid }
+const FORMATS: Readonly<Record<string, string>> = { guid: FIELD_TEXTS.uuid, uuid: FIELD_TEXTS.uuid }
 
 /** The units of a bound, by zod's name for what has it. */
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' }
@@ -42,29 +42,29 @@ export interface SchemaIssue {
   readonly values?: unknown
 }
 
-const OWN_TEXTS: ReadonlySet<string> = new Set(Object.values(MEMBER_TEXTS))
+const OWN_TEXTS: ReadonlySet<string> = new Set(Object.values(FIELD_TEXTS))
 
 /** The text for an issue. It never repeats a text of zod, which may change with a release. */
-export function memberText(issue: SchemaIssue | undefined): string {
-  if (issue === undefined) return MEMBER_TEXTS.invalid
+export function fieldText(issue: SchemaIssue | undefined): string {
+  if (issue === undefined) return FIELD_TEXTS.invalid
   const { code, message, expected, format, origin, minimum, maximum, values } = issue
   if (OWN_TEXTS.has(message)) return message
   const unit = UNITS[String(origin)] ?? ''
   switch (code) {
     case 'invalid_type':
-      return TYPES[expected === 'record' ? 'object' : String(expected)] ?? MEMBER_TEXTS.invalid
+      return TYPES[expected === 'record' ? 'object' : String(expected)] ?? FIELD_TEXTS.invalid
     case 'invalid_format':
-      return FORMATS[String(format)] ?? MEMBER_TEXTS.invalid
+      return FORMATS[String(format)] ?? FIELD_TEXTS.invalid
     case 'too_small':
       return `must be at least ${minimum}${unit}`
     case 'too_big':
       return `must be at most ${maximum}${unit}`
     case 'invalid_value':
-      return Array.isArray(values) ? `must be one of ${values.join(', ')}` : MEMBER_TEXTS.invalid
+      return Array.isArray(values) ? `must be one of ${values.join(', ')}` : FIELD_TEXTS.invalid
     case 'invalid_key':
     case 'unrecognized_keys':
-      return MEMBER_TEXTS.unknownName
+      return FIELD_TEXTS.unknownName
     default:
-      return MEMBER_TEXTS.invalid
+      return FIELD_TEXTS.invalid
   }
 }
