@@ -27,7 +27,7 @@ BEGIN
   SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = p_id;
   SELECT t.* INTO STRICT held FROM {{transactions}} t
     WHERE t.merchant_id = p_merchant_id AND t.id = entry.transaction_id FOR UPDATE;
-  -- Without a row nothing was handed over.
+  -- STRICT raises without a row: an acquirer that got no operation cannot answer about one.
   SELECT o.status INTO STRICT status FROM {{acquirer_operations}} o
     WHERE o.merchant_id = p_merchant_id AND o.id = p_id FOR UPDATE;
   verdict := CASE

@@ -1,4 +1,4 @@
--- Gives up a target that never answers. An event tells the merchant that nothing is sent there any more.
+-- Disables a webhook that never answers. An event tells the merchant that nothing is sent to its URL any more.
 --
 -- Lock order: the webhook, the balance. The balance comes last, because everything else of the merchant waits for its lock.
 CREATE OR REPLACE FUNCTION {{disable_webhook}}(p_merchant_id text, p_webhook_id text)

@@ -1,4 +1,4 @@
--- Sends the events after p_after to one target again, and from then on new ones. Returns how many events; NULL when there is no
+-- Sends the events after p_after to one webhook again, and from then on new ones. Returns how many events; NULL when there is no
 -- such webhook. Leaves out events that wait in the outbox: they will be sent anyway.
 --
 -- Lock order: the webhook, the jobs by the id of their event. Two calls for one merchant take the jobs in the same order, so

@@ -12,7 +12,7 @@ BEGIN
   INSERT INTO {{users}} (id, email, created)
     SELECT drawn.id, p_email, drawn.created
     WHERE NOT EXISTS (SELECT FROM {{users}} u WHERE lower(u.email) = lower(p_email))
-    -- The unique index of the email in lower case decides.
+    -- An address has one user, in any case of letters. Of two calls at once the second waits here, and finds the user of the first.
     ON CONFLICT DO NOTHING;
   SELECT u.* INTO STRICT found FROM {{users}} u WHERE lower(u.email) = lower(p_email);
   RETURN found;

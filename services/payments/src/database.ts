@@ -139,7 +139,7 @@ export interface PayoutBatchesTable {
   created: Date
   debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
   payouts: Json<readonly unknown[]>
-  /** Null in batches that are older than the column. */
+  /** Null in a batch that a version without digests has exported. */
   digest: Buffer | null
 }
 

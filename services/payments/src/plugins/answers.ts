@@ -25,7 +25,7 @@ export const answers = fp(
     })
     app.setReplySerializer(layOut)
     app.addHook('onSend', compressWhole)
-    // Compresses streams. Leaves alone what is compressed already.
+    // For streams: `compressWhole` sees only answers that are whole. An answer that is compressed already stays as it is.
     await app.register(compress, {
       encodings: ['gzip', 'identity'],
       threshold: THRESHOLD_BYTES,

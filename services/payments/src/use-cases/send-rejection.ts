@@ -36,7 +36,7 @@ async function sendRejection(
   const rejection = await findRejection(lanes, { merchantId, id: operationId })
   if (!rejection) return 'dropped'
   const address = createHash('sha256').update(rejection.email.toLowerCase()).digest('base64url')
-  // A mail that is tried again was counted.
+  // The first attempt has counted the mail: a slow mail server must not use up the limit of the address.
   if (attempt === 1 && (await limits.mails.consume(`rejection ${address}`)) !== undefined) {
     logger.warn({ merchant_id: merchantId }, 'a merchant has had too many mails about rejections: one was not sent')
     return 'dropped'

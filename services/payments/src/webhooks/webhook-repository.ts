@@ -133,7 +133,7 @@ function toWebhook(row: WebhookColumns): Webhook {
   return { id, merchantId: merchant_id, url, events, secrets, disabled, created }
 }
 
-/** An event to send, its target, and the secrets that sign it. */
+/** An event to send, the URL of its webhook, and the secrets that sign it. */
 export interface Delivery {
   readonly event: MerchantEvent
   readonly url: string
