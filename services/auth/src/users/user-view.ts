@@ -109,7 +109,6 @@ export function viewUser({ user, identities, factors }: Profile): UserView {
   }
 }
 
-/** The record of an identity. */
 function viewIdentity(identity: Identity): IdentityView {
   return {
     identity_id: identity.id,
