@@ -74,7 +74,7 @@ it('refuses a noun that is listed twice', async () => {
   expect(await problemsOf(nounOrder, list(items, items))).toEqual([`${readme}:8 lists items/ twice`])
 })
 
-it.each(['routes', 'controllers', 'use-cases', 'plugins', 'commands', 'config', 'clean-up', 'providers', 'gateways'])(
+it.each(['routes', 'controllers', 'use-cases', 'plugins', 'commands', 'config', 'providers', 'gateways'])(
   'takes no folder of %s for a noun',
   async (folder) => {
     const files = {

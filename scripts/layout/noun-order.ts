@@ -3,8 +3,6 @@ import { isOfKind } from './kinds.ts'
 import { type Problem, productionFiles, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
 import { importsOf } from './syntax.ts'
 
-/** Folders of a service that are no noun: the layers above the nouns, and the settings below them. */
-const NO_NOUNS = new Set(['plugins', 'clean-up'])
 const LISTED = /^- `([^`/]+)\/`: \S/
 
 /**
@@ -52,7 +50,7 @@ function nounsOf(tree: SourceTree, service: string): ReadonlySet<string> {
 function nounOf(path: string, service: string): string | undefined {
   const [top, name, source, folder = '', ...below] = path.split('/')
   if (top !== 'services' || name !== service || source !== 'src' || below.length === 0) return undefined
-  return NO_NOUNS.has(folder) || isOfKind(`services/${service}/src/${folder}`) ? undefined : folder
+  return folder === 'plugins' || isOfKind(`services/${service}/src/${folder}`) ? undefined : folder
 }
 
 function importsAgainstOrder(tree: SourceTree, service: string, names: readonly string[]): readonly Problem[] {

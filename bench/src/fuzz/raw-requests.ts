@@ -64,7 +64,7 @@ function requestLines({ get }: RawTarget): readonly RawRequest[] {
     ...[8_192, 8_300, 20_000, 200_000].map((length) =>
       whole(`URL of ${length} characters`, line(`GET ${get}?x=${'x'.repeat(length)} HTTP/1.1`)),
     ),
-    whole('5,000 parameters', line(`GET ${get}?${'a=1&'.repeat(1_800)} HTTP/1.1`)),
+    whole('1,800 parameters', line(`GET ${get}?${'a=1&'.repeat(1_800)} HTTP/1.1`)),
     latin1('bytes beyond ASCII in the path', line(`GET ${get}\xff\xfe HTTP/1.1`)),
     latin1('NUL in the path', line(`GET ${get}\0 HTTP/1.1`)),
     broken('spaces in the path', line(`GET ${get} x y HTTP/1.1`)),
@@ -196,7 +196,7 @@ function bodies({ post, credential }: RawTarget): readonly RawRequest[] {
       'multipart/form-data; boundary=x',
       '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--x--',
     ),
-    send('100,000 pairs', 'application/x-www-form-urlencoded', 'a=1&'.repeat(25_000)),
+    send('25,000 pairs', 'application/x-www-form-urlencoded', 'a=1&'.repeat(25_000)),
     send('pairs in deep brackets', 'application/x-www-form-urlencoded', `a${'[b]'.repeat(5_000)}=1`),
     send(
       'pairs of the prototype',
