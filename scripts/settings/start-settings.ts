@@ -1,6 +1,7 @@
-import { databaseUrl, duration, oneOf, port, secret, text, url } from '../../packages/common/src/config/setting.ts'
+import { duration, oneOf, port, secret, text, url } from '../../packages/common/src/config/setting.ts'
 import { group } from '../../packages/common/src/config/setting-description.ts'
 import { LOG_LEVELS } from '../../packages/common/src/telemetry/logger.ts'
+import { databaseUrl } from '../../packages/service/src/common-settings.ts'
 
 /** The settings of `npm start`, `npm test` and Docker Compose, in addition to those of the services. */
 export const startSettings = {

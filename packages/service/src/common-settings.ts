@@ -1,11 +1,12 @@
 import {
-  databaseUrl,
   duration,
   flag,
-  lagMax,
   matching,
   oneOf,
+  parseDuration,
+  parsed,
   port,
+  type Setting,
   secret,
   text,
   url,
@@ -14,6 +15,24 @@ import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
+
+/** A PostgreSQL connection string. Never shown: it carries a password. */
+export function databaseUrl(): Setting<string> {
+  const problem = 'must be a postgres:// connection string'
+  return parsed({ form: 'postgres:// URL', secret: true, problem }, (value) =>
+    /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
+  )
+}
+
+const LAG_LEAST_MS = 2_000
+
+/** How far a standby may be behind and still serve reads: a duration of at least 2 s, since it is checked once a second. */
+function lagMax(): Setting<number> {
+  return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
+    const ms = parseDuration(value)
+    return ms !== undefined && ms >= LAG_LEAST_MS ? ms : undefined
+  })
+}
 
 /** Settings of the connection to PostgreSQL. */
 export const databaseSettings = {

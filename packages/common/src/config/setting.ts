@@ -118,14 +118,6 @@ export function url(...schemes: readonly string[]): z.ZodType<string, string> {
   })
 }
 
-/** A PostgreSQL connection string. Never shown: it carries a password. */
-export function databaseUrl(): z.ZodType<string, string> {
-  const problem = 'must be a postgres:// connection string'
-  return parsed({ form: 'postgres:// URL', secret: true, problem }, (value) =>
-    /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
-  )
-}
-
 /** One of the given words, in any case. The value is spelled as in the list. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): z.ZodType<Word, string> {
   const allowed = words.join(', ')
@@ -167,13 +159,3 @@ export function parseDuration(value: string): number | undefined {
   }
   return value === '' ? undefined : ms
 }
-
-/** How far a standby may be behind and still serve reads: a duration of at least 2 s, since it is checked once a second. */
-export function lagMax(): z.ZodType<number, string> {
-  return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
-    const ms = parseDuration(value)
-    return ms !== undefined && ms >= LAG_LEAST_MS ? ms : undefined
-  })
-}
-
-const LAG_LEAST_MS = 2_000

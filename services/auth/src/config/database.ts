@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { databaseUrl, flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { databaseSettings as commonSettings } from '@trestle/service/common-settings.ts'
+import { databaseSettings as commonSettings, databaseUrl } from '@trestle/service/common-settings.ts'
 import { retention } from './rules.ts'
 
 /** Settings of the database and of what is kept there (docs/settings/auth.md). */

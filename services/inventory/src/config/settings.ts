@@ -1,7 +1,8 @@
-import { commaList, databaseUrl, flag, integer, port, text, trustedProxies } from '@trestle/common/config/setting.ts'
+import { commaList, flag, integer, port, text, trustedProxies } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import {
   databaseSettings,
+  databaseUrl,
   shutdownSettings,
   standbySettings,
   telemetrySettings,

@@ -1,17 +1,8 @@
-import {
-  databaseUrl,
-  flag,
-  integer,
-  parsed,
-  port,
-  secretBytes,
-  text,
-  trustedProxies,
-  url,
-} from '@trestle/common/config/setting.ts'
+import { flag, integer, parsed, port, secretBytes, text, trustedProxies, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import {
   databaseSettings,
+  databaseUrl,
   shutdownSettings,
   standbySettings,
   telemetrySettings,

@@ -1,0 +1,21 @@
+import type { Setting } from '@trestle/common/config/setting.ts'
+import { expect, it } from 'vitest'
+import { databaseUrl, standbySettings } from './common-settings.ts'
+
+const { DB_READ_LAG_MAX } = standbySettings
+
+it.each<[string, Setting, unknown]>([
+  ['postgres://a:b@c/d', databaseUrl(), 'postgres://a:b@c/d'],
+  ['postgresql://a@b/c', databaseUrl(), 'postgresql://a@b/c'],
+  ['2s', DB_READ_LAG_MAX, 2_000],
+])('reads %j', (value, setting, read) => {
+  expect(setting.parse(value)).toBe(read)
+})
+
+it.each<[string, Setting, string]>([
+  ['mysql://a', databaseUrl(), 'must be a postgres:// connection string'],
+  ['postgres://a:b@:c', databaseUrl(), 'must be a postgres:// connection string'],
+  ['1999ms', DB_READ_LAG_MAX, 'must be a duration of at least 2s'],
+])('refuses %j and says what it must be', (value, setting, message) => {
+  expect(setting.safeParse(value).error?.issues.map((issue) => issue.message)).toEqual([message])
+})
