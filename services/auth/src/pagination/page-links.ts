@@ -14,7 +14,7 @@ export interface LinkedPage extends Page {
  * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients split it at every `,`, `;`
  * and `=`, so `page` comes first and values are percent-encoded (reference: Lists of users).
  */
-export function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {
+function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {
   const last = Math.max(1, Math.ceil(total / perPage))
   const link = (number: number, relation: string) =>
     toLink(path, { page: String(number), per_page: String(perPage), ...query }, relation)
