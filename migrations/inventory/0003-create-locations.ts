@@ -28,7 +28,7 @@ export const createLocations: MigrationSource = (names) => ({
   },
 })
 
-/** Counts the version whoever writes the row. A change that alters nothing keeps the version. */
+/** A trigger counts the version, so it also counts changes by an operator's SQL. A change that alters nothing keeps the version. */
 async function countVersions(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('count_location_version')}() RETURNS trigger LANGUAGE plpgsql AS $$

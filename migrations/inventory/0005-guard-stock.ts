@@ -12,7 +12,7 @@ const GUARDED = [
 export const guardStock: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     for (const { table, column } of GUARDED) {
-      // Reserved stock is on hand, so `on_hand` alone tells of both.
+      // Reserved stock is on hand too, so a check of `on_hand` covers both.
       await sql`
         CREATE FUNCTION ${names.id(`guard_${table}`)}() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

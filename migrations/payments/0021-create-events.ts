@@ -1,4 +1,4 @@
-// What a merchant is told is written with its cause, so that neither exists without the other.
+// An event is what a webhook tells a merchant. It is written with its cause, so that neither exists without the other.
 //
 // `post` writes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'

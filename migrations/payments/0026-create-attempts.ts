@@ -1,5 +1,5 @@
-// What is asked of an acquirer is written down before it is asked, so a crash leaves no outcome unknown for good. What an
-// acquirer reports and nobody can apply waits for an operator.
+// A call to an acquirer is written down before it is made, so a crash leaves no outcome unknown for good. A report of an acquirer
+// that the service cannot apply waits for an operator.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

@@ -34,7 +34,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       WHERE status IN ('created', 'exported')`.execute(db)
 }
 
-/** A batch holds payouts of many merchants. The digest tells whether rows that the file was made of were changed since. */
+/** A batch holds payouts of many merchants. Its digest shows whether the rows of its file were changed afterwards. */
 async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('payout_batches')} (

@@ -61,7 +61,8 @@ export function createLanes<Tables>({
     const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
       const { name, text, values } = compile(query.choose?.(input) ?? query)
       const statement = { name: prepared ? name : '', text, values: values(input) }
-      // PostgreSQL knows no types of TypeScript: the query states that of its rows. A check of each would cost hot requests time.
+      // The query states the type of its rows: PostgreSQL knows no types of TypeScript. A check of each row would cost hot requests
+      // time.
       const ask = () => run(statement) as Promise<Row[]>
       return spans ? spans.within(name, ask) : ask()
     }

@@ -16,7 +16,10 @@ import type { Incoming, RawRequest } from './incoming.ts'
 import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
 
-/** What controllers and guards may ask of their application: `this.application` and `request.application`. */
+/**
+ * What controllers and guards may ask of their application: `this.application` and `request.application`. An interface, because
+ * the class `Application` imports the files that use it.
+ */
 export interface ControllerApplication<Context = unknown> {
   /** The option `context`. */
   readonly context: Context
