@@ -14,7 +14,10 @@ const App = z.object({ app: z.object({ key: z.string() }) })
 const Merchant = z.object({ merchant: z.object({ key: z.string() }) })
 const Paid = z.object({
   transaction: z.object({
-    ...{ amount: z.int(), currency: z.string(), successful: z.boolean(), pendingAmount: z.int() },
+    amount: z.int(),
+    currency: z.string(),
+    successful: z.boolean(),
+    pendingAmount: z.int(),
     custom: z.object({ order: z.string() }),
   }),
 })
@@ -47,8 +50,13 @@ const { merchant } = Merchant.parse(
   await call('POST', '/merchants', {
     key: app.key,
     body: {
-      ...{ name: 'Nordhavn Coffee', currency: 'EUR', test: true, email: 'owner@example.com' },
-      ...{ website: 'https://coffee.example.com', descriptor: 'NORDHAVN COFFEE', company: { country: 'DK' } },
+      name: 'Nordhavn Coffee',
+      currency: 'EUR',
+      test: true,
+      email: 'owner@example.com',
+      website: 'https://coffee.example.com',
+      descriptor: 'NORDHAVN COFFEE',
+      company: { country: 'DK' },
     },
   }),
 )
@@ -76,7 +84,9 @@ async function completeOrder(transactionId: string): Promise<string> {
   orders.set(custom.order, paidWith)
   const movement = paidWith === transactionId ? 'captures' : 'voids'
   await call('POST', `/transactions/${transactionId}/${movement}`, {
-    ...{ key: app.key, body: { amount }, idempotencyKey: custom.order },
+    key: app.key,
+    body: { amount },
+    idempotencyKey: custom.order,
   })
   return `Thank you. Order ${custom.order.slice(0, 8)} is paid and on its way.`
 }
@@ -94,13 +104,11 @@ const HEADERS = {
 const page = readFileSync(join(import.meta.dirname, 'index.html'))
 const bundle = await build({
   entryPoints: [join(import.meta.dirname, 'page.ts')],
-  ...{
-    bundle: true,
-    write: false,
-    format: 'esm',
-    platform: 'browser',
-    define: { 'process.env.NODE_ENV': '"production"' },
-  },
+  bundle: true,
+  write: false,
+  format: 'esm',
+  platform: 'browser',
+  define: { 'process.env.NODE_ENV': '"production"' },
 })
 
 async function answer({ method, url = '/' }: IncomingMessage): Promise<readonly [string, string | Buffer]> {

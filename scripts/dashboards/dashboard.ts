@@ -48,7 +48,12 @@ export function toGrafana({ uid, title, sections }: Dashboard): object {
     return [row, ...graphs]
   })
   return {
-    ...{ uid, title, tags: ['trestle'], timezone: 'browser', schemaVersion: 39, refresh: '10s' },
+    uid,
+    title,
+    tags: ['trestle'],
+    timezone: 'browser',
+    schemaVersion: 39,
+    refresh: '10s',
     time: { from: 'now-30m', to: 'now' },
     links: [{ type: 'dashboards', title: 'Trestle', tags: ['trestle'], asDropdown: false, keepTime: true }],
     panels,
