@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { migrationFiles } from './migration-files.ts'
 import { problemsOf } from './shop-tree.ts'
 
+const migration = '// Why.\nexport const a = 1\n'
 const second = 'migrations/shop/0002-create-carts.ts'
 const load = (key: string) => `inFile(() => import('./shop/${key}.ts'))`
 const list = (keys: readonly string[]) => ({
@@ -10,7 +11,7 @@ const list = (keys: readonly string[]) => ({
 
 it('accepts a list of all files', async () => {
   expect(await problemsOf(migrationFiles)).toEqual([])
-  const files = { ...list(['0001-create-items', '0002-create-carts']), [second]: 'export const a = 1\n' }
+  const files = { ...list(['0001-create-items', '0002-create-carts']), [second]: migration }
   expect(await problemsOf(migrationFiles, files)).toEqual([])
 })
 
@@ -27,7 +28,7 @@ it.each([
   const text = list(['0001-create-items', '0002-create-carts'])['migrations/shop.ts']
   const files = {
     'migrations/shop.ts': text.replace(load('0002-create-carts'), value),
-    [second]: 'export const a = 1\n',
+    [second]: migration,
   }
   expect(await problemsOf(migrationFiles, files)).toEqual([
     `migrations/shop.ts:3 lists 0002-create-carts, and imports ${imported}`,
@@ -42,7 +43,7 @@ it.each([
   const files = {
     ...list([first, last]),
     'migrations/shop/0001-create-items.ts': undefined,
-    ...Object.fromEntries(paths.map((path) => [path, 'export const a = 1\n'])),
+    ...Object.fromEntries(paths.map((path) => [path, migration])),
   }
   const refused = paths.find((path) => path.includes(number))
   expect(await problemsOf(migrationFiles, files)).toEqual([
@@ -51,7 +52,7 @@ it.each([
 })
 
 it('refuses a file that is not listed', async () => {
-  expect(await problemsOf(migrationFiles, { [second]: 'export const a = 1\n' })).toEqual([
+  expect(await problemsOf(migrationFiles, { [second]: migration })).toEqual([
     'migrations/shop.ts does not list 0002-create-carts',
   ])
 })
@@ -59,14 +60,14 @@ it('refuses a file that is not listed', async () => {
 it('refuses a list in another order, or with a file that is not there', async () => {
   const message = 'migrations/shop.ts lists other files, or another order'
   const swapped = list(['0002-create-carts', '0001-create-items'])
-  expect(await problemsOf(migrationFiles, { ...swapped, [second]: 'export const a = 1\n' })).toEqual([message])
+  expect(await problemsOf(migrationFiles, { ...swapped, [second]: migration })).toEqual([message])
   expect(await problemsOf(migrationFiles, list(['0001-create-items', '0002-create-carts']))).toEqual([message])
 })
 
 it('refuses a number that repeats', async () => {
   const files = {
     ...list(['0001-create-items', '0001-create-more']),
-    'migrations/shop/0001-create-more.ts': 'export {}\n',
+    'migrations/shop/0001-create-more.ts': migration,
   }
   expect(await problemsOf(migrationFiles, files)).toEqual([
     'migrations/shop/0001-create-more.ts number 0001 is taken by 0001-create-items',
@@ -87,8 +88,18 @@ it.each([
 ])('judges the length of %s', async (text, name) => {
   const path = 'migrations/shop/0001-create-items.ts'
   const problems = await problemsOf(migrationFiles, {
-    [path]: `export const a = (names, sql) =>\n  ${text}\n`,
+    [path]: `// Why.\nexport const a = (names, sql) => ${text}\n`,
   })
   const message = 'has 31 characters; a name in the database has at most 30'
   expect(problems).toEqual(name === undefined ? [] : [`${path}:2 ${name} ${message}`])
 })
+
+it.each(['', "import { sql } from 'kysely'\n", '/** Why. */\n'])(
+  'refuses a migration that begins with %j',
+  async (head) => {
+    const path = 'migrations/shop/0001-create-items.ts'
+    expect(await problemsOf(migrationFiles, { [path]: `${head}export const a = 1\n` })).toEqual([
+      `${path} does not begin with a comment that says why`,
+    ])
+  },
+)

@@ -17,14 +17,16 @@ const upstreamNames = new Set([
 const naming = new Set(['id', 'local'])
 
 /**
- * Numbers have no gaps and do not repeat. Each service lists all its files in order, under their own names. The names that
- * migrations make are short.
+ * Numbers have no gaps and do not repeat. Each service lists all its files in order, under their own names. A migration begins
+ * with the reason for what it makes, and the names that it makes are short.
  */
 export const migrationFiles: Rule = (tree) => {
   const lists = productionFiles(tree, 'migrations').filter(({ path }) => /^migrations\/[^/]+\.ts$/.test(path))
   return [
     ...lists.flatMap((list) => listedFiles(tree, list)),
-    ...productionFiles(tree, 'migrations').filter(isMigration).flatMap(longNames),
+    ...productionFiles(tree, 'migrations')
+      .filter(isMigration)
+      .flatMap((file) => [...missingReason(file), ...longNames(file)]),
   ]
 }
 
@@ -55,6 +57,10 @@ function numberProblems(folder: string, names: readonly string[]): readonly Prob
     const next = String(Number(before?.slice(0, 4) ?? 0) + 1).padStart(4, '0')
     return number === next ? [] : [{ path, message: `number ${number} leaves a gap: the next is ${next}` }]
   })
+}
+
+function missingReason({ path, text }: SourceFile): readonly Problem[] {
+  return text.startsWith('// ') ? [] : [{ path, message: 'does not begin with a comment that says why' }]
 }
 
 /** Databases record a migration by its name, so another file under that name would never run. */

@@ -28,7 +28,7 @@ export const shop = {
   'migrations/shop.ts':
     "/** The migrations. */ export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",
   'migrations/shop/0001-create-items.ts':
-    "import { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
+    "// Items are sold.\nimport { sql } from 'kysely'\nexport const createItems = (names) => [sql, names.id('items'), sql`id int CONSTRAINT items_pkey PRIMARY KEY`]\n",
 }
 
 /** Files by their paths from the root. Undefined leaves a file of the shop out. */
