@@ -170,7 +170,6 @@ it.each([
   'main.ts',
   'migrations.ts',
   'openapi.ts',
-  'work.ts',
   'routes/sales.ts',
   'controllers/sales.ts',
   'use-cases/sell.ts',

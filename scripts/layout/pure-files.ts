@@ -10,15 +10,15 @@ const Folders = z.record(z.string(), z.array(z.string()))
 
 /** Folders and files that tie rules to the outside. */
 const OUTER =
-  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|openapi|work)\.ts$)/
+  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|openapi)\.ts$)/
 /** Names that tell a reader that the file asks the database, works on a queue, or calls a gateway. */
 const OUTER_NAME = /-(repository|job|tasks?|queue)\.ts$|\/gateways\//
 
 /**
  * Every file of a service, outside of the folders that tie it together, decides by its arguments alone: neither it nor what it
- * imports uses the disk, the network, the database, the clock, the environment, the terminal or randomness. A file that does
- * is a repository, a job or the like by its name, or the list names it. A type of an outer module counts only in the file itself: whoever takes a connection as an argument asks
- * the database.
+ * imports uses the disk, the network, the database, the clock, the environment, the terminal or randomness. A file that does is
+ * a repository, a job or the like by its name, or the list names it. A type of an outer module counts only in the file itself:
+ * whoever takes a connection as an argument asks the database.
  */
 export const pureFiles: Rule = (tree) => {
   const folders = Folders.parse(JSON.parse(tree.read(LIST) ?? '{}'))
