@@ -8,6 +8,9 @@ export interface AuthenticationMethod {
   readonly timestamp: number
 }
 
+/** The assurance level of a session: `aal2` once a second factor was shown. */
+export type AssuranceLevel = 'aal1' | 'aal2'
+
 /** The claims of an access token, in the order of writing. Times are seconds since 1970 (reference: Access tokens). */
 export interface AccessTokenClaims {
   readonly iss: string

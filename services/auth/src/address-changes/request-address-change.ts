@@ -7,7 +7,7 @@ import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { User } from '../users/user.ts'
 import { type ApplyDeps, applyEmailChange, applyPhoneChange } from './apply-address-change.ts'
@@ -32,7 +32,7 @@ export interface OwnAddresses {
 }
 
 /** The address of a kind that a user wants and does not have; undefined when there is none. */
-export function findNewAddress(user: User, wanted: OwnAddresses, kind: UserIdentifier['kind']): string | undefined {
+export function findNewAddress(user: User, wanted: OwnAddresses, kind: IdentifierKind): string | undefined {
   return wanted[kind] === user[kind] ? undefined : wanted[kind]
 }
 

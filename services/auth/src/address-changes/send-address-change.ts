@@ -9,7 +9,7 @@ import { queueSms } from '../messages/sms-job.ts'
 import { deleteTokensOfKinds } from '../one-time-tokens/one-time-token-repository.ts'
 import { findChangeAskedAt } from '../one-time-tokens/pending-change-repository.ts'
 import { touchInterval } from '../rate-limits/send-interval.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { lockUserByIdentifier } from '../users/user-repository.ts'
@@ -139,7 +139,7 @@ async function lockRecipient(
   return user?.audience === audience ? user : undefined
 }
 
-async function isWithinInterval(trx: Trx, now: Date, { id }: User, kind: UserIdentifier['kind']): Promise<boolean> {
+async function isWithinInterval(trx: Trx, now: Date, { id }: User, kind: IdentifierKind): Promise<boolean> {
   const askedAt = await findChangeAskedAt(trx, id, kind)
   return askedAt !== null && now.getTime() - Date.parse(askedAt) < YOUNG_MS
 }

@@ -1,3 +1,4 @@
+import type { AssuranceLevel } from '../access-tokens/access-token.ts'
 import type { Factor } from './factor.ts'
 
 /** A factor that a user wants to enrol. */
@@ -26,7 +27,7 @@ export type EnrollmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 't
 export function judgeEnrollment(
   factors: readonly Factor[],
   { friendlyName, phone }: WantedFactor,
-  aal: 'aal1' | 'aal2',
+  aal: AssuranceLevel,
   { enrolledFactorsMax, verifiedFactorsMax }: FactorLimits,
 ): EnrollmentVerdict {
   const samePhone = factors.filter((factor) => phone !== undefined && factor.phone === phone)
@@ -46,7 +47,7 @@ export function judgeEnrollment(
  */
 export function judgeActivation(
   factors: readonly Factor[],
-  aal: 'aal1' | 'aal2',
+  aal: AssuranceLevel,
   { verifiedFactorsMax }: Pick<FactorLimits, 'verifiedFactorsMax'>,
 ): Exclude<EnrollmentVerdict, 'phone-verified' | 'name-taken'> {
   const verified = factors.filter((factor) => isVerified(factor) && factor.factorType !== 'recovery_code')

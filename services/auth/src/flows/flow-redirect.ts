@@ -1,6 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { externalEmailUnverified } from '../external-errors.ts'
+import type { FlowKind } from './pkce.ts'
 
 /** The members of a session that a fragment carries. `expires_in` and `expires_at` are seconds, the latter since 1970. */
 export interface RedirectSession {
@@ -30,7 +31,7 @@ export function codeRedirect(redirectTo: string, code: string): string {
 }
 
 /** Where a link ends that was accepted but signs nobody in yet. */
-export function messageRedirect(redirectTo: string, message: string, flow: 'implicit' | 'pkce'): string {
+export function messageRedirect(redirectTo: string, message: string, flow: FlowKind): string {
   const base = flow === 'pkce' ? withQuery(redirectTo, { message }) : redirectTo
   return withFormFragment(base, { message, sb: '' })
 }
@@ -59,7 +60,7 @@ function oauthErrorName(status: number): string | undefined {
  * Where a failed link ends (reference: Error redirects). In a PKCE flow the query carries the error too, because a server does not
  * see the fragment.
  */
-export function failureRedirect(redirectTo: string, failure: RedirectFailure, flow: 'implicit' | 'pkce'): string {
+export function failureRedirect(redirectTo: string, failure: RedirectFailure, flow: FlowKind): string {
   const name = oauthErrorName(failure.status)
   const parameters = {
     ...(name === undefined ? {} : { error: name }),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
+import type { AssuranceLevel } from '../access-tokens/access-token.ts'
 import type { Db, FlowStateTable, Trx } from '../database.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import type { Timestamp } from '../records/timestamp.ts'
@@ -31,7 +32,7 @@ export interface LinkingTarget {
   /** Null for a token without a session. */
   readonly sessionId: string | null
   /** The assurance level of the token that began it. */
-  readonly aal: 'aal1' | 'aal2'
+  readonly aal: AssuranceLevel
 }
 
 /** The tokens of the provider, sealed for the flow's id. */

@@ -11,6 +11,9 @@ import type { RandomBytes } from '../secrets/random-bytes.ts'
 /** The members of a request that begins a PKCE flow. */
 export const pkceFields = { code_challenge: z.string().optional(), code_challenge_method: z.string().optional() }
 
+/** How a flow through a browser ends: with a session in the fragment, or with an auth code that its verifier exchanges. */
+export type FlowKind = 'implicit' | 'pkce'
+
 /** The challenge of a PKCE flow (RFC 7636). */
 export interface PkceChallenge {
   readonly challenge: string

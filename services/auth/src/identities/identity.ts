@@ -1,4 +1,5 @@
 import type { Timestamp } from '../records/timestamp.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 
 /** A way to sign in that belongs to a user. */
 export interface Identity {
@@ -34,7 +35,7 @@ export function identitySince(
  * kind is left out, since nobody may claim an address by writing it into their metadata.
  */
 export function ownIdentityData(
-  provider: 'email' | 'phone',
+  provider: IdentifierKind,
   subject: { readonly userId: string; readonly value: string },
   extra: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {

@@ -3,7 +3,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { type FlowMethod, insertMailFlow } from '../flows/flow-repository.ts'
-import type { PkceChallenge } from '../flows/pkce.ts'
+import type { FlowKind, PkceChallenge } from '../flows/pkce.ts'
 import {
   hashCode,
   hashLinkToken,
@@ -78,7 +78,7 @@ export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): Prepared
 export function makeMailSecrets(
   { config, now, randomBytes, serverKeys }: MailTokenDeps,
   { email, tokenKind }: Pick<MailToken, 'email' | 'tokenKind'>,
-  flow: 'implicit' | 'pkce',
+  flow: FlowKind,
 ): { readonly secrets: MessageSecrets; readonly link: string; readonly code: string } {
   const sentAt = now()
   const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)

@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import type { FlowKind } from '../flows/pkce.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
@@ -17,7 +18,7 @@ const SALT_BYTES = 16
 const PKCE_PREFIX = 'pkce_'
 
 /** The secret of a mail's link: 56 hexadecimal digits, marked when the link belongs to a PKCE flow. */
-export function makeLinkToken(randomBytes: RandomBytes, flow: 'implicit' | 'pkce'): string {
+export function makeLinkToken(randomBytes: RandomBytes, flow: FlowKind): string {
   return (flow === 'pkce' ? PKCE_PREFIX : '') + randomBytes(LINK_BYTES).toString('hex')
 }
 

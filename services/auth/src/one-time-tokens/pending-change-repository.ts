@@ -1,5 +1,5 @@
 import type { Db, Trx } from '../database.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import { deleteTokensOfKinds } from './one-time-token-repository.ts'
 
 /** Ends the pending changes of email and phone, since a thief may have asked for them. */
@@ -14,7 +14,7 @@ export async function deletePendingChanges(trx: Trx, userId: string): Promise<vo
 }
 
 /** Finds when the pending change of email or phone was requested in a session. */
-export async function findChangeAskedAt(db: Db, userId: string, kind: UserIdentifier['kind']): Promise<string | null> {
+export async function findChangeAskedAt(db: Db, userId: string, kind: IdentifierKind): Promise<string | null> {
   const column = kind === 'email' ? 'email_change_asked_at' : 'phone_change_asked_at'
   const query = db.selectFrom('users').select(`${column} as askedAt`).where('id', '=', userId)
   return (await query.executeTakeFirst())?.askedAt ?? null

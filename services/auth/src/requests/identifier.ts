@@ -1,9 +1,12 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from '../request-errors.ts'
 
+/** By what a user is known. */
+export type IdentifierKind = 'email' | 'phone'
+
 /** A normalised email or phone number, by which a user is known. */
 export interface UserIdentifier {
-  readonly kind: 'email' | 'phone'
+  readonly kind: IdentifierKind
   readonly value: string
 }
 

@@ -6,6 +6,7 @@ import { errorAnswers, errorVocabulary } from '../error-body.ts'
 import { linkFetchedAhead } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
+import type { FlowKind } from '../flows/pkce.ts'
 import { redirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import {
@@ -141,7 +142,7 @@ async function useLink(deps: FollowDeps, link: ParsedLink, context: RequestConte
   return sessionRedirect(redirectTo, await signNewSession(deps, used.session), used.type ?? link.type)
 }
 
-function flowOf({ token }: ParsedLink): 'implicit' | 'pkce' {
+function flowOf({ token }: ParsedLink): FlowKind {
   return isPkceToken(token) ? 'pkce' : 'implicit'
 }
 

@@ -1,6 +1,6 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
+import type { AuditActor } from '../audit/audit-log.ts'
 import { notAdmin } from '../errors.ts'
-import type { User } from '../users/user.ts'
 import { isAdmin, readSessionId, readUserId } from './caller.ts'
 
 /** The caller of an admin endpoint: a user with an admin's role, or an operator's token that names no user. */
@@ -10,7 +10,7 @@ export interface Admin {
   /** Null for a token without the claim. */
   readonly sessionId: string | null
   /** Their name in the audit log. */
-  readonly actor: Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
+  readonly actor: AuditActor
 }
 
 /** The admin that verified claims speak for. Only the role is needed. @throws notAdmin, badJwtSession */

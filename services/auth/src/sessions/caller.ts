@@ -1,4 +1,4 @@
-import type { VerifiedClaims } from '../access-tokens/access-token.ts'
+import type { AssuranceLevel, VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { KeyRing } from '../access-tokens/key-ring.ts'
 import { parseId } from '../records/ids.ts'
 import {
@@ -16,7 +16,7 @@ export interface Caller {
   /** Null for a token without the claim. */
   readonly sessionId: string | null
   /** By the token. Its session may have been raised or lowered since. */
-  readonly aal: 'aal1' | 'aal2'
+  readonly aal: AssuranceLevel
   /** Values of the `aud` claim. */
   readonly audiences: readonly string[]
   readonly isAdmin: boolean

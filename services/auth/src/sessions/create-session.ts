@@ -5,6 +5,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { batchCalls } from './batch-calls.ts'
 import { copyProofs, updateCredentialSince } from './proof-repository.ts'
@@ -63,7 +64,7 @@ export interface PasswordSignIn extends SessionOrigin {
   readonly verifiedHash: string
   /** Replaces the stored hash; null keeps it. */
   readonly newHash: string | null
-  readonly provider: 'email' | 'phone'
+  readonly provider: IdentifierKind
   readonly tokenHash: Buffer
 }
 

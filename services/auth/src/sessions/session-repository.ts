@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
+import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { Db, Trx } from '../database.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import {
@@ -47,7 +47,7 @@ export function toVerdict<const Verdict extends string>(text: string, known: rea
 /** A session that has not ended. */
 export interface Session {
   readonly id: string
-  readonly aal: 'aal1' | 'aal2'
+  readonly aal: AssuranceLevel
   readonly startedAt: Timestamp
 }
 
@@ -109,7 +109,7 @@ function toStoredSessionOfRow(row: StoredSessionRow | undefined): StoredSession 
   }
 }
 
-function toAal(text: string | null): 'aal1' | 'aal2' {
+function toAal(text: string | null): AssuranceLevel {
   return text === 'aal2' ? 'aal2' : 'aal1'
 }
 

@@ -1,3 +1,5 @@
+import type { AssuranceLevel } from '../access-tokens/access-token.ts'
+
 /** What decides whether a session may be refreshed. Times are milliseconds of one clock. */
 export interface SessionTimes {
   readonly startedAt: number
@@ -17,7 +19,7 @@ export interface SessionLimits {
 
 /** A session as a refresh judges it. */
 export interface SessionOfUser extends SessionTimes {
-  readonly aal: 'aal1' | 'aal2'
+  readonly aal: AssuranceLevel
 }
 
 /** The user around a session, at a time in milliseconds since 1970. */

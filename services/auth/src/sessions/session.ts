@@ -1,4 +1,4 @@
-import type { AuthenticationMethod } from '../access-tokens/access-token.ts'
+import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
@@ -27,7 +27,7 @@ export interface SessionOrigin {
 /** A session with everything that its tokens tell, without the refresh token in the clear. */
 export interface StoredSession extends Profile {
   readonly sessionId: string
-  readonly aal: 'aal1' | 'aal2'
+  readonly aal: AssuranceLevel
   /** When the sign-in was. */
   readonly startedAt: Timestamp
   /** Newest first. */

@@ -9,6 +9,7 @@ import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
 import { addressMissingForUser, passwordWithHash } from '../request-errors.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { mailInvitation } from '../sign-ups/invitation.ts'
@@ -114,7 +115,7 @@ async function insertWantedUser(
 async function insertOwnIdentity(
   trx: Trx,
   { id }: User,
-  { kind, wanted, at }: { readonly kind: 'email' | 'phone'; readonly wanted: AdminUser; readonly at: Date },
+  { kind, wanted, at }: { readonly kind: IdentifierKind; readonly wanted: AdminUser; readonly at: Date },
 ): Promise<void> {
   const isVerified = kind === 'email' ? wanted.emailConfirm : wanted.phoneConfirm
   await insertIdentity(trx, {

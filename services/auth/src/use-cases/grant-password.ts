@@ -11,7 +11,7 @@ import {
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
-import { normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
+import { type IdentifierKind, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
 import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
@@ -91,7 +91,7 @@ interface VerifiedPassword {
   readonly user: PasswordUser
   readonly verifiedHash: string
   readonly newHash: string | null
-  readonly provider: 'email' | 'phone'
+  readonly provider: IdentifierKind
 }
 
 async function signInVerified(

@@ -9,7 +9,7 @@ import { deletePendingChanges } from '../one-time-tokens/pending-change-reposito
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword } from '../passwords/password-policy.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
@@ -97,7 +97,7 @@ async function storeChanges(
 }
 
 interface IdentifierChange {
-  readonly kind: UserIdentifier['kind']
+  readonly kind: IdentifierKind
   readonly wanted: AdminUser
   readonly at: Date
 }

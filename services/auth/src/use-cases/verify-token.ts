@@ -5,7 +5,7 @@ import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import { issueAuthCode } from '../flows/flow-repository.ts'
-import { makeAuthCode } from '../flows/pkce.ts'
+import { type FlowKind, makeAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
@@ -163,7 +163,7 @@ interface Redemption {
   /** Undefined where the request has none; `not-asked` where no password is ever taken (GET /verify). */
   readonly password: string | 'not-asked' | undefined
   /** `pkce` gives an auth code instead of a session. */
-  readonly flow: 'implicit' | 'pkce'
+  readonly flow: FlowKind
   /** The error for the later of two requests with the same secret. */
   readonly expired: ErrorFactory
   readonly context: RequestContext

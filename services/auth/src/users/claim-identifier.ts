@@ -3,13 +3,13 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
 import { isStaged } from './user.ts'
 import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
 import { findIdentifierHolder } from './user-repository.ts'
 
 /** The errors for an email or phone number that another user has. */
-export type TakenErrors = Readonly<Record<UserIdentifier['kind'], () => Error>>
+export type TakenErrors = Readonly<Record<IdentifierKind, () => Error>>
 
 /** The errors of a taken identifier, for a request of a user. */
 export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExists }

@@ -2,7 +2,7 @@ import { type Insertable, sql, type Updateable } from 'kysely'
 import type { Db, Trx, UsersTable } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { UserIdentifier } from '../requests/identifier.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
@@ -95,11 +95,7 @@ export async function deleteStagedUser(trx: Trx, id: string): Promise<boolean> {
 }
 
 /** Finds when a user changed to the email or phone that they have. Undefined when the account began with it, or an admin set it. */
-export async function findAddressChange(
-  db: Db,
-  userId: string,
-  kind: UserIdentifier['kind'],
-): Promise<Timestamp | undefined> {
+export async function findAddressChange(db: Db, userId: string, kind: IdentifierKind): Promise<Timestamp | undefined> {
   const query = db.selectFrom('address_changes').select('changed_at').where('user_id', '=', userId)
   return (await query.where('kind', '=', kind).executeTakeFirst())?.changed_at
 }
@@ -112,7 +108,7 @@ export async function findAddressChange(
 export async function recordAddressChange(
   trx: Trx,
   { id, isAnonymous }: Pick<User, 'id' | 'isAnonymous'>,
-  { kind, at }: { readonly kind: UserIdentifier['kind']; readonly at: Date },
+  { kind, at }: { readonly kind: IdentifierKind; readonly at: Date },
 ): Promise<void> {
   if (isAnonymous) return
   await trx
@@ -123,6 +119,6 @@ export async function recordAddressChange(
 }
 
 /** Deletes the record of a change, because an admin has set the address. */
-export async function deleteAddressChange(trx: Trx, userId: string, kind: UserIdentifier['kind']): Promise<void> {
+export async function deleteAddressChange(trx: Trx, userId: string, kind: IdentifierKind): Promise<void> {
   await trx.deleteFrom('address_changes').where('user_id', '=', userId).where('kind', '=', kind).execute()
 }
