@@ -1,3 +1,4 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { badRequest, importRefused, payloadTooLarge, requestTimeout, unsupportedFileType } from '../../errors.ts'
@@ -77,19 +78,20 @@ export class Default extends InventoryController {
     return outcome
   }
 
-  /** A line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a line. */
+  /**
+   * A line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a
+   * line. When the client leaves between two lines, the loop ends the generator, and so the import.
+   */
   async *#answerOnTheWay(run: ImportRun): AsyncGenerator<RawJson, void> {
     let hasBegun = false
     try {
-      // The loop ends the generator, and so the import, when the client leaves between two lines.
       for await (const line of linesOf(run)) {
         yield toLine(line)
         hasBegun = true
       }
     } catch (error) {
       if (!hasBegun) throw error
-      const { code: type, message: description } = this.noteFault(error)
-      yield toLine({ type: 'fatal', error: { type, description } })
+      yield toLine(fatalLine(this.noteFault(error)))
     }
   }
 }
@@ -129,8 +131,11 @@ async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
 
 function lastLine({ verdict, report }: ImportOutcome): object {
   if (verdict !== 'taken-back') return { type: 'summary', ...report }
-  const { code: type, message: description } = importRefused()
-  return { type: 'fatal', error: { type, description }, ...report }
+  return { ...fatalLine(importRefused()), ...report }
+}
+
+function fatalLine({ code: type, message: description }: HttpError): object {
+  return { type: 'fatal', error: { type, description } }
 }
 
 function toLine(line: object): RawJson {
@@ -154,19 +159,14 @@ async function* requestBytes(body: ReadableStream<Uint8Array>, silenceMs: number
   }
 }
 
-function readWithTimeout<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(requestTimeout()), silenceMs)
-    reading.then(
-      (piece) => {
-        clearTimeout(timer)
-        resolve(piece)
-      },
-      (cause: unknown) => {
-        clearTimeout(timer)
-        // Nobody reads this answer.
-        reject(badRequest({ cause }))
-      },
-    )
-  })
+async function readWithTimeout<T>(reading: Promise<T>, silenceMs: number): Promise<T> {
+  const { promise: silence, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(requestTimeout()), silenceMs)
+  // The client has left, so nobody reads the answer.
+  const read = reading.catch((cause: unknown) => Promise.reject(badRequest({ cause })))
+  try {
+    return await Promise.race([read, silence])
+  } finally {
+    clearTimeout(timer)
+  }
 }
