@@ -73,9 +73,9 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
   } as const
 }
 
-type Values = SettingValues<typeof settings>
+type InventoryValues = SettingValues<typeof settings>
 
-const rules: readonly Rule<Values>[] = [
+const rules: readonly Rule<InventoryValues>[] = [
   ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
     DEFAULT_LIMIT > MAX_LIMIT ? `${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT` : undefined,
   ({ RATE_LIMIT_STORE, REDIS_URL }) =>

@@ -27,10 +27,10 @@ const UNNAMED_REFUSAL = 'PAYMENT_REJECTED_BY_ISSUER'
 
 /** Bytes of an answer to GET /events. A bridge that ignores the limit may send more than a page. */
 const EVENTS_BYTES_MAX = 16 * 1_048_576
-const REASON_LENGTH = 1_000
-const REFERENCE_LENGTH = 255
+const REASON_LENGTH_MAX = 1_000
+const REFERENCE_LENGTH_MAX = 255
 
-const reference = z.string().min(1).max(REFERENCE_LENGTH).refine(isStorable)
+const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX).refine(isStorable)
 /** A text whose exact value does not matter. Characters that cannot be stored are replaced. */
 const storableText = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
 const otherOutcomes = [
@@ -42,7 +42,7 @@ const Authorization = z.union([
   z.object({
     verdict: z.literal('approved'),
     ref: reference,
-    networkRef: z.string().max(REFERENCE_LENGTH).refine(isStorable).nullish(),
+    networkRef: z.string().max(REFERENCE_LENGTH_MAX).refine(isStorable).nullish(),
   }),
   ...otherOutcomes,
 ])
@@ -50,14 +50,14 @@ const Authorization = z.union([
 const Inquiry = z.union([
   z.object({
     verdict: z.literal('approved'),
-    ref: z.string().min(1).pipe(storableText(REFERENCE_LENGTH)),
-    networkRef: storableText(REFERENCE_LENGTH).nullish(),
+    ref: z.string().min(1).pipe(storableText(REFERENCE_LENGTH_MAX)),
+    networkRef: storableText(REFERENCE_LENGTH_MAX).nullish(),
   }),
   ...otherOutcomes,
 ])
 const Task = z.union([
   z.object({ verdict: z.enum(['accepted', 'retry']) }),
-  z.object({ verdict: z.literal('rejected'), reason: storableText(REASON_LENGTH) }),
+  z.object({ verdict: z.literal('rejected'), reason: storableText(REASON_LENGTH_MAX) }),
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
 const KnownEvent = z.discriminatedUnion('type', [
@@ -93,7 +93,7 @@ const UnknownEvent = z
   .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })
   .transform(
     ({ type: kind, ...event }) =>
-      ({ ...event, type: 'unknown', kind: toStorable(kind.slice(0, REFERENCE_LENGTH)) }) as const,
+      ({ ...event, type: 'unknown', kind: toStorable(kind.slice(0, REFERENCE_LENGTH_MAX)) }) as const,
   )
 /** Null for an element without a reference, which cannot be acknowledged. */
 const Events = z.array(z.union([KnownEvent, UnknownEvent, z.unknown().transform(() => null)]))

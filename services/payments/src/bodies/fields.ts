@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isChargeable } from '../money/currencies.ts'
+import { AMOUNT_MAX } from '../money/minor-units.ts'
 
-const AMOUNT_MAX = 999_999_999_999
 const CUSTOM_BYTES_MAX = 50_000
 
 /** Whether PostgreSQL can store a text and JSON can contain it: no U+0000, no lone surrogate (reference: Text). */
@@ -112,9 +112,9 @@ export const ListQuery = z.object({
   filter: z.object({ test: z.boolean().optional() }).optional(),
 })
 
-/** Minor units: at least one, and at most twelve digits, as in the messages of card networks. */
+/** Minor units, at least one. */
 export function amount() {
-  return z.int().min(1).max(AMOUNT_MAX)
+  return z.int().min(1).max(Number(AMOUNT_MAX))
 }
 
 /** A currency that new transactions may have. */

@@ -3,10 +3,9 @@ import type { OrderProblem } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
-import type { Money } from '../money/minor-units.ts'
+import { AMOUNT_MAX, type Money } from '../money/minor-units.ts'
 import type { Order } from './payment-body.ts'
 
-const AMOUNT_MAX = 999_999_999_999n
 const DESCRIPTOR_LENGTH_MAX = 22
 const DESCRIPTOR_LENGTH_MIN = 2
 

@@ -6,6 +6,9 @@ export interface Money {
   readonly amount: number
 }
 
+/** The largest amount of a payment, in minor units: twelve digits, as in the messages of card networks. */
+export const AMOUNT_MAX = 999_999_999_999n
+
 /** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping (reference: Field errors). */
 export function formatMoney(currency: string, amount: bigint): string {
   return `${currency} ${formatAmount(currency, amount)}`
