@@ -12,7 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** A worker does not know which file is its last. It may be any of the last ones, and there are never as many workers. */
+/**
+ * A worker does not know which of its files is the last one. So it collects after each of the last files of the run, of which
+ * there are always more than workers.
+ */
 const LAST_FILES = 16
 
 /**
