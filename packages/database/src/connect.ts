@@ -110,10 +110,14 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   return {
     db,
     lanes: createLanes({
-      ...{ ...primary, laggingQuery },
-      ...{ prepared: config.prepared, spans: config.spans, parserOf: typeParsers(config.timestamps) },
+      ...primary,
+      laggingQuery,
+      prepared: config.prepared,
+      spans: config.spans,
+      parserOf: typeParsers(config.timestamps),
     }),
-    ...{ names: config.names, checks },
+    names: config.names,
+    checks,
     until: primary.until,
     readLagging: (read, signal) =>
       choice && standby

@@ -117,8 +117,15 @@ describe('lanes', () => {
 
   it('closes its connections, even if only the write lane has used the pool', async () => {
     const used = openDatabase<Tables>({
-      ...{ url: empty.url, names, applicationName: 'test', poolSize: 1, role: undefined },
-      ...{ statementTimeoutMs: 5_000, lockTimeoutMs: 2_000, prepared, onConnectionError: () => {} },
+      url: empty.url,
+      names,
+      applicationName: 'test',
+      poolSize: 1,
+      role: undefined,
+      statementTimeoutMs: 5_000,
+      lockTimeoutMs: 2_000,
+      prepared,
+      onConnectionError: () => {},
     })
     await used.lanes.write.one(statementTimeout, {})
     expect(used.connections()).toEqual({ idle: 1, used: 0, waiting: 0 })

@@ -39,8 +39,14 @@ afterAll(async () => {
 
 function configOf(url: string, standbyConfig?: Partial<StandbyConfig>): DatabaseConfig {
   return {
-    ...{ url, names: NAMES, applicationName: 'test', poolSize: 2, statementTimeoutMs: 5_000, lockTimeoutMs: 1_000 },
-    ...{ prepared, onConnectionError: () => {} },
+    url,
+    names: NAMES,
+    applicationName: 'test',
+    poolSize: 2,
+    statementTimeoutMs: 5_000,
+    lockTimeoutMs: 1_000,
+    prepared,
+    onConnectionError: () => {},
     ...(standbyConfig && { standby: { url: '', lagMaxMs: 5_000, onChange: () => {}, ...standbyConfig } }),
   }
 }

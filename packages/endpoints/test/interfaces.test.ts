@@ -281,7 +281,8 @@ it('one answer that cannot be sent does not end the server', async () => {
     const broken = client.request({ ':path': '/' }).on('error', () => {})
     await once(broken, 'close')
     const [head] = await once(client.request({ ':path': '/next' }).resume(), 'response')
-    expect([head[':status'], faults]).toMatchObject([200, [{ code: 'ERR_HTTP2_INVALID_CONNECTION_HEADERS' }]])
+    const codes = faults.map((fault) => Reflect.get(Object(fault), 'code'))
+    expect([head[':status'], codes]).toEqual([200, ['ERR_HTTP2_INVALID_CONNECTION_HEADERS']])
     client.close()
   }
   listener.close()

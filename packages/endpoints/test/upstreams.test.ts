@@ -80,7 +80,9 @@ it('sends a coding that fetch cannot decode unchanged', async () => {
   expect(await all.ask({ path: '/gateway/rot13' })).toEqual({
     status: 200,
     headers: {
-      ...{ 'content-type': 'text/plain', 'content-encoding': 'rot13', 'content-length': String(TEXT.length) },
+      'content-type': 'text/plain',
+      'content-encoding': 'rot13',
+      'content-length': String(TEXT.length),
       'x-request-id': 'test',
     },
     body: TEXT,

@@ -14,8 +14,12 @@ const migrations = (url: string) => ({ url, names: createNames('things'), source
 
 function prepare(changes: Partial<PrepareDatabaseOptions>) {
   return prepareDatabase({
-    ...{ program: 'auth', url: temporary.directUrl, prepared: true, migrations: migrations(temporary.directUrl) },
-    ...{ connectTimeoutMs: 0, log: createLogger({ level: 'fatal', stdout: false }) },
+    program: 'auth',
+    url: temporary.directUrl,
+    prepared: true,
+    migrations: migrations(temporary.directUrl),
+    connectTimeoutMs: 0,
+    log: createLogger({ level: 'fatal', stdout: false }),
     process,
     ...changes,
   })

@@ -72,9 +72,14 @@ describe('createDeferredMeter', () => {
     const late = meter.createCounter('late')
     late.add(11)
     expect(await collect()).toEqual({
-      ...{ counter: 4, up_down: 6, gauge: 5, late: 11 },
+      counter: 4,
+      up_down: 6,
+      gauge: 5,
+      late: 11,
       histogram: expect.objectContaining({ count: 2, sum: 8 }),
-      ...{ observed_counter: 7, observed_gauge: 7, observed_up_down: 7 },
+      observed_counter: 7,
+      observed_gauge: 7,
+      observed_up_down: 7,
     })
   })
 

@@ -62,7 +62,10 @@ export async function grantOnObjects(
   })
   if (await schemaExists(db, names.jobSchema)) {
     await grantOnTables(db, role, {
-      ...{ schema: names.jobSchema, prefix: '', closed: queueRights.closed, readOnly: ['version'] },
+      schema: names.jobSchema,
+      prefix: '',
+      closed: queueRights.closed,
+      readOnly: ['version'],
       // A worker adds its own queue for schedules when it starts.
       appendOnly: ['queue'],
       columns: await workersColumns(db, names.jobSchema),
