@@ -1,4 +1,5 @@
 import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 import { completeScenario } from '../src/cards/scenario.ts'
 
@@ -207,3 +208,23 @@ export const errorBodies = {
   notFound: { code: 'NOT_FOUND', message: 'There is no such resource' },
   endpointNotFound: { code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' },
 } as const
+
+/** Status and body of a refusal. */
+export const refusalOf = (response: LightMyRequestResponse): readonly [number, unknown] => [
+  response.statusCode,
+  response.json(),
+]
+
+/** The refusals of a caller that any operation may answer, with their statuses. */
+export const refusals = {
+  unauthorized: [401, errorBodies.unauthorized],
+  forbidden: [403, errorBodies.forbidden],
+  notFound: [404, errorBodies.notFound],
+  unsupportedMediaType: [415, { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be JSON or a form, in UTF-8' }],
+} as const
+
+/** The refusal of one field, with its status. */
+export const refusedField = (field: string, message: string, code: string): readonly [number, unknown] => [
+  400,
+  [{ field, message, code }],
+]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { eventRow, merchantJson, shownMerchant } from './bodies.ts'
+import { eventRow, merchantJson, refusalOf, refusals, shownMerchant } from './bodies.ts'
 import {
   basic,
   createTestApp,
@@ -79,7 +79,7 @@ describe('POST with an Idempotency-Key', () => {
     ]
     const response = await create(key)
     expect([response.statusCode, response.json()]).toEqual([400, expected])
-    expect((await create(key, merchantBody, basic('unknown'))).statusCode).toBe(401)
+    expect(refusalOf(await create(key, merchantBody, basic('unknown')))).toEqual(refusals.unauthorized)
     expect(await countMerchants()).toBe(0)
   })
 
@@ -92,7 +92,11 @@ describe('POST with an Idempotency-Key', () => {
   })
 
   it('400, 201: does not remember a refusal', async () => {
-    expect((await create('k1', { currency: 'EUR' })).statusCode).toBe(400)
+    const missing = ['email', 'website', 'descriptor', 'company.country']
+    expect(refusalOf(await create('k1', { currency: 'EUR' }))).toEqual([
+      400,
+      missing.map((field) => ({ field, message: 'is required', code: 'REQUIRED' })),
+    ])
     const response = await create('k1')
     expect([response.statusCode, response.headers['idempotent-replayed']]).toEqual([201, undefined])
   })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../test/bodies.ts'
 import { disputeRequests, type ShownDispute } from '../../test/dispute-requests.ts'
 import {
   basic,
@@ -84,16 +85,16 @@ describe('GET /disputes', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access before the rest of the query', async () => {
-    const status = async (url: string, headers: object = {}) => (await requests.get(url, headers)).statusCode
-    expect(await status('/disputes', basic('x'))).toBe(401)
+    const refusal = async (url: string, headers: object = {}) => refusalOf(await requests.get(url, headers))
+    expect(await refusal('/disputes', basic('x'))).toEqual(refusals.unauthorized)
     for (const rest of ['&limit=1', '']) {
-      expect(await status(`/disputes?filter[merchantId]=${UNKNOWN_ID}${rest}`)).toBe(404)
-      expect(await status(`/disputes?filter[merchantId]=${id}${rest}`, stranger.headers)).toBe(403)
+      expect(await refusal(`/disputes?filter[merchantId]=${UNKNOWN_ID}${rest}`)).toEqual(refusals.notFound)
+      expect(await refusal(`/disputes?filter[merchantId]=${id}${rest}`, stranger.headers)).toEqual(refusals.forbidden)
     }
     const [{ id: disputeId } = { id: '' }] = disputes
-    expect(await status(`/disputes/${disputeId}`, basic('x'))).toBe(401)
-    expect(await status(`/disputes/${UNKNOWN_ID}`)).toBe(404)
-    expect(await status('/disputes/nonsense')).toBe(404)
-    expect(await status(`/disputes/${disputeId}`, stranger.headers)).toBe(403)
+    expect(await refusal(`/disputes/${disputeId}`, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(`/disputes/${UNKNOWN_ID}`)).toEqual(refusals.notFound)
+    expect(await refusal('/disputes/nonsense')).toEqual(refusals.notFound)
+    expect(await refusal(`/disputes/${disputeId}`, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

@@ -1,6 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -61,13 +62,15 @@ describe('GET /frauds', () => {
 
   it('401, 404, 403: judges key, object and access in this order', async () => {
     const { id } = fraudOf(await report())
-    const status = async (url: string, headers: object = {}) => (await get(url, headers)).statusCode
-    expect(await status('/frauds', basic('x'))).toBe(401)
-    expect(await status(`/frauds?limit=1&filter[merchantId]=${UNKNOWN_ID}`)).toBe(404)
-    expect(await status(`/frauds?limit=1&filter[merchantId]=${merchantId}`, stranger.headers)).toBe(403)
-    expect(await status(`/frauds/${id}`, basic('x'))).toBe(401)
-    expect(await status(`/frauds/${UNKNOWN_ID}`)).toBe(404)
-    expect(await status(`/frauds/${id}`, stranger.headers)).toBe(403)
+    const refusal = async (url: string, headers: object = {}) => refusalOf(await get(url, headers))
+    expect(await refusal('/frauds', basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(`/frauds?limit=1&filter[merchantId]=${UNKNOWN_ID}`)).toEqual(refusals.notFound)
+    expect(await refusal(`/frauds?limit=1&filter[merchantId]=${merchantId}`, stranger.headers)).toEqual(
+      refusals.forbidden,
+    )
+    expect(await refusal(`/frauds/${id}`, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(`/frauds/${UNKNOWN_ID}`)).toEqual(refusals.notFound)
+    expect(await refusal(`/frauds/${id}`, stranger.headers)).toEqual(refusals.forbidden)
   })
 })
 

@@ -1,6 +1,6 @@
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../test/bodies.ts'
+import { refusalOf, refusals, refusedField } from '../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -237,7 +237,7 @@ describe('POST /merchants', () => {
 
   it('401: refuses an unknown key, whatever the body', async () => {
     for (const payload of [merchantBody, {}]) {
-      expect((await inject('POST', '/merchants', payload, basic('x'))).statusCode).toBe(401)
+      expect(refusalOf(await inject('POST', '/merchants', payload, basic('x')))).toEqual(refusals.unauthorized)
     }
   })
 })
@@ -255,22 +255,22 @@ describe('GET /merchants/:merchantId', () => {
 
   it('401, 404, 403: judges key, object and access in this order', async () => {
     const { id } = await createTestMerchant(payments, member)
-    const status = async (merchantId: string, { headers }: { headers: object }) =>
-      (await inject('GET', `/merchants/${merchantId}`, undefined, headers)).json()
+    const refusal = async (merchantId: string, { headers }: { headers: object }) =>
+      refusalOf(await inject('GET', `/merchants/${merchantId}`, undefined, headers))
     const unknownKey = { headers: basic('x') }
-    expect(await status(UNKNOWN_ID, unknownKey)).toEqual(errorBodies.unauthorized)
-    expect(await status('nonsense', unknownKey)).toEqual(errorBodies.unauthorized)
-    expect(await status(UNKNOWN_ID, stranger)).toEqual(errorBodies.notFound)
-    expect(await status('nonsense', stranger)).toEqual(errorBodies.notFound)
-    expect(await status('%00', stranger)).toEqual(errorBodies.notFound)
-    expect(await status(`${id}0`, member)).toEqual(errorBodies.notFound)
-    expect(await status(id, stranger)).toEqual(errorBodies.forbidden)
+    expect(await refusal(UNKNOWN_ID, unknownKey)).toEqual(refusals.unauthorized)
+    expect(await refusal('nonsense', unknownKey)).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID, stranger)).toEqual(refusals.notFound)
+    expect(await refusal('nonsense', stranger)).toEqual(refusals.notFound)
+    expect(await refusal('%00', stranger)).toEqual(refusals.notFound)
+    expect(await refusal(`${id}0`, member)).toEqual(refusals.notFound)
+    expect(await refusal(id, stranger)).toEqual(refusals.forbidden)
   })
 
   it('403: refuses from the moment of revocation', async () => {
     const { id } = await createTestMerchant(payments, member)
     await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
-    expect((await inject('GET', `/merchants/${id}`)).statusCode).toBe(403)
+    expect(refusalOf(await inject('GET', `/merchants/${id}`))).toEqual(refusals.forbidden)
   })
 })
 
@@ -353,17 +353,19 @@ describe('PUT /merchants/:merchantId', () => {
 
   it('415, 404, 403, 400: refuses an unreadable body before the object, and wrong values after access', async () => {
     const { id } = await createTestMerchant(payments, member)
-    const status = async (merchantId: string, payload: string, headers: object) =>
-      (await inject('PUT', `/merchants/${merchantId}`, payload, headers)).statusCode
+    const refusal = async (merchantId: string, payload: string, headers: object) =>
+      refusalOf(await inject('PUT', `/merchants/${merchantId}`, payload, headers))
     const [xml, json] = [{ 'content-type': 'text/xml' }, { 'content-type': 'application/json' }]
-    expect(await status(UNKNOWN_ID, 'x', { ...xml, ...basic('x') })).toBe(401)
-    expect(await status(UNKNOWN_ID, 'x', xml)).toBe(415)
-    expect(await status(UNKNOWN_ID, '{', json)).toBe(400)
-    expect(await status(UNKNOWN_ID, '{"email":"x"}', json)).toBe(404)
-    expect(await status(id, '{"email":"x"}', { ...json, ...stranger.headers })).toBe(403)
-    expect(await status(id, '{"currency":"EUR"}', { ...json, ...stranger.headers })).toBe(403)
-    expect(await status(id, '{"currency":"\\u0000"}', { ...json, ...stranger.headers })).toBe(403)
-    expect(await status(id, '{"email":"x"}', json)).toBe(400)
+    expect(await refusal(UNKNOWN_ID, 'x', { ...xml, ...basic('x') })).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID, 'x', xml)).toEqual(refusals.unsupportedMediaType)
+    expect(await refusal(UNKNOWN_ID, '{', json)).toEqual(refusedField('body', 'is not valid JSON', 'FORMAT'))
+    expect(await refusal(UNKNOWN_ID, '{"email":"x"}', json)).toEqual(refusals.notFound)
+    expect(await refusal(id, '{"email":"x"}', { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
+    expect(await refusal(id, '{"currency":"EUR"}', { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
+    expect(await refusal(id, '{"currency":"\\u0000"}', { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
+    expect(await refusal(id, '{"email":"x"}', json)).toEqual(
+      refusedField('email', 'must be an e-mail address', 'FORMAT'),
+    )
   })
 
   it('409: answers when the row stays locked', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies, refusalOf } from '../../test/bodies.ts'
 import { browse, tokenize } from '../../test/customer.ts'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { openToken } from '../vault/card-token.ts'
@@ -102,7 +103,7 @@ describe('POST /vault', () => {
     const odd = await payments.app.inject({ method: 'OPTIONS', url: '/vault', payload: '"yes"' })
     expect([odd.statusCode, odd.body]).toEqual([204, ''])
     const other = await preflight('/merchants')
-    expect(other.statusCode).toBe(404)
+    expect(refusalOf(other)).toEqual([404, errorBodies.endpointNotFound])
     expect(other.headers).not.toHaveProperty('access-control-allow-origin')
   })
 

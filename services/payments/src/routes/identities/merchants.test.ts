@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -107,13 +108,13 @@ describe('GET /identities/:identityId/merchants', () => {
   })
 
   it('401, 404, 403: judges key, identity and access in this order, before the query', async () => {
-    const status = async (query: string, options: object) => (await list(query, options)).statusCode
+    const refusal = async (query: string, options: object) => refusalOf(await list(query, options))
     for (const query of ['limit=1', 'limit=x']) {
-      expect(await status(query, { id: UNKNOWN_ID, headers: basic('x') })).toBe(401)
-      expect(await status(query, { id: UNKNOWN_ID })).toBe(404)
-      expect(await status(query, { id: 'nonsense' })).toBe(404)
-      expect(await status(query, { id: merchants[0]?.id })).toBe(404)
-      expect(await status(query, { id: stranger.id })).toBe(403)
+      expect(await refusal(query, { id: UNKNOWN_ID, headers: basic('x') })).toEqual(refusals.unauthorized)
+      expect(await refusal(query, { id: UNKNOWN_ID })).toEqual(refusals.notFound)
+      expect(await refusal(query, { id: 'nonsense' })).toEqual(refusals.notFound)
+      expect(await refusal(query, { id: merchants[0]?.id })).toEqual(refusals.notFound)
+      expect(await refusal(query, { id: stranger.id })).toEqual(refusals.forbidden)
     }
   })
 

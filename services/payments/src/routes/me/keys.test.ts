@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -158,7 +159,7 @@ describe('DELETE /me/keys/:keyId', () => {
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect((await payments.app.inject({ url: '/me', headers: basic(key.key) })).json()).toEqual(unauthorized)
     expect((await list()).json()).toHaveLength(1)
-    expect((await revoke(key.id)).statusCode).toBe(404)
+    expect(refusalOf(await revoke(key.id))).toEqual(refusals.notFound)
     expect(await auditOf(app.id)).toContainEqual({ action: 'key.revoked', payload: { id: key.id } })
   })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -225,7 +226,9 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     expect((await revoke(member.id)).statusCode).toBe(204)
     expect(await see(member)).toBe(403)
     expect((await revoke(member.id)).json()).toEqual(forbidden)
-    expect((await revoke(other.id, other.headers)).statusCode).toBe(400)
+    expect(refusalOf(await revoke(other.id, other.headers))).toEqual(
+      refusedField('appId', 'is the only app of the merchant', 'LIMIT_EXCEEDED'),
+    )
   })
 
   it('404, 403, 401: refuses to revoke an app that is no member, and callers that are none', async () => {
@@ -244,8 +247,8 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
         headers: { ...member.headers, 'content-type': type },
         payload,
       })
-    expect((await send('text/xml', '<a/>')).statusCode).toBe(415)
-    expect((await send('application/json', '{')).statusCode).toBe(400)
+    expect(refusalOf(await send('text/xml', '<a/>'))).toEqual(refusals.unsupportedMediaType)
+    expect(refusalOf(await send('application/json', '{'))).toEqual(refusedField('body', 'is not valid JSON', 'FORMAT'))
     expect(await idsOf()).toEqual([member.id])
     await add({ appId: other.id })
     expect((await send('application/json', '')).statusCode).toBe(204)

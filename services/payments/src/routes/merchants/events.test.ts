@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { shownCard, shownTransaction } from '../../../test/bodies.ts'
+import { refusalOf, refusals, shownCard, shownTransaction } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -173,7 +173,7 @@ describe('GET /merchants/:merchantId/events', () => {
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
     const stranger = await createTestApp(payments)
-    expect((await list('', basic('x'), UNKNOWN_ID)).statusCode).toBe(401)
+    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
     const unknown = await list('', member.headers, UNKNOWN_ID)
     expect([unknown.statusCode, unknown.json()]).toEqual([
       404,

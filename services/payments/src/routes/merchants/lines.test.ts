@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -76,11 +77,11 @@ describe('GET /merchants/:merchantId/lines', () => {
   })
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    const status = async (id: string, query: string, headers: object = {}) =>
-      (await get(`/merchants/${id}/lines${query}`, headers)).statusCode
-    expect(await status(merchantId, '?limit=1', basic('x'))).toBe(401)
-    expect(await status(UNKNOWN_ID, '')).toBe(404)
-    expect(await status(merchantId, '', stranger.headers)).toBe(403)
+    const refusal = async (id: string, query: string, headers: object = {}) =>
+      refusalOf(await get(`/merchants/${id}/lines${query}`, headers))
+    expect(await refusal(merchantId, '?limit=1', basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID, '')).toEqual(refusals.notFound)
+    expect(await refusal(merchantId, '', stranger.headers)).toEqual(refusals.forbidden)
     const response = await get(`/merchants/${merchantId}/lines`)
     expect([response.statusCode, response.json()]).toEqual([
       400,

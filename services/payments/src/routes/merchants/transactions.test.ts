@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { askedAuthorization, transactionRow } from '../../../test/bodies.ts'
+import { askedAuthorization, refusalOf, refusals, transactionRow } from '../../../test/bodies.ts'
 import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -339,13 +339,13 @@ describe('POST /merchants/:merchantId/transactions', () => {
   })
 
   it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
-    const status = async (id: string, headers: object, payload: object = good) =>
-      (await post(payload, headers, id)).statusCode
-    expect(await status(UNKNOWN_ID, basic('x'), {})).toBe(401)
-    expect(await status(UNKNOWN_ID, stranger.headers, {})).toBe(404)
-    expect(await status('nonsense', stranger.headers)).toBe(404)
-    expect(await status(merchantId, stranger.headers, {})).toBe(403)
-    expect(await status(merchantId, stranger.headers)).toBe(403)
+    const refusal = async (id: string, headers: object, payload: object = good) =>
+      refusalOf(await post(payload, headers, id))
+    expect(await refusal(UNKNOWN_ID, basic('x'), {})).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID, stranger.headers, {})).toEqual(refusals.notFound)
+    expect(await refusal('nonsense', stranger.headers)).toEqual(refusals.notFound)
+    expect(await refusal(merchantId, stranger.headers, {})).toEqual(refusals.forbidden)
+    expect(await refusal(merchantId, stranger.headers)).toEqual(refusals.forbidden)
   })
 })
 

@@ -1,7 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { shownCard, shownTransaction, trailEntry } from '../../../test/bodies.ts'
+import { refusalOf, refusals, refusedField, shownCard, shownTransaction, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -190,7 +190,7 @@ describe('POST /transactions/:transactionId/captures', () => {
   it('401, 404, 403: refuses before the body is judged', async () => {
     const id = await customerPayment(payments, merchantId)
     for (const payload of [{ amount: 1 }, { amount: 0 }]) {
-      expect((await capture(id, payload, basic('x'))).statusCode).toBe(401)
+      expect(refusalOf(await capture(id, payload, basic('x')))).toEqual(refusals.unauthorized)
       for (const unknown of [UNKNOWN_ID, 'x', `${'0'.repeat(16)}${merchantId.slice(16)}`, merchantId]) {
         const response = await capture(unknown, payload)
         expect([response.statusCode, response.json()]).toEqual([
@@ -198,7 +198,7 @@ describe('POST /transactions/:transactionId/captures', () => {
           { code: 'NOT_FOUND', message: 'There is no such resource' },
         ])
       }
-      expect((await capture(id, payload, stranger.headers)).statusCode).toBe(403)
+      expect(refusalOf(await capture(id, payload, stranger.headers))).toEqual(refusals.forbidden)
     }
   })
 
@@ -206,7 +206,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const { id: withheld } = await createTestMerchant(payments, member, { test: true })
     const id = await customerPayment(payments, withheld)
     await owner.query(`UPDATE payments.merchants SET claim = claim || '{"canCapture":false}' WHERE id = $1`, [withheld])
-    for (const payload of [{ amount: 1 }, {}]) expect((await capture(id, payload)).statusCode).toBe(403)
+    for (const payload of [{ amount: 1 }, {}]) expect(refusalOf(await capture(id, payload))).toEqual(refusals.forbidden)
     const voided = await payments.app.inject({
       method: 'POST',
       url: `/transactions/${id}/voids`,
@@ -220,7 +220,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     const seeded = 'e'.repeat(24)
     await owner.query('UPDATE payments.transactions SET id = $2 WHERE id = $1', [id, seeded])
-    expect((await capture(seeded, { amount: 1 })).statusCode).toBe(404)
+    expect(refusalOf(await capture(seeded, { amount: 1 }))).toEqual(refusals.notFound)
     await owner.query('INSERT INTO payments.id_aliases VALUES ($1, $2)', [seeded, merchantId])
     expect((await capture(seeded, { amount: 1 })).statusCode).toBe(201)
   })
@@ -262,7 +262,10 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     await owner.query('BEGIN')
     await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
-    expect((await capture(id, { amount: 1 })).statusCode).toBe(409)
+    expect(refusalOf(await capture(id, { amount: 1 }))).toEqual([
+      409,
+      { code: 'CONFLICT', message: 'The object is being changed by another request' },
+    ])
     await owner.query('ROLLBACK')
     expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
   })
@@ -290,13 +293,19 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
       400,
       [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
     ])
-    expect((await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' })).statusCode).toBe(400)
+    expect(refusalOf(await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' }))).toEqual(
+      refusedField('Idempotency-Key', 'must be 1 to 255 printable ASCII characters without spaces', 'FORMAT'),
+    )
   })
 
   it('400, 201: does not remember a refusal under the key', async () => {
     const id = await customerPayment(payments, merchantId)
-    expect((await capture(id, { amount: 301 }, KEY)).statusCode).toBe(400)
-    expect((await capture(id, { amount: 0 }, KEY)).statusCode).toBe(400)
+    expect(refusalOf(await capture(id, { amount: 301 }, KEY))).toEqual(
+      refusedField('amount', 'Can capture at most EUR 3.00', 'LIMIT_EXCEEDED'),
+    )
+    expect(refusalOf(await capture(id, { amount: 0 }, KEY))).toEqual(
+      refusedField('amount', 'must be at least 1', 'RANGE'),
+    )
     expect((await capture(id, { amount: 300 }, KEY)).statusCode).toBe(201)
   })
 
@@ -311,6 +320,6 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expect((await capture(id, { amount: 20 }, { ...KEY, ...headers })).statusCode).toBe(201)
     expect((await capture(second, { amount: 30 }, KEY)).statusCode).toBe(201)
     await owner.query('DELETE FROM payments.merchant_apps WHERE app_id = $1', [appId])
-    expect((await capture(id, { amount: 20 }, { ...KEY, ...headers })).statusCode).toBe(403)
+    expect(refusalOf(await capture(id, { amount: 20 }, { ...KEY, ...headers }))).toEqual(refusals.forbidden)
   })
 })

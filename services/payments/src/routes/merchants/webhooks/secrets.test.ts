@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../../../test/bodies.ts'
+import { errorBodies, refusalOf, refusals } from '../../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -89,7 +89,7 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
       { 'content-type': 'text/xml' },
       '<a/>',
     )
-    expect(unreadable.statusCode).toBe(415)
+    expect(refusalOf(unreadable)).toEqual(refusals.unsupportedMediaType)
     expect(await rowOf(id)).toEqual(before)
   })
 })

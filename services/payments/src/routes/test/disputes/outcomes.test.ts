@@ -1,5 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import { capture } from '../../../../test/operations.ts'
 import {
@@ -207,11 +208,11 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
 
   it('401, 404, 403, 400: judges key, object, access and values in this order', async () => {
     const { id } = await requests.open(await requests.captured(merchantId))
-    const status = async (disputeId: string, outcome: string, headers: object = {}) =>
-      (await requests.close(disputeId, outcome, headers)).statusCode
-    expect(await status(UNKNOWN_ID, '', basic('x'))).toBe(401)
-    expect(await status(UNKNOWN_ID, '', stranger.headers)).toBe(404)
-    expect(await status(id, '', stranger.headers)).toBe(403)
+    const refusal = async (disputeId: string, outcome: string, headers: object = {}) =>
+      refusalOf(await requests.close(disputeId, outcome, headers))
+    expect(await refusal(UNKNOWN_ID, '', basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID, '', stranger.headers)).toEqual(refusals.notFound)
+    expect(await refusal(id, '', stranger.headers)).toEqual(refusals.forbidden)
     expect((await requests.close(id, '')).json()).toEqual(fields('outcome', 'REQUIRED', 'is required'))
     expect((await requests.close(id, 'drawn')).json()).toEqual(fields('outcome', 'FORMAT', 'is not valid'))
   })

@@ -1,5 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -85,11 +86,11 @@ describe('POST /test/merchants/:merchantId/clock', () => {
   it('401, 404, 403: judges key, merchant and access in this order, and refuses live merchants', async () => {
     const live = (await createTestMerchant(payments, member)).id
     const stranger = await createTestApp(payments)
-    const status = async (merchantId: string, headers: object = {}) =>
-      (await advance({}, headers, merchantId)).statusCode
-    expect(await status(UNKNOWN_ID, basic('x'))).toBe(401)
-    expect(await status(UNKNOWN_ID)).toBe(404)
-    expect(await status(id, stranger.headers)).toBe(403)
-    expect(await status(live)).toBe(403)
+    const refusal = async (merchantId: string, headers: object = {}) =>
+      refusalOf(await advance({}, headers, merchantId))
+    expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID)).toEqual(refusals.notFound)
+    expect(await refusal(id, stranger.headers)).toEqual(refusals.forbidden)
+    expect(await refusal(live)).toEqual(refusals.forbidden)
   })
 })

@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import {
   basic,
@@ -153,14 +154,14 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const transactionId = await requests.captured(merchantId)
     const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     const liveId = await requests.captured(live)
-    const status = async (id: string, headers: object = {}, payload: object = {}) =>
-      (await requests.post(`/test/transactions/${id}/disputes`, payload, headers)).statusCode
-    expect(await status(UNKNOWN_ID, basic('x'))).toBe(401)
-    expect(await status(UNKNOWN_ID, stranger.headers, { amount: 0 })).toBe(404)
-    expect(await status('nonsense', stranger.headers)).toBe(404)
-    expect(await status(transactionId, stranger.headers, { amount: 0 })).toBe(403)
-    expect(await status(liveId, {}, { amount: 0 })).toBe(403)
-    expect(await status(liveId)).toBe(403)
+    const refusal = async (id: string, headers: object = {}, payload: object = {}) =>
+      refusalOf(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
+    expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID, stranger.headers, { amount: 0 })).toEqual(refusals.notFound)
+    expect(await refusal('nonsense', stranger.headers)).toEqual(refusals.notFound)
+    expect(await refusal(transactionId, stranger.headers, { amount: 0 })).toEqual(refusals.forbidden)
+    expect(await refusal(liveId, {}, { amount: 0 })).toEqual(refusals.forbidden)
+    expect(await refusal(liveId)).toEqual(refusals.forbidden)
     expect(await requests.amounts(liveId)).toEqual({
       disputed: 0n,
       captured: 300n,

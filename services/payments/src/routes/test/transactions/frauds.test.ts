@@ -1,5 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../../test/bodies.ts'
 import { customerPayment } from '../../../../test/customer-payment.ts'
 import {
   basic,
@@ -89,10 +90,10 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
 
   it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
     const live = await customerPayment(payments, (await createTestMerchant(payments, member)).id)
-    const status = async (id: string, headers: object = {}) => (await report({ reason: 9 }, headers, id)).statusCode
-    expect(await status(UNKNOWN_ID, basic('x'))).toBe(401)
-    expect(await status(UNKNOWN_ID)).toBe(404)
-    expect(await status(transactionId, stranger.headers)).toBe(403)
-    expect(await status(live)).toBe(403)
+    const refusal = async (id: string, headers: object = {}) => refusalOf(await report({ reason: 9 }, headers, id))
+    expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(UNKNOWN_ID)).toEqual(refusals.notFound)
+    expect(await refusal(transactionId, stranger.headers)).toEqual(refusals.forbidden)
+    expect(await refusal(live)).toEqual(refusals.forbidden)
   })
 })
