@@ -19,7 +19,6 @@ import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { moduleState } from './layout/module-state.ts'
 import { namedErrors } from './layout/named-errors.ts'
-import { nounDependencies } from './layout/noun-dependencies.ts'
 import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
 import { pagePictures } from './layout/page-pictures.ts'
@@ -66,7 +65,6 @@ export const rules: readonly Rule[] = [
   charters,
   citations,
   importCycles,
-  nounDependencies,
   nounOrder,
   singleImporters,
   loneImplementations,

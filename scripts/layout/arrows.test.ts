@@ -16,6 +16,19 @@ it.each([
   [`${src}/items/item.ts`, '@fastify/cors', 'only routes and plugins know HTTP (@fastify/cors)'],
   [`${src}/items/item.ts`, '../app.ts', 'nothing below imports app.ts'],
   [`${src}/items/item.ts`, '../main.ts', 'nothing imports main.ts'],
+  [`${src}/items/item.ts`, '../deps.ts', 'a noun never imports deps.ts: say what it needs'],
+  [`${src}/items/item.ts`, '@trestle/shop/deps.ts', 'a noun never imports deps.ts: say what it needs'],
+  [`${src}/items/prices/price.ts`, '../../deps.ts', 'a noun never imports deps.ts: say what it needs'],
+  [`${src}/config/mail.ts`, '../deps.ts', 'a noun never imports deps.ts: say what it needs'],
+  [`${src}/items/item.ts`, '../items-deps.ts', undefined],
+  [`${src}/items/item.ts`, './deps.ts', undefined],
+  [`${src}/app.ts`, './deps.ts', undefined],
+  [`${src}/commands/serve.ts`, '../deps.ts', undefined],
+  [`${src}/routes/carts.ts`, '../deps.ts', undefined],
+  [`${src}/controllers/carts.ts`, '../deps.ts', undefined],
+  [`${src}/plugins/guard.ts`, '../deps.ts', undefined],
+  [`${src}/use-cases/buy.ts`, '../deps.ts', undefined],
+  ['packages/database/src/deps/pool.ts', '../deps.ts', undefined],
   [`${src}/commands/serve.ts`, '../main.ts', 'nothing imports main.ts'],
   [`${src}/use-cases/buy.ts`, '../routes/items.ts', 'a use case never imports routes'],
   [`${src}/use-cases/buy.ts`, '../controllers/items.ts', 'a use case never imports controllers'],
@@ -33,6 +46,7 @@ it.each([
   ['services/other/src/app.ts', '@trestle/shop/app.ts', 'a service never imports another service (shop)'],
   ['services/other/test/buy.ts', '@trestle/shop/app.ts', undefined],
   ['packages/database/src/more.ts', '@trestle/shop/app.ts', 'a package never imports a service (shop)'],
+  ['packages/database/src/more.test.ts', '@trestle/shop/app.ts', 'a package never imports a service (shop)'],
   ['migrations/shop/0001-create-items.ts', 'pg', 'a migration imports Kysely alone (pg)'],
   ['migrations/shop/0001-create-items.ts', 'not-kysely', 'a migration imports Kysely alone (not-kysely)'],
   ['migrations/shop/0001-create-items.ts', 'kysely/migration', undefined],
@@ -78,6 +92,6 @@ it('sees export … from and import() too', async () => {
 })
 
 it.each(['items/item.test.ts', 'test/items.ts'])('leaves the test %s alone', async (file) => {
-  const text = "import '@trestle/other/app.ts'\nimport '../app.ts'\nimport 'fastify'\n"
+  const text = "import '@trestle/other/app.ts'\nimport '../app.ts'\nimport '../deps.ts'\nimport 'fastify'\n"
   expect(await problemsOf(arrows, { [`${src}/${file}`]: text })).toEqual([])
 })

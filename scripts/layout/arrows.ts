@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { placesOf } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile, serviceNames } from './source-tree.ts'
 import { type ImportedModule, importsOf } from './syntax.ts'
 
@@ -10,7 +11,7 @@ const database = /^(kysely|pg)($|\/)/
 /**
  * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A service never imports
  * another service, a package never imports a service, a migration imports Kysely alone, and no relative import leaves
- * its workspace package.
+ * its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all other nouns.
  */
 export const arrows: Rule = (tree) => {
   const services = new Set(serviceNames(tree))
@@ -25,7 +26,7 @@ export const arrows: Rule = (tree) => {
       if (other !== undefined && other !== own) return `a service never imports another service (${other})`
       return refusalInService(file, imported)
     }),
-    ...eachImport(productionFiles(tree, 'packages'), (_file, imported) => {
+    ...eachImport(tree.files.filter(isOfPackage), (_file, imported) => {
       const service = serviceOf(imported.specifier)
       return service === undefined ? undefined : `a package never imports a service (${service})`
     }),
@@ -50,9 +51,10 @@ function eachImport(
 
 /** The rule between the folders of one service, by where the importing file stands. */
 function refusalInService(file: SourceFile, { specifier }: ImportedModule): string | undefined {
-  const [folder, ...below] = file.path.split('/').slice(3)
+  const [, service, , folder, ...below] = file.path.split('/')
   if (folder === undefined || below.length === 0) return undefined
-  const target = specifier.startsWith('.') ? posix.join(posix.dirname(file.path), specifier) : undefined
+  const isOwn = specifier.startsWith('.') || specifier.startsWith(`@trestle/${service}/`)
+  const [target] = isOwn ? placesOf(file.path, specifier) : []
   const targetFolder = target?.split('/')[3] ?? ''
   if (targetFolder === 'main.ts') return 'nothing imports main.ts'
   // Files that build the app for `main.ts`. Each of them may import it.
@@ -67,7 +69,13 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
     const upward = targetFolder !== 'use-cases' && upperFolders.has(targetFolder)
     return upward ? `a use case never imports ${targetFolder}` : undefined
   }
+  if (targetFolder === 'deps.ts') return 'a noun never imports deps.ts: say what it needs'
   return upperFolders.has(targetFolder) ? `a folder of a noun never imports ${targetFolder}` : undefined
+}
+
+/** Tests too: a package that needs a service in its tests is no package of its own. */
+function isOfPackage({ path }: SourceFile): boolean {
+  return path.startsWith('packages/') && path.endsWith('.ts')
 }
 
 /** `migrations/auth/0001-create-users.ts`, but not what reads and lists such files. */
