@@ -3,6 +3,7 @@ import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
 import { anyId, errorBody, grantErrorBody, statusAndBody } from '../test/bodies.ts'
+import { expectUser } from '../test/expect-user.ts'
 import { forgeBearer, OPERATOR } from '../test/forged-token.ts'
 import { openMailApp } from '../test/mail-app.ts'
 
@@ -245,7 +246,7 @@ describe('captcha', () => {
     expect((await signUp({ captcha_token: 'broken' })).json()).toEqual(
       errorBody(500, 'unexpected_failure', 'captcha verification process failed', { error_id: anyId }),
     )
-    expect((await signUp({ gotrue_meta_security: { captcha_token: 'good' } })).statusCode).toBe(200)
+    await expectUser(guarded, await signUp({ gotrue_meta_security: { captcha_token: 'good' } }))
     expect(provider.requests.at(-1)).toEqual({
       method: 'POST',
       url: '/siteverify',

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
 import { statusAndBody } from './bodies.ts'
+import { expectSession, expectUser } from './expect-user.ts'
 import { type Anybody, type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -118,7 +119,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   ])('keeps its data when an admin sets an address and %s confirms it', async (_name, confirmBy) => {
     const person = await createSignedIn(service)
     await enroll(person.headers)
-    expect((await update(person.user.id, { email: address })).statusCode).toBe(200)
+    await expectUser(service, await update(person.user.id, { email: address }))
     expect((await confirmBy(address)).id).toBe(person.user.id)
     const { email, name, factors } = await show(person.user.id)
     expect([email, name, factors]).toEqual([address, 'Ann', 1])
@@ -128,7 +129,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   it('keeps its password when an admin sets an address and invites it', async () => {
     const person = await createSignedIn(service)
     await update(person.user.id, { email: address })
-    expect((await service.post('/invite', { email: address }, OPERATOR)).statusCode).toBe(200)
+    await expectUser(service, await service.post('/invite', { email: address }, OPERATOR))
     await update(person.user.id, { email_confirm: true })
     expect(await statusOf(address, person.password)).toBe(200)
   })
@@ -198,7 +199,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     await service.post('/resend', { type: 'signup', email: address })
     const { code } = await service.readMail(address)
     const payload = { type: 'signup', email: address, token: code, password: STRANGERS_PASSWORD }
-    expect((await service.post('/verify', payload)).statusCode).toBe(200)
+    await expectSession(service, await service.post('/verify', payload), { type: 'signup' })
     expect(await statusOf(address, STRANGERS_PASSWORD)).toBe(400)
   })
 
@@ -207,7 +208,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     await service.post('/admin/users', { email: address, password: STRANGERS_PASSWORD }, OPERATOR)
     const { code } = await service.readMail(address)
     const answer = await service.post('/verify', { type: 'invite', email: address, token: code, password })
-    expect(answer.statusCode).toBe(200)
+    await expectSession(service, answer, { type: 'invite' })
     expect([await statusOf(address, STRANGERS_PASSWORD), await statusOf(address, password)]).toEqual([400, 200])
   })
 })

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
 import { statusAndBody } from './bodies.ts'
+import { expectUser } from './expect-user.ts'
 import { createSignedIn } from './signed-in.ts'
 
 const test = await openTestApp({
@@ -63,7 +64,7 @@ const ask = (called: string) => {
   return test.app.inject({ method: method as 'GET', url, headers, ...payload })
 }
 it('succeeds before the session ends', async () => {
-  expect((await ask('GET /user')).statusCode).toBe(200)
+  await expectUser(test, await ask('GET /user'))
   expect((await ask('GET /admin/users')).statusCode).toBe(200)
   expect(statusAndBody(await ask('POST /logout'))).toEqual([204, ''])
 })

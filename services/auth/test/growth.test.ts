@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
+import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { openMailApp } from './mail-app.ts'
 
@@ -60,7 +61,7 @@ describe('the data that strangers can add', () => {
     ).json()
     const headers = { authorization: `Bearer ${token}` }
     const answer = await app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { a: 1 } } })
-    expect(answer.statusCode).toBe(200)
+    await expectUser(main, answer)
     expect(await longestEntry()).toBeLessThan(1_000)
   })
 

@@ -12,6 +12,7 @@ import {
   statusAndBody,
   userBody,
 } from './bodies.ts'
+import { expectSession } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -159,7 +160,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     const query = test.deps.db.updateTable('refresh_tokens').set({ updated_at: new Date(0), created_at: new Date(0) })
     await query.execute()
     answers({})
-    expect((await refresh(refreshToken)).statusCode).toBe(200)
+    await expectSession(test, await refresh(refreshToken))
   })
 })
 
@@ -175,8 +176,8 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
     expect((await show()).json()).toEqual(whatHookSays)
     expect((await recover()).json()).toEqual(whatHookSays)
     answers({})
-    expect((await refresh(later.refreshToken)).statusCode).toBe(200)
-    expect((await show()).statusCode).toBe(200)
+    await expectSession(test, await refresh(later.refreshToken))
+    await expectSession(test, await show())
     expect(claimsOf((await recover()).json().access_token)).toEqual(
       claimsBody({
         sub: person.user.id,
@@ -348,7 +349,7 @@ describe('BEFORE_USER_CREATED', () => {
     expect((await verify()).json()).toEqual(whatHookSays)
     expect((await createdBy(email))?.staged_at).not.toBeNull()
     answers({})
-    expect((await verify()).statusCode).toBe(200)
+    await expectSession(test, await verify(), { type: 'magiclink' })
     expect((await createdBy(email))?.staged_at).toBeNull()
     // The hook is not asked about a user who exists.
     const asked = stub.callsOf('BEFORE_USER_CREATED').length

@@ -5,6 +5,7 @@ import { createEncryptionKeys } from '../src/secrets/sealed-secret.ts'
 import { deriveServerKeys } from '../src/secrets/server-key.ts'
 import { addApp, answerChallenge } from './authenticator-app.ts'
 import { errorBody, statusAndBody } from './bodies.ts'
+import { expectSession } from './expect-user.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, signIn } from './signed-in.ts'
 
@@ -36,7 +37,7 @@ describe('a new key of the database', () => {
     await before.post('/signup', { email, password: 'correct horse battery staple' })
     const { code } = await before.readMail(email)
     const answer = await post('/verify', { type: 'signup', email, token: code })
-    expect(answer.statusCode).toBe(200)
+    await expectSession(before, answer, { type: 'signup' })
   })
 
   it('still accepts earlier second factors and recovery codes', async () => {
@@ -46,9 +47,9 @@ describe('a new key of the database', () => {
     before.clock.advance(60_000)
     const first = await signIn(before, person)
     const answer = await answerChallenge(after, first.headers, { factorId: app.factorId, code: app.code() })
-    expect(answer.statusCode).toBe(200)
+    await expectSession(before, answer)
     const second = await signIn(before, person)
-    expect((await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers)).statusCode).toBe(200)
+    await expectSession(before, await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers))
     expect(statusAndBody(await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers))).toEqual([
       422,
       errorBody(422, 'mfa_verification_failed', 'Invalid recovery code entered'),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, type RaisedSession } from './authenticator-app.ts'
+import { expectSession } from './expect-user.ts'
 import {
   type Anybody,
   type AnybodyStub,
@@ -77,7 +78,7 @@ describe('linking an identity with an address, for a user with a second factor a
     const state = await beginLinking(service, 'keycloak', aal1)
     service.clock.advance(60_000)
     const { factorId, code } = raised.app
-    expect((await answerChallenge(service, aal1, { factorId, code: code() })).statusCode).toBe(200)
+    await expectSession(service, await answerChallenge(service, aal1, { factorId, code: code() }))
     const { fragment } = await comeBackAs(service, state, thief)
     expect(fragment).toEqual(NEEDS_FACTOR)
   })

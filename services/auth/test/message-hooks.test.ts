@@ -13,6 +13,7 @@ import {
   statusAndBody,
   userBody,
 } from './bodies.ts'
+import { expectSession } from './expect-user.ts'
 import { type AnybodyStub, signInAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type HookCall, type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
@@ -93,7 +94,7 @@ describe('SEND_EMAIL', () => {
       site_url: 'http://localhost:3000',
     })
     const token = member({ email_data }, 'email_data', 'token')
-    expect((await test.post('/verify', { type: 'signup', email, token })).statusCode).toBe(200)
+    await expectSession(test, await test.post('/verify', { type: 'signup', email, token }), { type: 'signup' })
   })
 
   it('sends mails of every kind, also to staged users', async () => {
@@ -161,7 +162,7 @@ describe('SEND_SMS', () => {
         identities: [phoneIdentity(anyId, phone)],
       }),
     )
-    expect((await test.post('/verify', { type: 'sms', phone, token: otp })).statusCode).toBe(200)
+    await expectSession(test, await test.post('/verify', { type: 'sms', phone, token: otp }))
   })
 
   it('sends the codes of second factors', async () => {

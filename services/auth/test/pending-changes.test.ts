@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
 import { anyId, statusAndBody } from './bodies.ts'
+import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
@@ -47,7 +48,7 @@ describe.each(['compatible', 'strict'])(
     const update = async (payload: object) => {
       const url = `/admin/users/${person.user.id}`
       const answer = await service.app.inject({ method: 'PUT', url, headers: OPERATOR, payload })
-      expect(answer.statusCode).toBe(200)
+      await expectUser(service, answer)
     }
     const logOut = async (scope: string) => {
       const owner = await signIn(service, person)

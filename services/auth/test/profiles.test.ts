@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { addApp } from './authenticator-app.ts'
 import { anyId, grantErrorBody, sessionBody, signedUpBody, statusAndBody } from './bodies.ts'
+import { expectSession, expectUser } from './expect-user.ts'
 import { type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -69,7 +70,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const answer = await test.post('/signup', { email, password })
     expect(answer.statusCode).toBe(either(200, 422))
     expect(answer.json().weak_password).toEqual(either(undefined, { reasons }))
-    expect((await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD })).statusCode).toBe(200)
+    await expectUser(test, await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD }))
     // An admin cannot give such a password to a new user either.
     const made = await test.post('/admin/users', { email: `a${email}`, password }, OPERATOR)
     expect([made.statusCode, made.json().weak_password]).toEqual(either([200, undefined], [422, { reasons }]))
@@ -89,7 +90,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await attempt({ email })).toEqual(either(unconfirmed, taken))
     const { token } = await test.readMail(email)
     await test.post('/verify', { type: 'signup', token_hash: token, password })
-    expect((await login(password)).statusCode).toBe(200)
+    await expectSession(test, await login(password))
   })
 
   // ASVS 10.4.1
@@ -256,7 +257,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     await test.readMail(email)
     await test.post('/otp', { email })
     const { code } = await test.readMail(email)
-    expect((await test.post('/verify', { type: 'email', email, token: code })).statusCode).toBe(200)
+    await expectSession(test, await test.post('/verify', { type: 'email', email, token: code }), { type: 'magiclink' })
     expect(statusAndBody(await login('that of a stranger'))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
@@ -304,7 +305,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const stranger = { headers: { authorization: `Bearer ${token}` } }
     expect(await change(stranger, { email, password: 'that of a stranger' })).toEqual([200, undefined])
     const { code } = await test.readMail(email)
-    expect((await test.post('/verify', { type: 'email_change', email, token: code })).statusCode).toBe(200)
+    await expectSession(test, await test.post('/verify', { type: 'email_change', email, token: code }), {
+      type: 'email_change',
+    })
     expect((await test.app.inject({ url: '/user', headers: stranger.headers })).statusCode).toBe(either(200, 403))
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
   })
@@ -328,7 +331,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await change({ headers: { authorization: `Bearer ${token}` } }, { email, phone })).toEqual([200, undefined])
     await test.sms.read(phone)
     const { code } = await test.readMail(email)
-    expect((await test.post('/verify', { type: 'email_change', email, token: code })).statusCode).toBe(200)
+    await expectSession(test, await test.post('/verify', { type: 'email_change', email, token: code }), {
+      type: 'email_change',
+    })
     expect(statusAndBody(await test.post('/resend', { type: 'phone_change', email }))).toEqual([
       200,
       { message_id: anyId },
@@ -342,7 +347,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     await test.post('/signup', { email, password: 'that of a stranger' })
     const { code } = await test.readMail(email)
     const answer = await test.post('/verify', { type: 'signup', email, token: code, password: NEW_PASSWORD })
-    expect(answer.statusCode).toBe(200)
+    await expectSession(test, answer, { type: 'signup' })
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
     expect((await login(NEW_PASSWORD)).statusCode).toBe(either(400, 200))
   })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
-import { errorBody } from './bodies.ts'
+import { errorBody, statusAndBody } from './bodies.ts'
 import { expectFailure, type FailingRequest } from './expect-failure.ts'
 import { OPERATOR } from './forged-token.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
@@ -178,7 +178,10 @@ describe('request buckets', () => {
       const text = 'Could not parse request body as JSON: the body is not JSON from character 2 on'
       const oauth = url === '/token' ? { error: 'invalid_request', error_description: text } : {}
       for (let i = 0; i < 30; i += 1) expect((await ask()).json()).toEqual(errorBody(400, 'bad_json', text, oauth))
-      expect((await ask()).statusCode).toBe(429)
+      const slower = 'Request rate limit reached'
+      const slowDown = url === '/token' ? { error: 'slow_down', error_description: slower } : {}
+      const refused = errorBody(429, 'over_request_rate_limit', slower, slowDown)
+      expect(statusAndBody(await ask())).toEqual([429, refused])
     },
   )
 

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../src/access-tokens/signing-key.ts'
 import { answerChallenge, enrollApp } from './authenticator-app.ts'
 import { readRows, spellings } from './dump.ts'
+import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
@@ -93,7 +94,7 @@ async function signEverybodyIn(): Promise<void> {
   keep('nonce', (await service.readMail(ada)).code)
   const payload = { email: 'new@example.com', password: keep('password', 'another long password') }
   const changed = await service.app.inject({ method: 'PUT', url: '/user', headers: bearer, payload })
-  expect(changed.statusCode).toBe(200)
+  await expectUser(service, changed)
   await read(ada)
   await read('new@example.com')
   await take('/invite', { email: 'invited@example.com' }, OPERATOR)

@@ -3,7 +3,7 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf } from './authenticator-app.ts'
-import { proof, statusAndBody } from './bodies.ts'
+import { anyId, anyTime, proof, statusAndBody } from './bodies.ts'
 import {
   type AnybodyStub,
   beginLinking,
@@ -105,7 +105,8 @@ async function signInByNewPasskey(headers: Headers): Promise<Headers> {
   const key = createAuthenticator('http://localhost:3000')
   const asked = (await test.post('/passkeys/registration/options', {}, headers)).json()
   const made = { challenge_id: asked.challenge_id, credential: key.create(asked.options) }
-  expect((await test.post('/passkeys/registration/verify', made, headers)).statusCode).toBe(200)
+  const added = { id: anyId, friendly_name: 'Passkey', created_at: anyTime }
+  expect(statusAndBody(await test.post('/passkeys/registration/verify', made, headers))).toEqual([200, added])
   const { challenge_id, options } = (await test.post('/passkeys/authentication/options', {})).json()
   const shown = await test.post('/passkeys/authentication/verify', { challenge_id, credential: key.get(options) })
   expect(shown.statusCode).toBe(200)

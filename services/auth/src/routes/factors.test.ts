@@ -119,7 +119,13 @@ describe('POST /factors', () => {
     const email = `${'#'.repeat(253)}@a`
     await test.deps.db.updateTable('users').set({ email }).where('id', '=', user.id).execute()
     const wanted = { factor_type: 'totp', issuer: '😀'.repeat(64), friendly_name: '😀'.repeat(120) }
-    expect((await enroll(wanted, headers)).statusCode).toBe(200)
+    const { factor_type: type, friendly_name } = wanted
+    const totp = {
+      qr_code: expect.stringMatching(/^<svg/),
+      secret: expect.any(String),
+      uri: expect.stringMatching(/^otpauth:/),
+    }
+    expect(statusAndBody(await enroll(wanted, headers))).toEqual([200, { id: anyId, type, friendly_name, totp }])
   })
 
   it('401 and 403: refuses a request without a live session, and an anonymous user', async () => {

@@ -13,6 +13,7 @@ import {
   userBody,
 } from '../../test/bodies.ts'
 import { expectFailure, type Failure } from '../../test/expect-failure.ts'
+import { expectSession, expectUser } from '../../test/expect-user.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -115,7 +116,7 @@ describe('POST /invite', () => {
         { type: 'invite' },
       ),
     )
-    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+    await expectSession(main, await main.post('/token?grant_type=password', { email, password }))
   })
 
   it('200: accepting by the link needs no password', async () => {
@@ -141,7 +142,7 @@ describe('POST /invite', () => {
     )
     expect(answer.json().user_metadata).toEqual({ team: 'x' })
     const { token } = await main.readMail(email)
-    expect((await verify({ type: 'invite', token_hash: token })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'invite', token_hash: token }), { type: 'invite' })
     expect(statusAndBody(await main.post('/token?grant_type=password', { email, password }))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
@@ -156,8 +157,8 @@ describe('POST /invite', () => {
     })
     await invite({ email })
     const { token } = await main.readMail(email)
-    expect((await verify({ type: 'invite', token_hash: token })).statusCode).toBe(200)
-    expect((await main.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'invite', token_hash: token }), { type: 'invite' })
+    await expectSession(main, await main.post('/token?grant_type=password', { email, password }))
   })
 
   it('200: replaces a staged user, and parallel invitations create one user', async () => {
@@ -210,7 +211,7 @@ describe('POST /invite under settings', () => {
       422,
       errorBody(422, 'email_exists', 'A user with this email address has already been registered'),
     ])
-    expect((await ask({ email: 'a@example.com' })).statusCode).toBe(200)
+    await expectUser(open, await ask({ email: 'a@example.com' }))
     const request = { method: 'POST', url: '/invite', payload: { email: 'b@example.com' }, headers: OPERATOR } as const
     await expectFailure(open, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])
     const rows = await open.deps.db.selectFrom('users').select('email').where('email', '=', 'b@example.com').execute()

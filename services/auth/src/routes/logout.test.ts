@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { grantErrorBody, statusAndBody } from '../../test/bodies.ts'
+import { expectUser } from '../../test/expect-user.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 
 let test: TestApp
@@ -57,7 +58,7 @@ describe('POST /logout', () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
     expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
     expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
-    expect((await test.app.inject({ url: '/user', headers: { authorization } })).statusCode).toBe(200)
+    await expectUser(test, await test.app.inject({ url: '/user', headers: { authorization } }))
   })
 
   it.each(['', '?scope=global', '?scope=others', '?scope=local'])(

@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { anyId, anyTime, phoneIdentity, sessionBody, signedUpBody, statusAndBody, userBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
@@ -103,7 +104,7 @@ describe('POST /otp with a phone', () => {
   it('200: accepts the fixed code of a test number', async () => {
     const phone = '15005550006'
     await ask({ phone })
-    expect((await verify({ type: 'sms', phone, token: '123456' })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'sms', phone, token: '123456' }))
     expect(sms.messages.filter(({ to }) => to === phone)).toEqual([])
   })
 

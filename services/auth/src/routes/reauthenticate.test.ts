@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { errorBody, statusAndBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { expectUser } from '../../test/expect-user.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
@@ -68,7 +69,7 @@ describe('GET /reauthenticate', () => {
     expect(statusAndBody(await ask(headers))).toEqual([200, {}])
     const { code } = await test.sms.read(phone)
     await expectPutFailure({ password: 'another horse' }, headers, NEEDED)
-    expect((await put({ password: 'another horse', nonce: code }, headers)).statusCode).toBe(200)
+    await expectUser(test, await put({ password: 'another horse', nonce: code }, headers))
   })
 
   it('400 and 422: refuses a user without a confirmed address', async () => {
@@ -120,17 +121,17 @@ describe('GET /reauthenticate', () => {
 describe('PUT /user with a password, where it needs reauthentication', () => {
   it('200: needs no nonce within a day of the sign-in', async () => {
     const fresh = await signedInAgo(DAY_MS)
-    expect((await put({ password: 'another horse' }, fresh.headers)).statusCode).toBe(200)
-    expect((await put({ password: 'one more horse', nonce: '000000' }, fresh.headers)).statusCode).toBe(200)
+    await expectUser(test, await put({ password: 'another horse' }, fresh.headers))
+    await expectUser(test, await put({ password: 'one more horse', nonce: '000000' }, fresh.headers))
     expect(statusAndBody(await ask(fresh.headers))).toEqual([200, {}])
     const nonce = await readNonce(fresh.email)
-    expect((await put({ password: 'yet another horse', nonce }, fresh.headers)).statusCode).toBe(200)
+    await expectUser(test, await put({ password: 'yet another horse', nonce }, fresh.headers))
   })
 
   it('200: accepts the nonce once', async () => {
     const old = await signedInAgo(DAY_MS + 1)
     await expectPutFailure({ password: 'another horse' }, old.headers, NEEDED)
-    expect((await put({ data: { x: 1 } }, old.headers)).statusCode).toBe(200)
+    await expectUser(test, await put({ data: { x: 1 } }, old.headers))
     await ask(old.headers)
     const nonce = await readNonce(old.email)
     await expectPutFailure(
@@ -141,7 +142,7 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     // A refused password uses up neither the nonce nor a guess.
     const same = 'New password should be different from the old password.'
     await expectPutFailure({ password: old.password, nonce }, old.headers, [422, 'same_password', same])
-    expect((await put({ password: 'another horse', nonce }, old.headers)).statusCode).toBe(200)
+    await expectUser(test, await put({ password: 'another horse', nonce }, old.headers))
     await expectPutFailure({ password: 'one more horse', nonce }, old.headers, NOT_VALID)
   })
 

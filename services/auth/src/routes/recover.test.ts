@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { anyTime, errorBody, sessionBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -46,7 +47,7 @@ describe('POST /recover', () => {
     const { user, email } = await createSignedUp(deps, { email_confirmed_at: null })
     await recover({ email })
     const { token } = await main.readMail(email)
-    expect((await verify({ type: 'recovery', token_hash: token })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'recovery', token_hash: token }), { type: 'recovery' })
     expect((await userOf(user.id)).email_confirmed_at).toBe(timestamp(clock.now()))
   })
 
@@ -62,7 +63,7 @@ describe('POST /recover', () => {
       403,
       errorBody(403, 'otp_expired', 'Email link is invalid or has expired'),
     ])
-    expect((await verify({ type: 'recovery', token_hash: renewed.token })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'recovery', token_hash: renewed.token }), { type: 'recovery' })
   })
 
   it('200: sends nothing to an unknown address, a staged address or an address of another audience', async () => {

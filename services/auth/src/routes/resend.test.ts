@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { anyId, anyTime, emailIdentity, errorBody, sessionBody, statusAndBody, userBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -59,7 +60,7 @@ describe('POST /resend', () => {
     clock.advance(60_000)
     expect((await resend({ type: 'sms', phone: `+${phone}` })).json()).toEqual(MESSAGE_ID)
     const { code } = await sms.read(phone)
-    expect((await verify({ type: 'sms', phone, token: code })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'sms', phone, token: code }))
   })
 
   it('200: sends the code of a staged user again', async () => {
@@ -86,7 +87,7 @@ describe('POST /resend', () => {
       ),
     )
     const { code } = await sms.read(phone)
-    expect((await verify({ type: 'sms', phone, token: code })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'sms', phone, token: code }))
   })
 
   it('200: gives the same answer when nothing is pending, and sends nothing', async () => {
@@ -111,7 +112,13 @@ describe('POST /resend', () => {
     await main.idle()
     const [mails, messages] = [main.recipients().length, sms.messages.length]
     clock.advance(1_000)
-    for (const body of bodies) expect((await resend(body)).statusCode).toBe(429)
+    for (const body of bodies) {
+      const medium = body.type === 'signup' || body.type === 'email_change' ? 'email' : 'sms'
+      const code = `over_${medium}_send_rate_limit`
+      const seconds = body.type === 'signup' ? 899 : 59
+      const text = `For security purposes, you can only request this after ${seconds} seconds.`
+      expect(statusAndBody(await resend(body))).toEqual([429, errorBody(429, code, text)])
+    }
     await main.idle()
     expect([main.recipients().length, sms.messages.length]).toEqual([mails, messages])
   })
@@ -194,7 +201,7 @@ describe('POST /resend under settings', () => {
       403,
       errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
     ])
-    expect((await post('/verify', { type: 'sms', phone, token: code })).statusCode).toBe(200)
+    await expectSession(open, await post('/verify', { type: 'sms', phone, token: code }))
     await open.close()
   })
 

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { anyId, anyTime, errorBody, phoneIdentity, sessionBody, statusAndBody, userBody } from '../../test/bodies.ts'
+import { expectSession, expectUser } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 
 const main = await openMailApp({
@@ -90,7 +91,7 @@ describe('POST /signup by phone', () => {
         403,
         errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
       ])
-    expect((await verify('14155550101', code)).statusCode).toBe(200)
+    await expectSession(main, await verify('14155550101', code))
     const login = (secret: string) =>
       main.post('/token?grant_type=password', { phone: '14155550101', password: secret })
     // The password is that of the signup whose code was used.
@@ -103,7 +104,7 @@ describe('POST /signup by phone', () => {
 
   it('200: accepts the fixed code of a test number and sends nothing', async () => {
     await signUp('15005550006')
-    expect((await verify('15005550006', '123456')).statusCode).toBe(200)
+    await expectSession(main, await verify('15005550006', '123456'))
     expect(sms.messages.filter(({ to }) => to === '15005550006')).toEqual([])
   })
 
@@ -136,7 +137,7 @@ describe('POST /signup by phone under settings', () => {
       ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
       error_id: answer.headers['x-request-id'],
     })
-    expect((await open.post('/signup', { phone: '15005550006', password })).statusCode).toBe(200)
+    await expectUser(open, await open.post('/signup', { phone: '15005550006', password }))
     await open.close()
   })
 
@@ -168,8 +169,15 @@ describe('POST /signup by phone under settings', () => {
   it('429: stores nothing when no SMS is left, and counts a dropped duplicate like a new signup', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_RATE_LIMIT_SMS_SENT: '3' })
     const signUpWith = (phone: string) => open.post('/signup', { phone, password })
-    for (let i = 0; i < 2; i += 1) expect((await signUpWith('14155550100')).statusCode).toBe(200)
-    expect((await signUpWith('14155550101')).statusCode).toBe(200)
+    for (const phone of ['14155550100', '14155550100', '14155550101']) {
+      const user = userBody({
+        phone,
+        confirmation_sent_at: anyTime,
+        app_metadata: { provider: 'phone', providers: ['phone'] },
+        identities: [phoneIdentity(anyId, phone)],
+      })
+      expect(statusAndBody(await signUpWith(phone))).toEqual([200, user])
+    }
     expect((await signUpWith('14155550102')).json()).toEqual(
       refused(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
     )

@@ -1,6 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
-import { anyTime, claimsBody, errorBody, proof, sessionBody, statusAndBody, userBody } from '../../test/bodies.ts'
+import {
+  anyId,
+  anyTime,
+  claimsBody,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  proof,
+  sessionBody,
+  statusAndBody,
+  userBody,
+} from '../../test/bodies.ts'
+import { expectUser } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -94,7 +106,7 @@ describe('POST /signup', () => {
 
   it('200: sends the confirmation again after the interval and changes nothing else', async () => {
     const first = await main.post('/signup', { email: 'again@example.com', password, data: { a: 1 } })
-    expect(first.statusCode).toBe(200)
+    await expectUser(main, first)
     const [before] = await rowsOf('again@example.com')
     const old = await main.readMail('again@example.com')
     clock.advance(899_000)
@@ -278,7 +290,10 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
   it('200: sends no mail, so the limit of mails does not apply', async () => {
     const open = await openMailApp({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     for (const name of ['a', 'b', 'c']) {
-      expect((await open.post('/signup', { email: `${name}@example.com`, password })).statusCode).toBe(200)
+      const email = `${name}@example.com`
+      const user = { ...confirmedBody(anyId, email), last_sign_in_at: anyTime }
+      const answer = await open.post('/signup', { email, password })
+      expect(statusAndBody(answer)).toEqual([200, { ...sessionBody(user), ...user }])
     }
     // None of these signups has used up a mail of the limit.
     expect(statusAndBody(await open.post('/recover', { email: 'a@example.com' }))).toEqual([200, {}])
@@ -304,7 +319,11 @@ describe('POST /signup under settings', () => {
     const second = await open.post('/signup', {}, from('1.1.1.1'))
     expect(second.json()).toEqual(refused(429, 'over_request_rate_limit', 'Request rate limit reached'))
     expect(Number(second.headers['retry-after'])).toBeGreaterThan(3_500)
-    expect((await open.post('/signup', {}, from('2.2.2.2'))).statusCode).toBe(200)
+    const other = { ...user, user_metadata: {} }
+    expect(statusAndBody(await open.post('/signup', {}, from('2.2.2.2')))).toEqual([
+      200,
+      { ...sessionBody(other), ...other, last_sign_in_at: anyTime },
+    ])
     await open.close()
   })
 
@@ -327,7 +346,7 @@ describe('POST /signup under settings', () => {
   it('429: stores nothing when no mail is left, and gives a duplicate the same answer', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const exhausted = refused(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
-    expect((await open.post('/signup', { email: 'a@example.com', password })).statusCode).toBe(200)
+    await expectUser(open, await open.post('/signup', { email: 'a@example.com', password }))
     const fresh = await open.post('/signup', { email: 'b@example.com', password })
     expect(fresh.json()).toEqual(exhausted)
     expect(Number(fresh.headers['retry-after'])).toBeGreaterThan(0)
@@ -340,8 +359,11 @@ describe('POST /signup under settings', () => {
   it('429: the remaining mails do not reveal whether a signup is a duplicate', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
     const { email } = await createSignedUp(open.deps)
-    expect((await open.post('/signup', { email, password })).statusCode).toBe(200)
-    expect((await open.post('/signup', { email: 'fresh@example.com', password })).statusCode).toBe(200)
+    for (const address of [email, 'fresh@example.com']) {
+      const identities = [emailIdentity(anyId, address)]
+      const user = userBody({ email: address, confirmation_sent_at: anyTime, identities })
+      expect(statusAndBody(await open.post('/signup', { email: address, password }))).toEqual([200, user])
+    }
     expect(statusAndBody(await open.post('/signup', { email: 'next@example.com', password }))).toEqual([
       429,
       errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded'),

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { addApp } from '../../test/authenticator-app.ts'
 import { anyTime, errorBody, grantErrorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
@@ -96,7 +97,7 @@ describe('POST /token?grant_type=pkce', () => {
     const verifier = 'v'.repeat(43)
     await main.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
     const answer = await exchange({ auth_code: await followMail(email), code_verifier: verifier })
-    expect(answer.statusCode).toBe(200)
+    await expectSession(main, answer)
   })
 
   // ASVS 10.4.2
@@ -118,7 +119,7 @@ describe('POST /token?grant_type=pkce', () => {
       'bad_code_verifier',
       'code challenge does not match previously saved code verifier',
     )
-    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(200)
+    await expectSession(main, await exchange({ auth_code: code, code_verifier: verifier }))
   })
 
   // ASVS 10.4.3
@@ -140,7 +141,7 @@ describe('POST /token?grant_type=pkce', () => {
     clock.advance(3_600_000)
     const code = await followMail(email)
     clock.advance(299_999)
-    expect((await exchange({ auth_code: code, code_verifier: verifier })).statusCode).toBe(200)
+    await expectSession(main, await exchange({ auth_code: code, code_verifier: verifier }))
   })
 
   it('404: refuses an unknown code; 400: refuses a banned user and an empty member', async () => {

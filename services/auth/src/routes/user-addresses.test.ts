@@ -14,6 +14,7 @@ import {
   userBody,
 } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -119,7 +120,7 @@ describe('PUT /user with an email: secure change', () => {
       expect(notice.mail.subject).toBe('Your email address was changed')
       expect(notice.mail.text).toContain(`from ${person.email} to ${email}`)
       const login = await secure.post('/token?grant_type=password', { email, password: person.password })
-      expect(login.statusCode).toBe(200)
+      await expectSession(secure, login)
     }
   })
 
@@ -394,8 +395,10 @@ describe('PUT /user with a phone', () => {
     expect((await put(auto, { email: nextEmail(), phone: nextPhone() }, { headers })).status).toBe(200)
     // The one mail of this hour is left: this user has an email, so another one must be confirmed.
     expect((await put(auto, { email: nextEmail() }, { headers })).status).toBe(429)
-    const confirmed = await auto.post('/signup', { email: nextEmail(), password: 'correct horse' })
-    expect(confirmed.statusCode).toBe(200)
+    const email = nextEmail()
+    const confirmed = await auto.post('/signup', { email, password: 'correct horse' })
+    const user = { ...confirmedBody(anyId, email), last_sign_in_at: anyTime }
+    expect(statusAndBody(confirmed)).toEqual([200, { ...sessionBody(user), ...user }])
     await auto.close()
   })
 
@@ -421,7 +424,7 @@ describe('PUT /user with a phone', () => {
       }),
     )
     const login = await auto.post('/token?grant_type=password', { email, password: 'correct horse' })
-    expect(login.statusCode).toBe(200)
+    await expectSession(auto, login)
     // A user with an email must still confirm another one.
     const other = nextEmail()
     expect((await put(auto, { email: other }, { headers })).body).toEqual(

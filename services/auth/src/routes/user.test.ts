@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { anyTime, emailIdentity, userBody } from '../../test/bodies.ts'
+import { expectUser } from '../../test/expect-user.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -85,7 +86,7 @@ describe('GET /user', () => {
   it('200: accepts a trailing slash and the scheme in any case', async () => {
     const { token } = await signIn()
     const answer = await test.app.inject({ url: '/user/', headers: { authorization: `bEARER ${token}` } })
-    expect(answer.statusCode).toBe(200)
+    await expectUser(test, answer)
   })
 
   it('401: refuses a request without an access token', async () => {

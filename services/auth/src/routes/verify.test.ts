@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { anyTime, claimsBody, confirmedBody, emailIdentity, errorBody, proof, sessionBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 
 const main = await openMailApp({
@@ -137,7 +138,7 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(banned)
     expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(banned)
     clock.advance(1_000)
-    expect((await verify({ type: 'signup', token: code, email })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'signup', token: code, email }), { type: 'signup' })
   })
 
   it('400: needs a password when the user of a signup has none, and keeps the code', async () => {
@@ -154,7 +155,9 @@ describe('POST /verify', () => {
         weak_password: { reasons: ['length'] },
       }),
     )
-    expect((await verify({ type: 'signup', token: code, email, password: 'a good one' })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'signup', token: code, email, password: 'a good one' }), {
+      type: 'signup',
+    })
     expect((await userOf(id)).encrypted_password).toMatch(/^\$argon2id/)
   })
 
@@ -185,7 +188,7 @@ describe('POST /verify', () => {
       .execute()
     clock.advance(5_000)
     expect((await verify({ type: 'magiclink', token_hash: token })).json()).toEqual(LINK_EXPIRED)
-    expect((await verify({ type: 'email', token_hash: token })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'email', token_hash: token }), { type: 'signup' })
     const { staged_at, created_at } = await userOf(id)
     expect({ staged_at, created_at }).toEqual({ staged_at: null, created_at: timestamp(clock.now()) })
     const left = await deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', id).execute()
@@ -320,6 +323,6 @@ describe('GET /verify', () => {
     const { link, token } = await signUp()
     const head = await app.inject({ method: 'HEAD', url: `/verify${link.search}` })
     expect([head.statusCode, head.headers.allow]).toEqual([405, 'GET, POST'])
-    expect((await verify({ type: 'signup', token_hash: token })).statusCode).toBe(200)
+    await expectSession(main, await verify({ type: 'signup', token_hash: token }), { type: 'signup' })
   })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { accountBody, anyId, anyTime, emailIdentity, externalBody, statusAndBody, userBody } from '../bodies.ts'
+import { expectSession } from '../expect-user.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
@@ -327,7 +328,9 @@ describe('an owner whose address a stranger has claimed at a provider that has n
     expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
     const link = await service.post('/admin/generate_link', { type: 'recovery', email }, OPERATOR)
     expect(link.json().error_code).toBe('user_not_found')
-    expect((await service.post('/verify', { type: 'signup', token_hash: token })).statusCode).toBe(200)
+    await expectSession(service, await service.post('/verify', { type: 'signup', token_hash: token }), {
+      type: 'signup',
+    })
   })
 
   it('shares no account with a session of the stranger', async () => {

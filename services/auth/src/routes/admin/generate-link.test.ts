@@ -9,6 +9,7 @@ import {
   userBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { expectSession } from '../../../test/expect-user.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
@@ -80,7 +81,7 @@ describe('POST /admin/generate_link', () => {
     })
     expect(await follow(body.action_link)).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=signup&/)
     const login = await test.post('/token?grant_type=password', { email, password: 'correct horse' })
-    expect(login.statusCode).toBe(200)
+    await expectSession(test, login)
     await test.idle()
     expect(test.recipients()).toEqual([])
     const query = test.deps.db.selectFrom('audit_log_entries').select(['actor_id', 'payload'])

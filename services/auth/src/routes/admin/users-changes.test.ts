@@ -15,6 +15,7 @@ import {
   userBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { expectSession, expectUser } from '../../../test/expect-user.ts'
 import { factorRow } from '../../../test/factor-row.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
@@ -58,7 +59,7 @@ describe('GET /admin/users/{user_id}', () => {
       await failWith(test, request, [404, 'user_not_found', 'User not found'])
     }
     const there = { ...OPERATOR, 'x-jwt-aud': 'elsewhere' }
-    expect((await test.app.inject({ url, headers: there })).statusCode).toBe(200)
+    await expectUser(test, await test.app.inject({ url, headers: there }))
     expect(await ask('GET', user.id)).toEqual({
       status: 200,
       body: signedUpBody({ user, email: user.email }, { aud: 'elsewhere' }),
@@ -154,7 +155,7 @@ describe('PUT /admin/users/{user_id}', () => {
         identities: [emailIdentity(user.id, other, { email_verified: true }), phoneIdentity(user.id, body.phone)],
       }),
     )
-    expect((await signIn({ email: other, password })).statusCode).toBe(200)
+    await expectSession(test, await signIn({ email: other, password }))
     expect((await ask('PUT', user.id, { phone_confirm: true })).body).toEqual(
       userBody({
         id: user.id,
@@ -235,7 +236,7 @@ describe('PUT /admin/users/{user_id}', () => {
       400,
       grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
     ])
-    expect((await signIn({ email, password: 'another horse' })).statusCode).toBe(200)
+    await expectSession(test, await signIn({ email, password: 'another horse' }))
   })
 
   // ASVS 7.4.5
@@ -245,8 +246,8 @@ describe('PUT /admin/users/{user_id}', () => {
     const headers = { authorization: `Bearer ${session.access_token}` }
     const change = (role: string, by: { authorization: string } = OPERATOR) =>
       test.app.inject({ method: 'PUT', url: `/admin/users/${user.id}`, headers: by, payload: { role } })
-    expect((await change('supabase_admin', headers)).statusCode).toBe(200)
-    expect((await change('authenticated')).statusCode).toBe(200)
+    await expectUser(test, await change('supabase_admin', headers))
+    await expectUser(test, await change('authenticated'))
     const again = await change('supabase_admin', headers)
     expect([again.statusCode, again.json().error_code]).toEqual([403, 'session_not_found'])
     expect((await refresh(session.refresh_token)).json()).toEqual(
@@ -278,7 +279,7 @@ describe('PUT /admin/users/{user_id}', () => {
       signedUpBody({ user, email: user.email }, { last_sign_in_at: anyTime }),
     )
     // The session was not ended, only refused.
-    expect((await refresh(session.refresh_token)).statusCode).toBe(200)
+    await expectSession(test, await refresh(session.refresh_token))
   })
 
   it('400 and 422: refuses invalid values and weak passwords', async () => {
@@ -408,7 +409,7 @@ describe('DELETE /admin/users/{user_id}', () => {
     await expectFailure('PUT', user.id, {}, [404, 'user_not_found', 'User not found'])
     const again = { email, phone: '14155550125', email_confirm: true }
     const answer = await test.app.inject({ method: 'POST', url: '/admin/users', headers: OPERATOR, payload: again })
-    expect(answer.statusCode).toBe(200)
+    await expectUser(test, answer)
     expect((await ask('DELETE', user.id)).status).toBe(200)
   })
 })

@@ -13,6 +13,7 @@ import {
   userBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { expectSession } from '../../../test/expect-user.ts'
 import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
@@ -183,7 +184,9 @@ describe('POST /admin/users', () => {
         { type: 'invite' },
       ),
     )
-    expect((await signIn({ email, password: 'short' })).statusCode).toBe(200)
+    await expectSession(test, await signIn({ email, password: 'short' }), {
+      weak_password: { message: 'Password should be at least 6 characters.', reasons: ['length'] },
+    })
   })
 
   it('200: sends no invitation to a confirmed email, to a phone, or when the setting is off', async () => {
@@ -226,7 +229,7 @@ describe('POST /admin/users', () => {
     ])
     const hashed = nextEmail()
     await create({ email: hashed, email_confirm: true, password_hash: await test.deps.passwords.hash('correct horse') })
-    expect((await signIn({ email: hashed, password: 'correct horse' })).statusCode).toBe(200)
+    await expectSession(test, await signIn({ email: hashed, password: 'correct horse' }))
     await create({ email: nextEmail(), password_hash: `$2b$10$${'a'.repeat(53)}` })
   })
 

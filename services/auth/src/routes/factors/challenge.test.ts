@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
 import { anyId, anyTime, claimsBody, factorBody, proof, statusAndBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { expectSession } from '../../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
 
@@ -102,7 +103,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   it('200: accepts the fixed code of a test phone and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
     const factorId = await enrollPhone(headers, '15005550001')
-    expect((await answerChallenge(test, headers, { factorId, code: '12345678' })).statusCode).toBe(200)
+    await expectSession(test, await answerChallenge(test, headers, { factorId, code: '12345678' }))
     await test.idle()
     expect(test.sms.messages.map(({ to }) => to)).not.toContain('15005550001')
   })
@@ -171,7 +172,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
       factorId: app.factorId,
       code,
     })
-    expect(answer.statusCode).toBe(200)
+    await expectSession(test, answer)
   })
 
   // ASVS 8.2.2

@@ -20,6 +20,7 @@ import {
   statusAndBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { expectSession } from '../../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../../test/signed-in.ts'
 
@@ -115,7 +116,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     expect(mail.text).toContain('(totp)')
     const raised = { authorization: `Bearer ${first.json().access_token}` }
     const again = await answerChallenge(test, raised, { factorId: app.factorId, code: app.code(1) })
-    expect(again.statusCode).toBe(200)
+    await expectSession(test, again)
     await test.idle()
     expect(test.recipients().filter((to) => to === email)).toHaveLength(1)
   })
@@ -134,8 +135,8 @@ describe('POST /factors/{factor_id}/verify', () => {
     const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
     const otherRaised = (await answerChallenge(test, headers, code)).json()
     // Both sessions have verified a factor, so both stay.
-    expect((await refresh(raised.refreshToken)).statusCode).toBe(200)
-    expect((await refresh(otherRaised.refresh_token)).statusCode).toBe(200)
+    await expectSession(test, await refresh(raised.refreshToken))
+    await expectSession(test, await refresh(otherRaised.refresh_token))
     expect(otherRaised.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
   })
 
@@ -185,7 +186,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     await inTurn(wrongCodes(app, 9), async (code) => {
       expect((await verify(app.factorId, { challenge_id, code }, headers)).json().error_code).toBe(WRONG[1])
     })
-    expect((await verify(app.factorId, { challenge_id, code: app.code() }, headers)).statusCode).toBe(200)
+    await expectSession(test, await verify(app.factorId, { challenge_id, code: app.code() }, headers))
     const next = await createWithApp()
     const nextId = await next.ask()
     await inTurn(wrongCodes(next.app, 10), (code) =>
@@ -231,20 +232,20 @@ describe('POST /factors/{factor_id}/verify', () => {
   it('422: refuses a used code and every older code, also for another challenge', async () => {
     const { app, headers } = await createWithApp()
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
-    expect((await answer(app.code())).statusCode).toBe(200)
+    await expectSession(test, await answer(app.code()))
     for (const code of [app.code(), app.code(-1)]) {
       expect((await answer(code)).json()).toEqual({ code: 422, error_code: WRONG[1], msg: WRONG[2] })
     }
-    expect((await answer(app.code(1))).statusCode).toBe(200)
+    await expectSession(test, await answer(app.code(1)))
   })
 
   it('200: a challenge that refused a used code accepts the next code', async () => {
     const { app, headers, ask } = await createWithApp()
     const code = app.code()
-    expect((await answerChallenge(test, headers, { factorId: app.factorId, code })).statusCode).toBe(200)
+    await expectSession(test, await answerChallenge(test, headers, { factorId: app.factorId, code }))
     const challenge_id = await ask()
     await expectFailure(app.factorId, { challenge_id, code }, headers, WRONG)
-    expect((await verify(app.factorId, { challenge_id, code: app.code(1) }, headers)).statusCode).toBe(200)
+    await expectSession(test, await verify(app.factorId, { challenge_id, code: app.code(1) }, headers))
   })
 
   it('200 and 422: accepts one of fifty parallel requests with one code', async () => {
@@ -278,7 +279,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const forwarded = { ...headers, 'x-forwarded-for': '203.0.113.7' }
     const challenge_id = await challenge(test, forwarded, app.factorId)
     await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, MISMATCH)
-    expect((await verify(app.factorId, { challenge_id, code: app.code() }, forwarded)).statusCode).toBe(200)
+    await expectSession(test, await verify(app.factorId, { challenge_id, code: app.code() }, forwarded))
   })
 
   it('422: refuses an expired challenge and removes it', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
 import { claimsBody, proof } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
+import { expectSession } from '../../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, signIn } from '../../../test/signed-in.ts'
 
@@ -127,7 +128,7 @@ describe('a WebAuthn factor', () => {
     const { challenge_id, options } = await ask(factorId, headers)
     const attestation = { fmt: 'packed', statement: map([]) }
     const webauthn = { type: 'create', credential_response: createAuthenticator().create(options, { attestation }) }
-    expect((await verify(factorId, { challenge_id, webauthn }, headers)).statusCode).toBe(200)
+    await expectSession(test, await verify(factorId, { challenge_id, webauthn }, headers))
   })
 
   it.each<[string, Misbehaviour]>([
@@ -159,7 +160,7 @@ describe('a WebAuthn factor', () => {
     const request = (credential_response: object) => ({ type: 'request', credential_response })
     const { challenge_id, options } = await ask(factorId, raised)
     const right = request(key.get(options))
-    expect((await verify(factorId, { challenge_id, webauthn: right }, raised)).statusCode).toBe(200)
+    await expectSession(test, await verify(factorId, { challenge_id, webauthn: right }, raised))
     await refuse((asked) => request(key.get(asked, { counter: 1 })))
     await refuse((asked) => request(other.key.get({ ...asked, allowCredentials: other.key.credentials })))
     await refuse(() => right)
@@ -194,7 +195,7 @@ describe('a WebAuthn factor', () => {
     const { key, factorId, raised } = await createWithKey()
     const { challenge_id, options } = await ask(factorId, raised)
     const webauthn = { type: 'request', credential_response: key.get(options, { counter: 0 }) }
-    expect((await verify(factorId, { challenge_id, webauthn }, raised)).statusCode).toBe(200)
+    await expectSession(test, await verify(factorId, { challenge_id, webauthn }, raised))
   })
 
   it('200 and 422: keeps one of two parallel new credentials of a factor', async () => {

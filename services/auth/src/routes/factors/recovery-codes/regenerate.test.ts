@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBody } from '../../../../test/bodies.ts'
+import { expectSession } from '../../../../test/expect-user.ts'
 import {
   failures,
   openRecoveryCodesApp,
@@ -31,7 +32,7 @@ describe('POST /factors/recovery-codes/regenerate', () => {
     expect([answer.statusCode, answer.json()]).toEqual([200, body])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect((await test.verify(later.headers, codes[0])).json()).toEqual(errorBody(...failures.wrong))
-    expect((await test.verify(later.headers, answer.json().codes[0])).statusCode).toBe(200)
+    await expectSession(test, await test.verify(later.headers, answer.json().codes[0]))
     expect(await test.readStatus(headers)).toEqual({ id, type: 'recovery_code', total: 10, remaining: 9 })
   })
 
