@@ -5,7 +5,6 @@ import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
-import { createNames } from '@trestle/database/names.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -17,6 +16,7 @@ import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { Db, InventoryTables } from './database.ts'
 import { createImportCounter } from './imports/import-report.ts'
+import { inventoryNames } from './migrations.ts'
 import {
   type ImportTurns,
   KEY_WAIT_MS,
@@ -80,11 +80,6 @@ export interface OpenInventoryDeps extends InventoryDeps {
 
 /** A call of the database that takes this much longer than a statement may is stuck. */
 const STUCK_MS = 60_000
-
-/** The identifiers of the service in its database. */
-export function inventoryNames(config: Pick<InventoryConfig, 'databaseNamespace'>): Names {
-  return createNames('inventory', config.databaseNamespace)
-}
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createInventoryLog(config: InventoryConfig): ServiceLogger {

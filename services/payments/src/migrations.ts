@@ -21,6 +21,8 @@ import { createJobKeys } from './vault/vault-keys.ts'
 import { VERSION } from './version.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
 
+// The database of the service: the queues, tables and rights that `migrate` makes, and how a process opens what it has made.
+
 /** All kinds of background work. `migrate` makes a queue for each. */
 export const tasks: readonly AnyTask[] = [
   acquirerTask,

@@ -1,7 +1,7 @@
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import type { InventoryConfig } from '../config.ts'
 import type { InventoryTables } from '../database.ts'
-import { inventoryNames } from '../deps.ts'
+import { inventoryNames } from '../migrations.ts'
 
 const LOCK_TIMEOUT_MS = 120_000
 

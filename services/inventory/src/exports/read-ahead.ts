@@ -40,7 +40,8 @@ export interface ReadingAhead {
  * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
  * What the client has not taken yet waits in memory, and then in a file without a name, which ends with the process.
  * @param client names the client, which waits for its turn
- * @throws Error when the space is used up and the client has not caught up in time
+ * @throws serverBusy when the turn of the client does not come in time, Error when the space is used up and the client has not
+ * caught up in time
  */
 export async function* readAhead(
   source: AsyncIterable<Uint8Array>,

@@ -51,6 +51,8 @@ const BATCH_MS = 1_000
  * Stores the products of a file in batches (reference: Import). At most one batch is in memory. A stored batch stays whatever
  * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
  * other request waits for the client.
+ * @throws serviceUnavailable when the turn of the client does not come in time, or when an atomic import cannot be stored as a
+ * whole, and what the records throw
  */
 export async function* importProducts(
   database: TransferDatabase,
