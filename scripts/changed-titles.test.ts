@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { followTitles, pairTests, testsOf } from './test-titles.ts'
+import { followTitles, pairTests, testsOf } from './changed-titles.ts'
 
 it('puts the titles of groups before the title of a test', () => {
   const text = `

@@ -1,4 +1,4 @@
-// Follows every test title through the history of git: `node scripts/test-titles.ts <commit> [--all]` prints the tests that
+// Follows every test title through the history of git: `node scripts/changed-titles.ts <commit> [--all]` prints the tests that
 // were removed or renamed since that commit, and how many were added; `--all` prints the added tests too.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -213,6 +213,6 @@ if (import.meta.main) {
     allowPositionals: true,
   })
   const [from] = positionals
-  if (from === undefined) throw new Error('usage: node scripts/test-titles.ts <commit> [--all]')
+  if (from === undefined) throw new Error('usage: node scripts/changed-titles.ts <commit> [--all]')
   print(followTitles(join(import.meta.dirname, '..'), from), values.all)
 }
