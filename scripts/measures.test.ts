@@ -43,7 +43,7 @@ it('prints a line for each area, then tests, cycles and walks', () => {
     'scripts 0',
     'bench 0',
     'without bench',
-    '0 test',
+    '1 test',
     '0 cycles',
   ])
 })

@@ -16,6 +16,7 @@ export const shop = {
     "import { listItems } from '../use-cases/list-items.ts'\n" +
     "/** The routes. */ export const itemsRoutes = (app) => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
     "  app.get('/items/:itemId', listItems)\n}\n",
+  'services/shop/src/routes/items.test.ts': '',
   'services/shop/src/use-cases/list-items.ts':
     "import { findItems } from '../items/item-repository.ts'\n/** The list. */ export const listItems = findItems\n",
   'services/shop/src/items/item-repository.ts':
