@@ -2,6 +2,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, rando
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusedBody } from './bodies.ts'
 import { type AuthService, runAuthService } from './run-auth-service.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
@@ -109,6 +110,8 @@ it('the log line names the actor and the error of a refused request', async () =
   ])
 })
 
+const UNAUTHENTICATED = refusedBody(401, 'UNAUTHENTICATED', 'An access token is required.')
+
 describe('a request without a valid token', () => {
   it('401, 403: says in the envelope and in WWW-Authenticate what is missing', async () => {
     const missing = await send(undefined, 'GET')
@@ -135,9 +138,9 @@ describe('a request without a valid token', () => {
       headers: { 'content-type': 'text/plain' },
       payload: '{',
     } as const
-    expect((await inventory.app.inject(broken)).statusCode).toBe(401)
+    expect((await inventory.app.inject(broken)).json()).toEqual(UNAUTHENTICATED)
     for (const url of ['/products/abc', '/products/999999', '/users', '/products/export', '/stock']) {
-      expect((await send(undefined, 'GET', url)).statusCode, url).toBe(401)
+      expect((await send(undefined, 'GET', url)).json(), url).toEqual(UNAUTHENTICATED)
     }
   })
 

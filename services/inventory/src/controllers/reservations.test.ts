@@ -89,7 +89,9 @@ describe('POST /reservations', () => {
     await reservations.release(first.json().data.id)
     const again = await reservations.reserve({ quantity: 4 }, key)
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect((await reservations.reserve({ quantity: 5 }, key)).statusCode).toBe(422)
+    expect((await reservations.reserve({ quantity: 5 }, key)).json()).toEqual(
+      refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
+    )
     expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 0, available: 10 })
   })
 
@@ -203,7 +205,9 @@ describe('a reservation that is due', () => {
     const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }
     await own.move({ type: 'receive', ...taken })
     const first = (await own.reserve({ ...taken, reference: 'DUE', expiresInSeconds: 60 })).json().data.id
-    expect((await own.reserve(taken)).statusCode).toBe(409)
+    expect((await own.reserve(taken)).json()).toEqual(
+      refusedBody(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available: 0 }),
+    )
     const pass = (id: number) =>
       replica.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [id])
     await pass(first)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody } from '../../test/bodies.ts'
+import { invalidBody, refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -133,7 +133,9 @@ describe('GET /stock/:productId/:locationId', () => {
   it('404: refuses an unknown product or location', async () => {
     expect((await get(`/stock/${ABSENT}/1`)).json()).toEqual(missing('product'))
     expect((await get(`/stock/${products[0]}/${ABSENT}`)).json()).toEqual(missing('location'))
-    expect((await get(`/stock/${products[0]}/1/2`)).statusCode).toBe(404)
+    expect((await get(`/stock/${products[0]}/1/2`)).json()).toEqual(
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+    )
   })
 
   it.each<[string, string, string]>([

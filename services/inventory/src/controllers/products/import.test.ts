@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as nodeRequest } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { importReport, invalidBody, requestLine } from '../../../test/bodies.ts'
+import { importReport, invalidBody, refusedBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
 import { SCOPES } from '../../access/scopes.ts'
 import { Slots } from '../../plugins/turns.ts'
@@ -454,19 +454,21 @@ describe('limits', () => {
 
   // ASVS 5.2.1
   it('413: refuses files, records and headers that are too large', async () => {
-    const large = [
-      `sku,attributes\n${'x'.repeat(3_000_000)}`,
-      `sku,attributes\n"${'x'.repeat(1_100_000)}`,
-      `sku,${Array.from({ length: 100 }, (_, n) => `attributes.a${n}`).join(',')}\n`,
+    const large: readonly [string, string][] = [
+      [`sku,attributes\n${'x'.repeat(3_000_000)}`, 'The request body is too large.'],
+      [`sku,attributes\n"${'x'.repeat(1_100_000)}`, 'The record on line 2 is longer than 1048576 characters.'],
+      [
+        `sku,${Array.from({ length: 100 }, (_, n) => `attributes.a${n}`).join(',')}\n`,
+        'The file has more than 100 columns.',
+      ],
     ]
-    for (const payload of large) {
-      expect((await post(payload)).json()).toEqual({
-        statusCode: 413,
-        error: { type: 'PAYLOAD_TOO_LARGE', description: expect.any(String) },
-      })
+    for (const [payload, description] of large) {
+      expect((await post(payload)).json()).toEqual(refusedBody(413, 'PAYLOAD_TOO_LARGE', description))
     }
     const line = `{"sku":"A","attributes":{"a":"${'x'.repeat(1_100_000)}"}}`
-    expect((await post(line, '', NDJSON)).statusCode).toBe(413)
+    expect((await post(line, '', NDJSON)).json()).toEqual(
+      refusedBody(413, 'PAYLOAD_TOO_LARGE', 'The record on line 1 is longer than 1048576 characters.'),
+    )
   })
 
   it('405: refuses GET', async () => {

@@ -66,7 +66,9 @@ describe('POST /reservations/commit/:reservationId', () => {
     const again = await reservations.commit(id, { quantity: 2 }, key)
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([200, first.body, 'true'])
     expect((await reservations.stock()).onHand).toBe(8)
-    expect((await reservations.commit(await reservations.begin(), { quantity: 2 }, key)).statusCode).toBe(422)
+    expect((await reservations.commit(await reservations.begin(), { quantity: 2 }, key)).json()).toEqual(
+      refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
+    )
   })
 
   // ASVS 2.3.1
