@@ -11,6 +11,7 @@ interface TokenUse {
 }
 
 // DO UPDATE instead of DO NOTHING: only so the statement returns a row that exists, and waits for a concurrent insert of it.
+// Lock order: the tokens by their jti, so that two orders with the same tokens never wait for each other.
 const bindQuery = prepare(
   'bind_tokens',
   (p: TokenUse) => sql<{ jti: string }>`

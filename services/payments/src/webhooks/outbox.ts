@@ -21,7 +21,8 @@ const EVENT = 'event'
 
 /**
  * Takes rows of the outbox, which SQL functions have written, as jobs. An event becomes one job for each webhook that wants its
- * type. The kind of any other row is the name of its task, and its job gets the merchant and id of the row too.
+ * type. The kind of any other row is the name of its task, and its job gets the merchant and id of the row too. Lock order: none
+ * is needed, because the statement skips rows that another process takes.
  */
 export const takeRows: TakeRows = async (trx, limit, left) => {
   const kindsLeft = left.map((task) => (task === deliveryTask.name ? EVENT : task))
