@@ -1,0 +1,176 @@
+import { anyId } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  testPepper,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { keyMac } from '../apps/app.ts'
+import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
+import type { Webhook } from './webhook.ts'
+import {
+  type CreateWebhookInput,
+  callCreateWebhook,
+  callDeleteWebhook,
+  callDisableWebhook,
+  callReplayWebhook,
+  callRotateSecret,
+  findDelivery,
+  listWebhooks,
+} from './webhook-repository.ts'
+
+const TARGET = 'https://shop.example/hooks'
+const [FIRST, SECOND] = [Buffer.from('first secret'), Buffer.from('second secret')]
+const DAY_MS = 86_400_000
+
+let payments: TestPayments
+let member: TestApp
+let stranger: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+  stranger = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const credentialsOf = ({ key }: Pick<TestApp, 'key'>) => ({ keyMac: keyMac(testPepper, key), userEmail: null })
+const callerOf = (app: Pick<TestApp, 'key'>) => ({ ...credentialsOf(app), identityId: undefined, repeat: undefined })
+const merchant = async (test = true) => (await createTestMerchant(payments, member, { test })).id
+
+const create = (merchantId: string, differences: Partial<CreateWebhookInput> = {}) =>
+  callCreateWebhook(payments.deps.lanes, {
+    caller: callerOf(member),
+    merchantId,
+    webhook: { url: TARGET, events: [] },
+    secretSealed: FIRST,
+    allowHttp: false,
+    ...differences,
+  })
+async function made(merchantId: string): Promise<Webhook> {
+  const { webhook, verdict } = await create(merchantId)
+  if (webhook === undefined) throw new Error(`no webhook was made: ${verdict}`)
+  return webhook
+}
+const list = async (merchantId: string) =>
+  (
+    await listWebhooks(payments.deps.lanes, {
+      ...credentialsOf(member),
+      ...{ merchantId, limit: 10, above: LOWEST, below: HIGHEST, order: 'newest-first', test: undefined },
+    })
+  ).webhooks
+const done = () => ({ verdict: 'done', identityId: member.id })
+/** Changes a merchant, and answers the id of the event about that. */
+async function addEvent(merchantId: string): Promise<string> {
+  const { headers } = member
+  await payments.app.inject({ method: 'PUT', url: `/merchants/${merchantId}`, headers, payload: { name: 'Coffee' } })
+  const { id } = await payments.database.db
+    .selectFrom('events')
+    .select('id')
+    .where('merchant_id', '=', merchantId)
+    .orderBy('id', 'desc')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+describe('callCreateWebhook', () => {
+  it('makes a webhook with one secret, which is listed', async () => {
+    const merchantId = await merchant()
+    const webhook = {
+      id: anyId,
+      merchantId,
+      url: TARGET,
+      events: [],
+      secrets: { current: FIRST, previous: null, previousUntil: null },
+      disabled: null,
+      created: expect.any(Date),
+    }
+    expect(await create(merchantId)).toEqual({ ...done(), refusal: undefined, webhook })
+    expect(await list(merchantId)).toEqual([webhook])
+  })
+
+  it('judges access before anything else, also without a webhook', async () => {
+    const merchantId = await merchant()
+    for (const webhook of [null, { url: 'http://x', events: [] }]) {
+      expect(await create(merchantId, { caller: callerOf(stranger), webhook })).toEqual({
+        verdict: 'forbidden',
+        identityId: stranger.id,
+        refusal: undefined,
+        webhook: undefined,
+      })
+    }
+    expect(await create(merchantId, { webhook: null })).toEqual({ ...done(), refusal: undefined, webhook: undefined })
+    expect(await list(merchantId)).toEqual([])
+  })
+
+  it.each([
+    ['a test merchant, where it is allowed', true, true, undefined],
+    ['a test merchant, where it is not allowed', true, false, 'not-https'],
+    ['a live merchant', false, true, 'not-https'],
+  ])('judges http: for %s', async (_case, test, allowHttp, refusal) => {
+    const merchantId = await merchant(test)
+    const webhook = { url: 'http://shop.example', events: [] }
+    expect((await create(merchantId, { webhook, allowHttp })).refusal).toBe(refusal)
+    expect(await list(merchantId)).toHaveLength(refusal === undefined ? 1 : 0)
+  })
+})
+
+describe('callRotateSecret', () => {
+  const rotate = (merchantId: string, webhookId: string, secretSealed: Buffer | null = SECOND) =>
+    callRotateSecret(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId, secretSealed })
+
+  it('lets the previous secret sign for one more day', async () => {
+    const webhook = await made(await merchant())
+    const { webhook: rotated, ...access } = await rotate(webhook.merchantId, webhook.id)
+    const previousUntil = rotated?.secrets.previousUntil
+    expect({ ...access, rotated }).toEqual({
+      ...done(),
+      rotated: { ...webhook, secrets: { current: SECOND, previous: FIRST, previousUntil } },
+    })
+    expect(Math.abs((previousUntil?.getTime() ?? 0) - Date.now() - DAY_MS)).toBeLessThan(60_000)
+  })
+
+  it('finds no webhook of another merchant', async () => {
+    const webhook = await made(await merchant())
+    expect(await rotate(await merchant(), webhook.id)).toEqual({
+      verdict: 'not-found',
+      identityId: member.id,
+      webhook: undefined,
+    })
+    expect(await list(webhook.merchantId)).toEqual([webhook])
+  })
+})
+
+describe('a delivery', () => {
+  it('is found with its event and secrets, until the webhook is disabled', async () => {
+    const webhook = await made(await merchant())
+    const { merchantId, id: webhookId } = webhook
+    const job = { merchantId, webhookId, eventId: await addEvent(merchantId) }
+    const found = await findDelivery(payments.deps.lanes, job)
+    expect([found?.url, found?.secrets, found?.event.id]).toEqual([TARGET, webhook.secrets, job.eventId])
+    await callDisableWebhook(payments.deps.lanes, job)
+    expect(await findDelivery(payments.deps.lanes, job)).toBeUndefined()
+    expect(await list(merchantId)).toEqual([{ ...webhook, disabled: expect.any(Date) }])
+  })
+
+  it('is gone with its webhook, which is deleted once', async () => {
+    const { merchantId, id: webhookId } = await made(await merchant())
+    const eventId = await addEvent(merchantId)
+    const remove = () => callDeleteWebhook(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId })
+    expect([await remove(), await remove()]).toEqual([done(), { verdict: 'not-found', identityId: member.id }])
+    expect(await findDelivery(payments.deps.lanes, { merchantId, webhookId, eventId })).toBeUndefined()
+  })
+})
+
+describe('callReplayWebhook', () => {
+  it('counts the events after an id, and tells none from an unknown webhook', async () => {
+    const { merchantId, id: webhookId } = await made(await merchant())
+    const replay = (after: string, id = webhookId) =>
+      callReplayWebhook(payments.deps.lanes, { merchantId, webhookId: id, after })
+    expect([await replay(await addEvent(merchantId)), await replay(LOWEST, UNKNOWN_ID)]).toEqual([0, undefined])
+    expect(await replay(LOWEST)).toBeGreaterThan(0)
+  })
+})
