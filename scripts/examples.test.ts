@@ -179,14 +179,22 @@ it('runs the first run of the README of auth, from a sign-up to a refresh', asyn
   await callAuth(String(refresh).replace('<refresh_token>', session.refresh_token))
 })
 
-it('seeds the example of the README of payments, which its key then reads', async () => {
+const seed = JSON.parse(exampleOf('services/payments/README.md', 'json'))
+let seeded: Promise<{ readonly status: unknown }> | undefined
+
+/** Seeds the example of the README of payments, once for all tests. */
+function seedPayments(): Promise<{ readonly status: unknown }> {
   const file = join(folder, 'seed.json')
-  const seed = JSON.parse(exampleOf('services/payments/README.md', 'json'))
-  expect(JSON.parse(exampleOf('docs/reference/payments.md', 'json'))).toEqual(seed)
   writeFileSync(file, JSON.stringify(seed))
   Object.assign(env, parseEnv(readFileSync(join(folder, 'data', 'payments.env'), 'utf8')))
   env.PAYMENTS_ALLOW_SEED = 'yes'
-  expect((await runToEnd('services/payments/src/main.ts', 'seed', file)).status).toBe(0)
+  seeded ??= runToEnd('services/payments/src/main.ts', 'seed', file)
+  return seeded
+}
+
+it('seeds the example of the README of payments, which its key then reads', async () => {
+  expect(JSON.parse(exampleOf('docs/reference/payments.md', 'json'))).toEqual(seed)
+  expect((await seedPayments()).status).toBe(0)
   const [{ key }] = seed.apps
   const [{ id, merchantId, amount, currency }] = seed.transactions
   const authorization = `Basic ${Buffer.from(`:${key}`).toString('base64')}`
@@ -221,11 +229,16 @@ describe('docs/runbooks/', () => {
     (name) => `${name}() { '${process.execPath}' '${root}/services/${name}/src/main.ts' "$@"; }`,
   )
 
-  /** Runs a script with the programs and the settings of the stack. @returns its standard output */
-  async function inShell(script: string): Promise<string> {
+  /** The programs have the settings of the stack, and payments has a card in its vault. */
+  beforeAll(async () => {
+    await seedPayments()
     for (const name of services) {
       Object.assign(env, parseEnv(readFileSync(join(folder, 'data', `${name}.env`), 'utf8')))
     }
+  })
+
+  /** Runs a script. @returns its standard output */
+  async function inShell(script: string): Promise<string> {
     const { PATH = '' } = process.env
     const shellEnv = { ...env, PATH: `${dirname(process.execPath)}:${PATH}` }
     const child = spawn('bash', ['-euc', [...programs, script].join('\n')], { cwd: folder, env: shellEnv })
