@@ -19,7 +19,6 @@ const { clock, deps } = main
 afterAll(() => main.close())
 
 const EXPIRED = errorBody(403, 'otp_expired', 'Email link is invalid or has expired')
-const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
 const ask = (body: object) => main.post('/magiclink', body)
 const verify = (body: object) => main.post('/verify', body)
 const rowsOf = (email: string) => deps.db.selectFrom('users').selectAll().where('email', '=', email).execute()
@@ -136,9 +135,9 @@ describe('POST /magiclink', () => {
   })
 
   it('422: refuses a request without an email; 400: refuses a malformed email', async () => {
-    expect((await ask({})).json()).toEqual(refused(422, 'validation_failed', 'Magic link requires an email'))
+    expect((await ask({})).json()).toEqual(errorBody(422, 'validation_failed', 'Magic link requires an email'))
     expect((await ask({ email: 'nobody' })).json()).toEqual(
-      refused(400, 'validation_failed', 'Unable to validate email address: invalid format'),
+      errorBody(400, 'validation_failed', 'Unable to validate email address: invalid format'),
     )
   })
 })
@@ -147,7 +146,7 @@ describe('POST /magiclink under settings', () => {
   it('422: refuses while sign-ins by email are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
-      refused(422, 'email_provider_disabled', 'Email logins are disabled'),
+      errorBody(422, 'email_provider_disabled', 'Email logins are disabled'),
     )
     await open.close()
   })
@@ -156,7 +155,7 @@ describe('POST /magiclink under settings', () => {
     const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true' })
     const { email } = await createSignedUp(open.deps)
     expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
-      refused(422, 'signup_disabled', 'Signups not allowed for this instance'),
+      errorBody(422, 'signup_disabled', 'Signups not allowed for this instance'),
     )
     expect((await open.post('/magiclink', { email })).json()).toEqual({})
     await open.readMail(email)

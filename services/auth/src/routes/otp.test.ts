@@ -1,5 +1,14 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { anyId, anyTime, phoneIdentity, sessionBody, signedUpBody, statusAndBody, userBody } from '../../test/bodies.ts'
+import {
+  anyId,
+  anyTime,
+  errorBody,
+  phoneIdentity,
+  sessionBody,
+  signedUpBody,
+  statusAndBody,
+  userBody,
+} from '../../test/bodies.ts'
 import { expectSession } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -20,7 +29,6 @@ afterAll(() => main.close())
 
 let count = 0
 const newPhone = () => `1415555${String(++count).padStart(4, '0')}`
-const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
 const ask = (body: object) => main.post('/otp', body)
 const verify = (body: object) => main.post('/verify', body)
 const rowsOf = (kind: 'email' | 'phone', value: string) =>
@@ -46,7 +54,7 @@ describe('POST /otp with an email', () => {
   })
 
   it('422: refuses an unknown or staged address when create_user is false', async () => {
-    const disabled = refused(422, 'otp_disabled', 'Signups not allowed for otp')
+    const disabled = errorBody(422, 'otp_disabled', 'Signups not allowed for otp')
     expect((await ask({ email: 'unknown@example.com', create_user: false })).json()).toEqual(disabled)
     await ask({ email: 'unknown@example.com' })
     expect((await ask({ email: 'unknown@example.com', create_user: false })).json()).toEqual(disabled)
@@ -66,7 +74,7 @@ describe('POST /otp with a phone', () => {
       sessionBody(signedUpBody({ user, email: user.email }, { phone, phone_confirmed_at: anyTime })),
     )
     expect((await verify({ type: 'sms', phone, token: code })).json()).toEqual(
-      refused(403, 'otp_expired', 'Token has expired or is invalid'),
+      errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
     )
   })
 
@@ -123,7 +131,11 @@ describe('POST /otp with a phone', () => {
       expect(statusAndBody(await ask({ phone }))).toEqual([200, {}])
       clock.advance(1_000)
       expect((await ask({ phone })).json()).toEqual(
-        refused(429, 'over_sms_send_rate_limit', 'For security purposes, you can only request this after 59 seconds.'),
+        errorBody(
+          429,
+          'over_sms_send_rate_limit',
+          'For security purposes, you can only request this after 59 seconds.',
+        ),
       )
     }
   })
@@ -132,7 +144,7 @@ describe('POST /otp with a phone', () => {
     const phone = newPhone()
     sms.answer = { status: 400, body: { code: 21_211, message: 'Invalid number' } }
     expect((await ask({ phone })).json()).toEqual(
-      refused(422, 'sms_send_failed', 'Error sending confirmation OTP to provider: Invalid number'),
+      errorBody(422, 'sms_send_failed', 'Error sending confirmation OTP to provider: Invalid number'),
     )
     await main.idle()
     expect(sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
@@ -165,7 +177,7 @@ describe('POST /otp with a phone', () => {
   ])('400 and 422: refuses %j', async (body, status, code, msg) => {
     const answer = await ask(body)
     expect(answer.statusCode).toBe(status)
-    expect(answer.json()).toEqual({ ...refused(status, code, ''), msg })
+    expect(answer.json()).toEqual({ ...errorBody(status, code, ''), msg })
   })
 })
 
@@ -173,10 +185,10 @@ describe('POST /otp under settings', () => {
   it('422 and 400: refuses emails and phones while they are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/otp', { email: 'a@example.com' })).json()).toEqual(
-      refused(422, 'email_provider_disabled', 'Email logins are disabled'),
+      errorBody(422, 'email_provider_disabled', 'Email logins are disabled'),
     )
     expect((await open.post('/otp', { phone: '14155550100' })).json()).toEqual(
-      refused(400, 'phone_provider_disabled', 'Unsupported phone provider'),
+      errorBody(400, 'phone_provider_disabled', 'Unsupported phone provider'),
     )
     await open.close()
   })
@@ -184,7 +196,7 @@ describe('POST /otp under settings', () => {
   it('422: refuses unknown numbers while signups are disabled; 429: refuses when no SMS is left; 500: fails without a gateway', async () => {
     const settings = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' }
     const open = await openMailApp(settings)
-    const signups = refused(422, 'signup_disabled', 'Signups not allowed for this instance')
+    const signups = errorBody(422, 'signup_disabled', 'Signups not allowed for this instance')
     for (const body of [{ phone: '14155550100' }, { email: 'a@example.com' }]) {
       expect((await open.post('/otp', body)).json()).toEqual(signups)
     }
@@ -192,12 +204,12 @@ describe('POST /otp under settings', () => {
     await createSignedUp(open.deps, { phone: '14155550102' })
     expect(statusAndBody(await open.post('/otp', { phone: '14155550101' }))).toEqual([200, {}])
     expect((await open.post('/otp', { phone: '14155550102' })).json()).toEqual(
-      refused(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
+      errorBody(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
     )
     await open.close()
     const mute = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
     expect((await mute.post('/otp', { phone: '14155550100' })).json()).toEqual({
-      ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
+      ...errorBody(500, 'unexpected_failure', 'Unable to get SMS provider'),
       error_id: anyId,
     })
     await mute.close()

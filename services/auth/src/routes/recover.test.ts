@@ -10,7 +10,6 @@ const { clock, deps } = main
 
 afterAll(() => main.close())
 
-const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
 const recover = (body: object, headers = {}) => main.post('/recover', body, headers)
 const userOf = (id: string) => deps.db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
@@ -93,7 +92,7 @@ describe('POST /recover', () => {
       clock.advance(500)
       const again = await recover({ email: address })
       expect(again.json()).toEqual(
-        refused(
+        errorBody(
           429,
           'over_email_send_rate_limit',
           'For security purposes, you can only request this after 60 seconds.',
@@ -118,7 +117,7 @@ describe('POST /recover', () => {
     [{ email: 'nobody' }, 'Unable to validate email address: invalid format'],
     [{ email: 'a@example.com', code_challenge: 'x' }, 'PKCE flow requires code_challenge_method and code_challenge'],
   ])('400: refuses %j', async (body, message) => {
-    expect((await recover(body)).json()).toEqual(refused(400, 'validation_failed', message))
+    expect((await recover(body)).json()).toEqual(errorBody(400, 'validation_failed', message))
   })
 })
 
@@ -126,7 +125,7 @@ describe('POST /recover under settings', () => {
   it('400: refuses while sign-ins by email are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/recover', { email: 'a@example.com' })).json()).toEqual(
-      refused(400, 'email_provider_disabled', 'Email logins are disabled'),
+      errorBody(400, 'email_provider_disabled', 'Email logins are disabled'),
     )
     await open.close()
   })
@@ -135,7 +134,7 @@ describe('POST /recover under settings', () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
     const ask = (index: number) => open.post('/recover', { email: `${index}@example.com` }, { 'x-real-ip': '1.1.1.1' })
     for (let index = 0; index < 30; index += 1) expect(statusAndBody(await ask(index))).toEqual([200, {}])
-    expect((await ask(30)).json()).toEqual(refused(429, 'over_request_rate_limit', 'Request rate limit reached'))
+    expect((await ask(30)).json()).toEqual(errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'))
     await open.close()
   })
 

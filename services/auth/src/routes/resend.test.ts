@@ -18,7 +18,6 @@ const MESSAGE_ID = {
 
 afterAll(() => main.close())
 
-const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
 const resend = (body: object) => main.post('/resend', body)
 const verify = (body: object) => main.post('/verify', body)
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
@@ -127,7 +126,11 @@ describe('POST /resend', () => {
     await main.post('/signup', { email: 'known@example.com', password })
     clock.advance(1_000)
     expect((await resend({ type: 'signup', email: 'known@example.com' })).json()).toEqual(
-      refused(429, 'over_email_send_rate_limit', 'For security purposes, you can only request this after 899 seconds.'),
+      errorBody(
+        429,
+        'over_email_send_rate_limit',
+        'For security purposes, you can only request this after 899 seconds.',
+      ),
     )
     const { email } = await createSignedUp(deps)
     await main.post('/signup', { email, password })
@@ -156,7 +159,7 @@ describe('POST /resend', () => {
     [{ type: 'signup', email: 'nobody' }, 'Unable to validate email address: invalid format'],
     [{ type: 'sms', phone: '0415' }, 'Invalid phone number format (E.164 required)'],
   ])('400: refuses %j', async (body, message) => {
-    expect((await resend(body)).json()).toEqual(refused(400, 'validation_failed', message))
+    expect((await resend(body)).json()).toEqual(errorBody(400, 'validation_failed', message))
   })
 })
 
@@ -208,10 +211,10 @@ describe('POST /resend under settings', () => {
   it('400: refuses emails and phones while they are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/resend', { type: 'signup', email: 'a@example.com' })).json()).toEqual(
-      refused(400, 'email_provider_disabled', 'Email logins are disabled'),
+      errorBody(400, 'email_provider_disabled', 'Email logins are disabled'),
     )
     expect((await open.post('/resend', { type: 'sms', phone: '14155550100' })).json()).toEqual(
-      refused(400, 'phone_provider_disabled', 'Phone logins are disabled'),
+      errorBody(400, 'phone_provider_disabled', 'Phone logins are disabled'),
     )
     await open.close()
   })

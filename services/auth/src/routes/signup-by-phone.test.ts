@@ -14,7 +14,6 @@ const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab]
 
 afterAll(() => main.close())
 
-const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
 const signUp = (phone: string, body = {}) => main.post('/signup', { phone, password, ...body })
 const verify = (phone: string, token: string) => main.post('/verify', { type: 'sms', phone, token })
 const rowsOf = (phone: string) => deps.db.selectFrom('users').selectAll().where('phone', '=', phone).execute()
@@ -120,7 +119,7 @@ describe('POST /signup by phone', () => {
 
   it('400: refuses a malformed number', async () => {
     expect((await signUp('0415')).json()).toEqual(
-      refused(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
+      errorBody(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
     )
   })
 })
@@ -134,7 +133,7 @@ describe('POST /signup by phone under settings', () => {
     })
     const answer = await open.post('/signup', { phone: '14155550100', password })
     expect(answer.json()).toEqual({
-      ...refused(500, 'unexpected_failure', 'Unable to get SMS provider'),
+      ...errorBody(500, 'unexpected_failure', 'Unable to get SMS provider'),
       error_id: answer.headers['x-request-id'],
     })
     await expectUser(open, await open.post('/signup', { phone: '15005550006', password }))
@@ -161,7 +160,7 @@ describe('POST /signup by phone under settings', () => {
     expect(answer.json()).toEqual({ ...sessionBody(user), ...user, last_sign_in_at: anyTime })
     expect(answer.json().identities[0].identity_data.email).toBeUndefined()
     expect((await open.post('/signup', { phone: '14155550100', password })).json()).toEqual(
-      refused(400, 'user_already_exists', 'User already registered'),
+      errorBody(400, 'user_already_exists', 'User already registered'),
     )
     await open.close()
   })
@@ -179,7 +178,7 @@ describe('POST /signup by phone under settings', () => {
       expect(statusAndBody(await signUpWith(phone))).toEqual([200, user])
     }
     expect((await signUpWith('14155550102')).json()).toEqual(
-      refused(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
+      errorBody(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
     )
     const users = await open.deps.db.selectFrom('users').select('phone').orderBy('phone').execute()
     expect(users).toEqual([{ phone: '14155550100' }, { phone: '14155550101' }])

@@ -24,7 +24,6 @@ const password = 'correct horse'
 afterAll(() => main.close())
 
 const timestamp = (date: Date) => date.toISOString().replace('Z', '000+00:00')
-const refused = (status: number, code: string, msg: string) => ({ code: status, error_code: code, msg })
 
 function unconfirmed(email: string, data = {}) {
   const at = timestamp(clock.now())
@@ -183,7 +182,7 @@ describe('POST /signup', () => {
     const headers = { 'x-jwt-aud': 'x'.repeat(256) }
     const answer = await main.post('/signup', { email: 'long@example.com', password }, headers)
     const text = 'An audience may not be longer than 255 characters'
-    expect(answer.json()).toEqual(refused(400, 'validation_failed', text))
+    expect(answer.json()).toEqual(errorBody(400, 'validation_failed', text))
   })
 
   const weak = 'Password should be at least 6 characters.'
@@ -229,7 +228,7 @@ describe('POST /signup', () => {
     const answer = await main.post('/signup', body)
     expect(answer.statusCode).toBe(status)
     const reasons = code === 'weak_password' ? { weak_password: { reasons: ['length'] } } : {}
-    expect(answer.json()).toEqual({ ...refused(status, code, ''), msg, ...reasons })
+    expect(answer.json()).toEqual({ ...errorBody(status, code, ''), msg, ...reasons })
     expect(await rowsOf('x@example.com')).toEqual([])
   })
 
@@ -237,7 +236,7 @@ describe('POST /signup', () => {
   it('400: refuses a member of the wrong type', async () => {
     const answer = await main.post('/signup', { email: 1, password })
     expect(answer.json()).toEqual(
-      refused(400, 'bad_json', 'Could not parse request body as JSON: email: must be a string'),
+      errorBody(400, 'bad_json', 'Could not parse request body as JSON: email: must be a string'),
     )
   })
 })
@@ -280,7 +279,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
     expect(claims).toEqual(claimsBody({ sub: body.id, email: user.email, amr: [proof('password')] }))
     const repeated = await open.post('/signup', { email: 'NOW@example.com', password })
     expect(repeated.statusCode).toBe(400)
-    expect(repeated.json()).toEqual(refused(400, 'user_already_exists', 'User already registered'))
+    expect(repeated.json()).toEqual(errorBody(400, 'user_already_exists', 'User already registered'))
     const audit = await open.deps.db.selectFrom('audit_log_entries').select('action').orderBy('id').execute()
     expect(audit.map(({ action }) => action)).toEqual(['user_signedup', 'user_repeated_signup'])
     expect(open.recipients()).toEqual([])
@@ -317,7 +316,7 @@ describe('POST /signup under settings', () => {
       claimsBody({ app_metadata: {}, user_metadata: { a: 1 }, amr: [proof('anonymous')], is_anonymous: true }),
     )
     const second = await open.post('/signup', {}, from('1.1.1.1'))
-    expect(second.json()).toEqual(refused(429, 'over_request_rate_limit', 'Request rate limit reached'))
+    expect(second.json()).toEqual(errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'))
     expect(Number(second.headers['retry-after'])).toBeGreaterThan(3_500)
     const other = { ...user, user_metadata: {} }
     expect(statusAndBody(await open.post('/signup', {}, from('2.2.2.2')))).toEqual([
@@ -329,7 +328,7 @@ describe('POST /signup under settings', () => {
 
   it('422: refuses every signup while signups are disabled', async () => {
     const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
-    const disabled = refused(422, 'signup_disabled', 'Signups not allowed for this instance')
+    const disabled = errorBody(422, 'signup_disabled', 'Signups not allowed for this instance')
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(disabled)
     expect((await open.post('/signup', {})).json()).toEqual(disabled)
     await open.close()
@@ -338,14 +337,14 @@ describe('POST /signup under settings', () => {
   it('400: refuses an email while signups by email are off', async () => {
     const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(
-      refused(400, 'email_provider_disabled', 'Email signups are disabled'),
+      errorBody(400, 'email_provider_disabled', 'Email signups are disabled'),
     )
     await open.close()
   })
 
   it('429: stores nothing when no mail is left, and gives a duplicate the same answer', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
-    const exhausted = refused(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
+    const exhausted = errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
     await expectUser(open, await open.post('/signup', { email: 'a@example.com', password }))
     const fresh = await open.post('/signup', { email: 'b@example.com', password })
     expect(fresh.json()).toEqual(exhausted)
