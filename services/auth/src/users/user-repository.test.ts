@@ -1,0 +1,102 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { openTestDatabase } from '../../test/auth-database.ts'
+import { userNotFound } from '../errors.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import { insertUser } from './user-change-repository.ts'
+import {
+  findPasswordUser,
+  findUserByIdentifier,
+  isIdentifierTaken,
+  isUnclaimed,
+  lockManagedUser,
+} from './user-repository.ts'
+
+const database = await openTestDatabase()
+const { db, lanes } = database
+afterAll(() => database.drop())
+
+const at = new Date('2026-01-02T03:04:05Z')
+let people = 0
+let byEmail: UserIdentifier
+let byPhone: UserIdentifier
+beforeEach(() => {
+  people += 1
+  byEmail = { kind: 'email', value: `ann${people}@example.com` }
+  byPhone = { kind: 'phone', value: `1415555${1_000 + people}` }
+})
+
+const add = (changes: Partial<Parameters<typeof insertUser>[1]> = {}) =>
+  insertUser(db, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email: byEmail.value,
+    phone: byPhone.value,
+    ...changes,
+  })
+const find = (identifier: UserIdentifier, audience = 'authenticated') => findUserByIdentifier(db, audience, identifier)
+const findByPassword = (identifier: UserIdentifier, audience = 'authenticated') =>
+  findPasswordUser(lanes, { ...identifier, audience })
+
+describe('an identifier', () => {
+  it('finds its user in the audience of the user, whatever the case of the email', async () => {
+    const user = await add({ email: byEmail.value.toUpperCase() })
+    expect([await find(byEmail), await find(byPhone)]).toEqual([user, user])
+    expect([await find(byEmail, 'elsewhere'), await find(byPhone, 'elsewhere')]).toEqual([undefined, undefined])
+  })
+
+  it('finds nobody by the email of an SSO user, which several may have', async () => {
+    await add({ is_sso_user: true, phone: null })
+    expect([await find(byEmail), await isIdentifierTaken(db, byEmail)]).toEqual([undefined, false])
+  })
+
+  it('is taken by a user, and not by a staged one', async () => {
+    await add({ staged_at: at })
+    expect([await isIdentifierTaken(db, byEmail), await isIdentifierTaken(db, byPhone)]).toEqual([false, false])
+    await db.updateTable('users').set({ staged_at: null }).where('email', '=', byEmail.value).execute()
+    expect([await isIdentifierTaken(db, byEmail), await isIdentifierTaken(db, byPhone)]).toEqual([true, true])
+  })
+})
+
+describe('a sign-in by password', () => {
+  it('finds the hash, and whether the identifier in use is confirmed', async () => {
+    const { id } = await add({ encrypted_password: 'hash', email_confirmed_at: at })
+    expect(await findByPassword(byEmail)).toEqual({ id, passwordHash: 'hash', isConfirmed: true })
+    expect(await findByPassword(byPhone)).toEqual({ id, passwordHash: 'hash', isConfirmed: false })
+  })
+
+  it.each([
+    ['staged', { staged_at: at }],
+    ['deleted', { deleted_at: at }],
+    ['of another audience', { aud: 'elsewhere' }],
+  ])('finds no user who is %s', async (_name, changes) => {
+    await add({ encrypted_password: 'hash', ...changes })
+    expect([await findByPassword(byEmail), await findByPassword(byPhone)]).toEqual([undefined, undefined])
+  })
+})
+
+describe('a request of an admin', () => {
+  const lock = (userId: string, audience?: string) =>
+    db.transaction().execute((trx) => lockManagedUser(trx, { userId, audience }))
+
+  it('finds a deleted user, in the audience that it names', async () => {
+    const user = await add({ deleted_at: at })
+    expect([await lock(user.id), await lock(user.id, 'authenticated')]).toEqual([user, user])
+  })
+
+  it('404: finds no staged user, and no user of another audience than the one that it names', async () => {
+    const { id } = await add()
+    await expect(lock(id, 'elsewhere')).rejects.toEqual(userNotFound())
+    await db.updateTable('users').set({ staged_at: at }).where('id', '=', id).execute()
+    await expect(lock(id)).rejects.toEqual(userNotFound())
+  })
+})
+
+describe('an account', () => {
+  it('stays unclaimed until its first confirmation, and is claimed for good', async () => {
+    const user = await add()
+    expect(await isUnclaimed(db, user)).toBe(true)
+    expect(await isUnclaimed(db, { ...user, confirmedAt: '2026-01-02T03:04:05.000000+00:00' })).toBe(false)
+    await db.updateTable('users').set({ claimed_at: at }).where('id', '=', user.id).execute()
+    expect(await isUnclaimed(db, user)).toBe(false)
+  })
+})
