@@ -31,12 +31,13 @@ describe('POST /products', () => {
     const { id } = response.json().data
     expect(response.statusCode).toBe(201)
     expect(response.json()).toEqual({ statusCode: 201, data: { id, message: `Product ${id} was created.` } })
-    expect(response.headers).toMatchObject({
-      location: `/products/${id}`,
-      etag: `"p${id}-1"`,
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
-    })
+    const { location, etag, 'content-type': type, 'cache-control': caching } = response.headers
+    expect([location, etag, type, caching]).toEqual([
+      `/products/${id}`,
+      `"p${id}-1"`,
+      'application/json; charset=utf-8',
+      'no-store',
+    ])
   })
 
   it.each(['[1,2]', '"red"', '5', 'false', '{}', ' {"a" : 1} '])(
@@ -218,7 +219,7 @@ describe('GET /products/:productId', () => {
     const etag = `"p${id}-1"`
     const response = await get(`/products/${id}`)
     expect(response.json()).toEqual({ statusCode: 200, data: { id, sku, attributes: { a: 1 } } })
-    expect(response.headers).toMatchObject({ etag, 'cache-control': 'no-cache' })
+    expect([response.headers.etag, response.headers['cache-control']]).toEqual([etag, 'no-cache'])
     for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
       const unchanged = await get(`/products/${id}`, { 'if-none-match': known })
       expect([unchanged.statusCode, unchanged.body, unchanged.headers.etag]).toEqual([304, '', etag])

@@ -87,7 +87,7 @@ describe('answers on the wire', () => {
     const plain = await payments.app.inject({ url, headers: app.headers })
     const zipped = await payments.app.inject({ url, headers: { ...app.headers, 'accept-encoding': 'gzip' } })
     expect(plain.headers['content-encoding']).toBeUndefined()
-    expect(zipped.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' })
+    expect([zipped.headers['content-encoding'], zipped.headers.vary]).toEqual(['gzip', 'accept-encoding'])
     // The whole answer is compressed before it is sent, so that no compressor waits for a slow client.
     expect(Number(zipped.headers['content-length'])).toBe(zipped.rawPayload.length)
     expect(gunzipSync(zipped.rawPayload).toString()).toBe(plain.body)

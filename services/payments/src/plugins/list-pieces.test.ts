@@ -57,8 +57,8 @@ describe('a list whose rows have many entries', () => {
       }),
     )
     expect([response.statusCode, response.body]).toEqual([200, `[\n${rows.join(',\n')}\n]\n`])
-    expect(response.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8' })
-    expect(response.headers['content-length']).toBeUndefined()
+    const { 'content-type': type, 'content-length': length } = response.headers
+    expect([type, length]).toEqual(['application/json; charset=utf-8', undefined])
   })
 
   it('200: is read in pieces after a cursor too, and answered in one piece when it fits', async () => {

@@ -28,10 +28,10 @@ describe('GET /products/export', () => {
   // ASVS 1.2.3, 5.4.1
   it('200: writes NDJSON by default', async () => {
     const response = await get()
-    expect(response.headers).toMatchObject({
-      'content-type': 'application/x-ndjson; charset=utf-8',
-      'content-disposition': `attachment; filename="products-${today()}.ndjson"`,
-    })
+    expect([response.headers['content-type'], response.headers['content-disposition']]).toEqual([
+      'application/x-ndjson; charset=utf-8',
+      `attachment; filename="products-${today()}.ndjson"`,
+    ])
     expect(response.body).toBe(
       `${[
         '{"id":1,"sku":"A","attributes":{"n": 0.10, "dim": {"w": 2}, "color": "red"}}',
@@ -44,10 +44,10 @@ describe('GET /products/export', () => {
 
   it('200: writes CSV', async () => {
     const response = await get('?format=csv')
-    expect(response.headers).toMatchObject({
-      'content-type': 'text/csv; charset=utf-8',
-      'content-disposition': `attachment; filename="products-${today()}.csv"`,
-    })
+    expect([response.headers['content-type'], response.headers['content-disposition']]).toEqual([
+      'text/csv; charset=utf-8',
+      `attachment; filename="products-${today()}.csv"`,
+    ])
     expect(response.body).toBe(
       `${[
         'id,sku,attributes',
