@@ -1,10 +1,13 @@
 import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
+
+const OPEN = `SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND application_name = 'test'`
 
 let temporary: TemporaryDatabase
 let database: Database<object>
@@ -25,8 +28,12 @@ beforeAll(async () => {
   // Not through a pooler: the lock belongs to the session.
   holder = new pg.Client({ connectionString: temporary.directUrl })
   await holder.connect()
-  await holder.query('SELECT pg_advisory_lock(1)')
+  // The read lane opens its two connections in the background. A pooler opens one of its own only for a statement.
+  if (prepared)
+    await vi.waitFor(async () => expect((await holder.query(OPEN)).rows).toEqual([{ count: 2 }]), { timeout: 10_000 })
 })
+beforeEach(() => holder.query('SELECT pg_advisory_lock(1)'))
+afterEach(() => holder.query('SELECT pg_advisory_unlock_all()'))
 afterAll(async () => {
   await holder.end()
   await database.close()

@@ -402,7 +402,7 @@ describe('telemetry', () => {
 
   it('prints metrics by route pattern, and those of the process', async () => {
     const port = await metrics.listen()
-    await app.inject({ url: '/things/the-one' })
+    for (const url of ['/things/the-one', '/nowhere']) await app.inject({ url })
     for (const path of ['/', '/metrics']) {
       const text = await (await fetch(`http://127.0.0.1:${port}${path}`)).text()
       expect(text).toContain(

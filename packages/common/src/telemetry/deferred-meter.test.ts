@@ -12,12 +12,16 @@ import {
   MeterProvider,
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createDeferredMeter } from './deferred-meter.ts'
 
-const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
-const provider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter })] })
-afterEach(() => exporter.reset())
+let exporter: InMemoryMetricExporter
+let provider: MeterProvider
+beforeEach(() => {
+  exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  provider = new MeterProvider({ readers: [new PeriodicExportingMetricReader({ exporter })] })
+})
+afterEach(() => provider.shutdown())
 
 /** The instruments that a meter has, with the values of their first points. */
 async function collect(): Promise<Record<string, unknown>> {
