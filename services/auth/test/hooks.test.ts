@@ -217,8 +217,14 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     const next = await refresh(refreshToken)
     expect([next.statusCode, await countCodes()]).toEqual([200, 1])
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
-    expect((await logIn({ email, password })).json().msg).toBe('Invalid login credentials')
-    expect((await refresh(next.json().refresh_token)).json().error_code).toBe('refresh_token_not_found')
+    expect(statusAndBody(await logIn({ email, password }))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    ])
+    expect(statusAndBody(await refresh(next.json().refresh_token))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    ])
     expect(await countCodes()).toBe(0)
   })
 
@@ -267,7 +273,10 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Too often' }) })
     const answer = await test.post('/factors/recovery-codes/verify', { code: codes[0] }, later.headers)
     expect(answer.json()).toEqual({ code: 403, error_code: 'mfa_verification_rejected', msg: 'Too often' })
-    expect((await refresh(raised.refreshToken)).json().error_code).toBe('refresh_token_not_found')
+    expect(statusAndBody(await refresh(raised.refreshToken))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    ])
   })
 
   it('422: counts wrong answers whatever the hook says, and refuses the right one after twenty', async () => {
@@ -277,7 +286,10 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
     answers(refuse('MFA_VERIFICATION_ATTEMPT'))
     for (let guess = 0; guess < 20; guess += 1) expect((await answer('x')).json()).toEqual(whatHookSays)
     answers({})
-    expect((await answer(app.code())).json().error_code).toBe('mfa_verification_failed')
+    expect(statusAndBody(await answer(app.code()))).toEqual([
+      422,
+      errorBody(422, 'mfa_verification_failed', 'Invalid TOTP code entered'),
+    ])
     expect(stub.callsOf('MFA_VERIFICATION_ATTEMPT').at(-1)?.payload).toEqual({
       user_id: anyId,
       factor_id: app.factorId,

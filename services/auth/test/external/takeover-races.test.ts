@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { answerBehind } from '../answer-behind.ts'
+import { grantErrorBody, statusAndBody } from '../bodies.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import {
@@ -76,7 +77,10 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     expect(landing.fragment.error_code).toBeUndefined()
     expect(await owners(own.email)).toHaveLength(1)
     const login = await service.post('/token?grant_type=password', { email: own.email, password })
-    expect(login.json().error_code).toBe('invalid_credentials')
+    expect(statusAndBody(login)).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
+    ])
   })
 
   it('an unverified identity of a stranger with the same address is not linked', async () => {

@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { accountBody, anyId, anyTime, emailIdentity, externalBody, statusAndBody, userBody } from '../bodies.ts'
+import {
+  accountBody,
+  anyId,
+  anyTime,
+  emailIdentity,
+  errorBody,
+  externalBody,
+  grantErrorBody,
+  statusAndBody,
+  userBody,
+} from '../bodies.ts'
 import { expectSession } from '../expect-user.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
@@ -178,7 +188,7 @@ describe('an owner whose address a stranger has used first', () => {
     )
     expect(await login('the password of a stranger')).toBe('invalid_credentials')
     const dead = await service.post('/verify', { type: 'signup', token_hash: token })
-    expect(dead.json().error_code).toBe('otp_expired')
+    expect(statusAndBody(dead)).toEqual([403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')])
   })
 
   it('inherits no identity of the stranger', async () => {
@@ -259,7 +269,7 @@ describe('an owner whose address a stranger has used first', () => {
     const victim = await signIn('keycloak', own)
     expect(victim?.user.email).toBe(email)
     const answer = await service.post('/verify', { type: 'email', email, token: code })
-    expect(answer.json().error_code).toBe('otp_expired')
+    expect(statusAndBody(answer)).toEqual([403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')])
   })
 
   it('does not sign in to an account that is known by a phone number', async () => {
@@ -304,7 +314,7 @@ describe('an owner whose address a stranger has claimed at a provider that has n
     const token = await claim()
     const { pathname, search } = await ask()
     const dead = await service.post('/verify', { type: 'signup', token_hash: token })
-    expect(dead.json().error_code).toBe('otp_expired')
+    expect(statusAndBody(dead)).toEqual([403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')])
     const victim = await whoIs(service.app.inject(`${pathname}${search}`).then(land))
     expect([victim?.user.email, victim?.user.app_metadata]).toEqual([
       email,
@@ -327,7 +337,7 @@ describe('an owner whose address a stranger has claimed at a provider that has n
     await service.idle()
     expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
     const link = await service.post('/admin/generate_link', { type: 'recovery', email }, OPERATOR)
-    expect(link.json().error_code).toBe('user_not_found')
+    expect(statusAndBody(link)).toEqual([404, errorBody(404, 'user_not_found', 'User with this email not found')])
     await expectSession(service, await service.post('/verify', { type: 'signup', token_hash: token }), {
       type: 'signup',
     })
@@ -382,7 +392,14 @@ describe('a flow', () => {
     const { query } = await comeBackAs(service, state, own)
     const payload = { auth_code: query.code, code_verifier: 'guess'.repeat(10) }
     const answer = await service.post('/token?grant_type=pkce', payload)
-    expect(answer.json().error_code).toBe('bad_code_verifier')
+    expect(statusAndBody(answer)).toEqual([
+      400,
+      grantErrorBody(
+        'invalid_grant',
+        'bad_code_verifier',
+        'code challenge does not match previously saved code verifier',
+      ),
+    ])
   })
 
   it('that links an identity ends with the session that began it', async () => {

@@ -6,8 +6,10 @@ import {
   claimsBody,
   emailIdentity,
   externalBody,
+  grantErrorBody,
   identityBody,
   proof,
+  statusAndBody,
   userBody,
 } from '../bodies.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
@@ -102,7 +104,10 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
     )
     const refresh = { refresh_token: stranger.refreshToken }
     const answer = await service.post('/token?grant_type=refresh_token', refresh)
-    expect(answer.json().error_code).toBe('refresh_token_not_found')
+    expect(statusAndBody(answer)).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    ])
     expect((await signIn('gitlab', person)).user.id).not.toBe(own.user.id)
   })
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
-import { anyId, anyTime, claimsBody, factorBody, proof, statusAndBody } from '../../../test/bodies.ts'
+import { anyId, anyTime, claimsBody, errorBody, factorBody, proof, statusAndBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession } from '../../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
@@ -82,7 +82,10 @@ describe('POST /factors/{factor_id}/challenge', () => {
     ])
     // A code belongs to one challenge.
     const again = await test.post(`/factors/${factorId}/verify`, payload, headers)
-    expect(again.json().error_code).toBe('mfa_ip_address_mismatch')
+    expect(statusAndBody(again)).toEqual([
+      422,
+      errorBody(422, 'mfa_ip_address_mismatch', 'Challenge and verify IP addresses mismatch.'),
+    ])
   })
 
   it('200: sends the code by WhatsApp when the gateway supports it', async () => {
@@ -165,7 +168,10 @@ describe('POST /factors/{factor_id}/challenge', () => {
         200,
         { id: anyId, type: 'totp', expires_at: 1767323955 },
       ])
-    expect((await ask(app.factorId, client)).json().error_code).toBe('over_request_rate_limit')
+    expect(statusAndBody(await ask(app.factorId, client))).toEqual([
+      429,
+      errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'),
+    ])
     // Verifications have a limit of their own.
     const code = app.code()
     const answer = await answerChallenge(test, { ...own, 'x-client': 'two' } as Headers, {

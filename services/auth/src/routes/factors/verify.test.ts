@@ -157,7 +157,10 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { app, headers, refreshToken } = await createWithApp()
     const child = (await refresh(refreshToken)).json().refresh_token
     await refresh(child)
-    expect((await refresh(refreshToken)).json().error_code).toBe('refresh_token_already_used')
+    expect(statusAndBody(await refresh(refreshToken))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_already_used', 'Invalid Refresh Token: Already Used'),
+    ])
     const answer = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
     expect((await test.app.inject({ url: '/user', headers })).json().factors).toEqual([
