@@ -76,7 +76,7 @@ const withoutHashes = (lines: readonly string[]) => lines.map((line) => line.rep
 
 it('names the commits since the base that break a rule, the oldest first', () => {
   const { root } = repositoryOf('start', 'one', `feat(auth): sell apples${body}`, `fix(auth): weigh and pack${body}`)
-  const { count, problems } = checkCommits(root, 'HEAD~3') ?? { count: 0, problems: [] }
+  const { count, problems } = checkCommits(root, 'HEAD~3')
   expect({ count, problems: withoutHashes(problems) }).toEqual({
     count: 3,
     problems: [
@@ -91,7 +91,7 @@ it('refuses a subject that an earlier commit has, before the base or since', () 
   const apples = `feat(auth): sell apples${body}`
   const pears = `feat(auth): sell pears${body}`
   const { root } = repositoryOf(apples, pears, apples, `docs: describe apples${body}`, `docs: describe apples${body}`)
-  expect(withoutHashes(checkCommits(root, 'HEAD~3')?.problems ?? [])).toEqual([
+  expect(withoutHashes(checkCommits(root, 'HEAD~3').problems)).toEqual([
     'feat(auth): sell apples: an earlier commit has the same subject',
     'docs: describe apples: an earlier commit has the same subject',
   ])
@@ -106,6 +106,27 @@ it('leaves merges alone', () => {
   expect(checkCommits(root, 'apples~1')).toEqual({ count: 2, problems: [] })
 })
 
+const numbered = (count: number) => Array.from({ length: count }, (_, i) => `feat(auth): sell ${i} apples${body}`)
+
+it('reads the newest twenty commits where HEAD adds none to its base', () => {
+  const { root, git } = repositoryOf('one', 'two', ...numbered(19))
+  git('update-ref', 'refs/remotes/origin/main', 'HEAD')
+  const { passed, lines } = judgeCommits(root, undefined, true)
+  expect({ passed, lines: withoutHashes(lines) }).toEqual({
+    passed: false,
+    lines: [
+      'two: the subject is not "type(scope): imperative, lower case"',
+      'two: no sentence in the body says why',
+      'the newest commits, 20: 2 problems',
+    ],
+  })
+})
+
+it('reads every commit of a younger repository', () => {
+  const { root } = repositoryOf(...numbered(2))
+  expect(judgeCommits(root, 'HEAD', true)).toEqual({ passed: true, lines: ['the newest commits, 2: 0 problems'] })
+})
+
 /** A clone that has the newest commit alone. */
 function shallowCloneOf(root: string): string {
   const clone = mkdtempSync(join(tmpdir(), 'commits-'))
@@ -114,23 +135,22 @@ function shallowCloneOf(root: string): string {
   return clone
 }
 
-it('tells a clone without the base from one without problems', () => {
-  const { root } = repositoryOf('one', 'two')
-  expect(checkCommits(shallowCloneOf(root), 'HEAD~1')).toBeUndefined()
-  const folder = mkdtempSync(join(tmpdir(), 'commits-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  expect(checkCommits(folder, 'HEAD~1')).toBeUndefined()
+it.each([
+  [true, { passed: false, lines: ['no commit is checked: this clone has no HEAD~1'] }],
+  [false, { passed: true, lines: ['the newest commits, 1: 0 problems'] }],
+])('in CI (%j), judges a shallow clone without its base: %j', (isCi, verdict) => {
+  const { root } = repositoryOf(...numbered(2))
+  expect(judgeCommits(shallowCloneOf(root), 'HEAD~1', isCi)).toEqual(verdict)
 })
 
 it.each([
   [true, false],
   [false, true],
-])('in CI (%j), a clone without its base passes: %j', (isCi, passed) => {
-  const { root } = repositoryOf('one')
-  expect(judgeCommits(root, 'gone', isCi)).toEqual({
-    passed,
-    lines: ['no commit is checked: this clone has no gone'],
-  })
+])('in CI (%j), sources without a repository pass: %j', (isCi, passed) => {
+  const folder = mkdtempSync(join(tmpdir(), 'commits-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const lines = ['no commit is checked: this clone has no origin/main and no main']
+  expect(judgeCommits(folder, undefined, isCi)).toEqual({ passed, lines })
 })
 
 it('without origin/main, compares a branch with main', () => {
@@ -141,7 +161,7 @@ it('without origin/main, compares a branch with main', () => {
   const { passed, lines } = judgeCommits(root, undefined, true)
   expect({ passed, lines: withoutHashes(lines) }).toEqual({
     passed: false,
-    lines: ['feat(auth): sell apples.: the subject ends with a full stop', '1 commits since main, 1 problems'],
+    lines: ['feat(auth): sell apples.: the subject ends with a full stop', '1 commits since main: 1 problems'],
   })
 })
 
@@ -151,7 +171,7 @@ it('compares with origin/main rather than with main', () => {
   git('update-ref', 'refs/remotes/origin/main', 'HEAD~1')
   expect(judgeCommits(root, undefined, true)).toEqual({
     passed: true,
-    lines: ['1 commits since origin/main, 0 problems'],
+    lines: ['1 commits since origin/main: 0 problems'],
   })
 })
 

@@ -1,12 +1,13 @@
 // Fails for a commit that breaks the rules of CONTRIBUTING: `node scripts/check-commits.ts [base]` reads the commits that
-// HEAD has and the base has not. The base is the one that COMMITS_SINCE names, or else origin/main, or else main. In CI, a
-// clone without a base fails: nothing would be checked.
+// HEAD has and the base has not. The base is the one that COMMITS_SINCE names, or else origin/main, or else main. When HEAD
+// adds nothing, as in a new clone, it reads the newest commits. In CI, a clone without a base fails: nobody would know which
+// commits are the change.
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const TYPES = ['feat', 'fix', 'refactor', 'perf', 'test', 'docs', 'build', 'ci', 'chore']
 const PRODUCTS = ['auth', 'payments', 'inventory', 'endpoints']
-const PARTS = ['common', 'database', 'jobs', 'service', 'stack', 'testing', 'migrations', 'bench', 'repo']
+const PARTS = ['common', 'database', 'jobs', 'service', 'stack', 'testing', 'packages', 'migrations', 'bench', 'repo']
 const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})(?:\\((?:${[...PRODUCTS, ...PARTS].join('|')})\\))?: [a-z]`)
 const SUBJECT_LENGTH_MAX = 72
 /** Three words or more, and a full stop. */
@@ -15,6 +16,8 @@ const SENTENCE = /(\S+\s+){2}\S+\.(\s|$)/
 const TRAILER = /^[A-Z][a-z]+(-[a-z]+)+: .*$/gm
 /** Where a branch starts, when nothing else is named. */
 const BASES = ['origin/main', 'main']
+/** How many commits are read when HEAD adds none to its base. */
+const NEWEST_COUNT = 20
 
 /** What breaks the rules in the message of a commit: its subject, an empty line, and a body. Empty when nothing does. */
 export function problemsOfMessage(message: string): readonly string[] {
@@ -34,7 +37,7 @@ export function problemsOfMessage(message: string): readonly string[] {
   ]
 }
 
-/** The result of comparing a checkout with a base. */
+/** What is wrong with some commits of a checkout. */
 export interface CheckedCommits {
   readonly count: number
   /** Oldest first, each after its commit. */
@@ -42,19 +45,14 @@ export interface CheckedCommits {
 }
 
 /**
- * Checks the commits since `base`. Merges have no rules. A subject that an earlier commit of the whole history has is a
- * problem. Undefined when the base is not in this clone, as in a shallow one, or when there is no repository.
+ * Checks the commits since `base`, or the newest ones when it is undefined. Merges have no rules. A subject that an earlier
+ * commit of the whole history has is a problem. @throws Error when the base is not in this clone
  */
-export function checkCommits(root: string, base: string): CheckedCommits | undefined {
-  const git = (...args: readonly string[]): string =>
-    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
-  try {
-    git('rev-parse', '--verify', '--quiet', `${base}^{commit}`)
-  } catch {
-    return undefined
-  }
-  const subjects = new Set(git('log', '--no-merges', '--format=%s', base).split('\n'))
-  const commits = git('log', '--reverse', '--no-merges', '-z', '--format=%h%n%B', `${base}..HEAD`)
+export function checkCommits(root: string, base: string | undefined): CheckedCommits {
+  const list = (...args: readonly string[]): string => git(root, 'log', '--no-merges', ...args)
+  const start = base ?? list('--format=%H', '--max-count=1', `--skip=${NEWEST_COUNT}`).trim()
+  const subjects = new Set(start === '' ? [] : list('--format=%s', start).split('\n'))
+  const commits = list('--reverse', '-z', '--format=%h%n%B', start === '' ? 'HEAD' : `${start}..HEAD`)
     .split('\0')
     .filter((commit) => commit !== '')
   const problems = commits.flatMap((commit) => {
@@ -67,8 +65,22 @@ export function checkCommits(root: string, base: string): CheckedCommits | undef
   return { count: commits.length, problems }
 }
 
+/** The output of a command of git. @throws Error when it fails */
+function git(root: string, ...args: readonly string[]): string {
+  return execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+}
+
+function hasCommit(root: string, name: string): boolean {
+  try {
+    git(root, 'rev-parse', '--verify', '--quiet', `${name}^{commit}`)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /**
- * Checks the commits since the first base that is in the clone, and says what it has done.
+ * Checks the commits since the first base that is in the clone, or the newest ones, and says what it has done.
  * @param named the base that the caller demands; undefined for the usual ones
  * @param isCi whether a clone without a base fails
  */
@@ -78,13 +90,15 @@ export function judgeCommits(
   isCi: boolean,
 ): { readonly passed: boolean; readonly lines: readonly string[] } {
   const bases = named === undefined ? BASES : [named]
-  for (const base of bases) {
-    const checked = checkCommits(root, base)
-    if (checked === undefined) continue
-    const summary = `${checked.count} commits since ${base}, ${checked.problems.length} problems`
-    return { passed: checked.problems.length === 0, lines: [...checked.problems, summary] }
+  const base = bases.find((each) => hasCommit(root, each))
+  if (base === undefined && (isCi || !hasCommit(root, 'HEAD'))) {
+    return { passed: !isCi, lines: [`no commit is checked: this clone has no ${bases.join(' and no ')}`] }
   }
-  return { passed: !isCi, lines: [`no commit is checked: this clone has no ${bases.join(' and no ')}`] }
+  const added = base === undefined ? undefined : checkCommits(root, base)
+  const isChange = added !== undefined && added.count > 0
+  const { count, problems } = isChange ? added : checkCommits(root, undefined)
+  const range = isChange ? `${count} commits since ${base}` : `the newest commits, ${count}`
+  return { passed: problems.length === 0, lines: [...problems, `${range}: ${problems.length} problems`] }
 }
 
 if (import.meta.main) {
