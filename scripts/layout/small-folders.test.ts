@@ -59,6 +59,9 @@ it('counts test files in a folder of tests', async () => {
   ])
 })
 
-it('ignores folders that a tool prescribes, outside sources', async () => {
-  expect(await problemsOf(smallFolders, filesIn('packages/database/patches', 'one'))).toEqual([])
-})
+it.each(['packages/database/patches', 'packages/endpoints/bin', 'packages/endpoints/examples/clock'])(
+  'ignores %s, which is outside sources',
+  async (folder) => {
+    expect(await problemsOf(smallFolders, filesIn(folder, 'one'))).toEqual([])
+  },
+)
