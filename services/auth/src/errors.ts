@@ -6,19 +6,20 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 // providers and hooks, and factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
 // Where a code has several texts, the name says where it is used.
 
+interface Wait {
+  readonly seconds: number
+}
+
 export const notFound = defineError(404, 'not_found', 'Not found')
 export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
 
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
-const banned = (status: number) => defineError(status, 'user_banned', 'User is banned')
-export const userBanned = banned(403)
-export const signInUserBanned = banned(400)
+export const userBanned = defineError(403, 'user_banned', 'User is banned')
+export const signInUserBanned = defineError(400, 'user_banned', 'User is banned')
 
-const otherAudience = (status: number, code: string) =>
-  defineError(status, code, "Token audience doesn't match request audience")
-export const audienceMismatch = otherAudience(400, 'validation_failed')
-export const foreignAudience = otherAudience(403, 'unexpected_audience')
+export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
+export const foreignAudience = defineError(403, 'unexpected_audience', "Token audience doesn't match request audience")
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
 export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
@@ -50,13 +51,11 @@ export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone numbe
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
-const emailsDisabled = (status: number) => defineError(status, 'email_provider_disabled', 'Email logins are disabled')
-export const emailSignInsDisabled = emailsDisabled(422)
-export const emailMessagesDisabled = emailsDisabled(400)
+export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
+export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', 'Email logins are disabled')
 export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
-const phonesDisabled = (status: number) => defineError(status, 'phone_provider_disabled', 'Phone logins are disabled')
-export const phoneSignInsDisabled = phonesDisabled(422)
-export const phoneMessagesDisabled = phonesDisabled(400)
+export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', 'Phone logins are disabled')
+export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', 'Phone logins are disabled')
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
@@ -90,9 +89,16 @@ export const WEAKNESS_SENTENCES = {
   pwned: 'Password is known to be weak and easy to guess, please choose a different one.',
 } as const
 
-const currentPassword = (code: string) => defineError(400, code, 'Current password required when setting new password.')
-export const currentPasswordRequired = currentPassword('current_password_required')
-export const currentPasswordInvalid = currentPassword('current_password_invalid')
+export const currentPasswordRequired = defineError(
+  400,
+  'current_password_required',
+  'Current password required when setting new password.',
+)
+export const currentPasswordInvalid = defineError(
+  400,
+  'current_password_invalid',
+  'Current password required when setting new password.',
+)
 export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
 export const reauthenticationNeeded = defineError(
   400,
@@ -149,10 +155,16 @@ export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Cus
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
-const tooSoon = ({ seconds }: { readonly seconds: number }) =>
-  `For security purposes, you can only request this after ${seconds} seconds.`
-export const emailTooSoon = defineError(429, 'over_email_send_rate_limit', tooSoon)
-export const smsTooSoon = defineError(429, 'over_sms_send_rate_limit', tooSoon)
+export const emailTooSoon = defineError(
+  429,
+  'over_email_send_rate_limit',
+  ({ seconds }: Wait) => `For security purposes, you can only request this after ${seconds} seconds.`,
+)
+export const smsTooSoon = defineError(
+  429,
+  'over_sms_send_rate_limit',
+  ({ seconds }: Wait) => `For security purposes, you can only request this after ${seconds} seconds.`,
+)
 export const smsSendFailed = defineError(
   422,
   'sms_send_failed',

@@ -37,22 +37,38 @@ export const providerDisabled = defineError(
 )
 export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
-const withoutEmail = (status: number, code: string) =>
-  defineError(status, code, 'Error getting user email from external provider')
-export const profileWithoutEmail = withoutEmail(500, 'unexpected_failure')
-export const idTokenWithoutEmail = withoutEmail(400, 'validation_failed')
+export const profileWithoutEmail = defineError(
+  500,
+  'unexpected_failure',
+  'Error getting user email from external provider',
+)
+export const idTokenWithoutEmail = defineError(
+  400,
+  'validation_failed',
+  'Error getting user email from external provider',
+)
 export const severalOwners = defineError(
   500,
   'unexpected_failure',
   'Multiple accounts with the same email address in the same linking domain detected',
 )
-const verifyAtProvider = ({ provider }: Named) =>
-  `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`
-const confirmationSent = ({ provider }: Named) =>
-  `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
-export const externalEmailUnverified = defineError(422, 'provider_email_needs_verification', verifyAtProvider)
-export const externalEmailMailed = defineError(422, 'provider_email_needs_verification', confirmationSent)
-export const linkedEmailUnverified = defineError(422, 'email_not_confirmed', confirmationSent)
+export const externalEmailUnverified = defineError(
+  422,
+  'provider_email_needs_verification',
+  ({ provider }: Named) => `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
+)
+export const externalEmailMailed = defineError(
+  422,
+  'provider_email_needs_verification',
+  ({ provider }: Named) =>
+    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+)
+export const linkedEmailUnverified = defineError(
+  422,
+  'email_not_confirmed',
+  ({ provider }: Named) =>
+    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+)
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const invitedEmailElsewhere = defineError(
   400,

@@ -1,8 +1,23 @@
 // The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
 // `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line.
 
-/** What the service says of a field, where its schema chooses the text. */
+interface Bound {
+  readonly limit: unknown
+  /** What the limit counts, after a space. Empty for a number. */
+  readonly unit: string
+}
+
+/** What the service says of a field. A function names values of the schema, never one of the request. */
 export const FIELD_TEXTS = {
+  notString: 'must be a string',
+  notNumber: 'must be a number',
+  notInteger: 'must be an integer',
+  notBoolean: 'must be a boolean',
+  notObject: 'must be an object',
+  notList: 'must be a list',
+  tooSmall: ({ limit, unit }: Bound) => `must be at least ${limit}${unit}`,
+  tooBig: ({ limit, unit }: Bound) => `must be at most ${limit}${unit}`,
+  notListed: (values: readonly unknown[]) => `must be one of ${values.join(', ')}`,
   notHttps: 'must be an https URL',
   urlParts: 'may have neither user nor fragment',
   tooManyEntries: 'must have at most 100 entries',
@@ -17,12 +32,13 @@ export const FIELD_TEXTS = {
 
 /** The types of JSON, by zod's name. */
 const TYPES: Readonly<Record<string, string>> = {
-  string: 'must be a string',
-  number: 'must be a number',
-  int: 'must be an integer',
-  boolean: 'must be a boolean',
-  object: 'must be an object',
-  array: 'must be a list',
+  string: FIELD_TEXTS.notString,
+  number: FIELD_TEXTS.notNumber,
+  int: FIELD_TEXTS.notInteger,
+  boolean: FIELD_TEXTS.notBoolean,
+  object: FIELD_TEXTS.notObject,
+  record: FIELD_TEXTS.notObject,
+  array: FIELD_TEXTS.notList,
 }
 
 const FORMATS: Readonly<Record<string, string>> = { guid: FIELD_TEXTS.uuid, uuid: FIELD_TEXTS.uuid }
@@ -42,7 +58,8 @@ export interface SchemaIssue {
   readonly values?: unknown
 }
 
-const OWN_TEXTS: ReadonlySet<string> = new Set(Object.values(FIELD_TEXTS))
+/** A schema may choose one of the texts itself. */
+const OWN_TEXTS: ReadonlySet<unknown> = new Set(Object.values(FIELD_TEXTS))
 
 /** The text for an issue. It never repeats a text of zod, which may change with a release. */
 export function fieldText(issue: SchemaIssue | undefined): string {
@@ -52,15 +69,15 @@ export function fieldText(issue: SchemaIssue | undefined): string {
   const unit = UNITS[String(origin)] ?? ''
   switch (code) {
     case 'invalid_type':
-      return TYPES[expected === 'record' ? 'object' : String(expected)] ?? FIELD_TEXTS.invalid
+      return TYPES[String(expected)] ?? FIELD_TEXTS.invalid
     case 'invalid_format':
       return FORMATS[String(format)] ?? FIELD_TEXTS.invalid
     case 'too_small':
-      return `must be at least ${minimum}${unit}`
+      return FIELD_TEXTS.tooSmall({ limit: minimum, unit })
     case 'too_big':
-      return `must be at most ${maximum}${unit}`
+      return FIELD_TEXTS.tooBig({ limit: maximum, unit })
     case 'invalid_value':
-      return Array.isArray(values) ? `must be one of ${values.join(', ')}` : FIELD_TEXTS.invalid
+      return Array.isArray(values) ? FIELD_TEXTS.notListed(values) : FIELD_TEXTS.invalid
     case 'invalid_key':
     case 'unrecognized_keys':
       return FIELD_TEXTS.unknownName
