@@ -2,7 +2,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { signupDisabled, userBanned } from '../errors.ts'
+import { signupDisabled } from '../errors.ts'
 import { severalOwners } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
@@ -19,7 +19,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { StaleView } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
-import { isBanned, isStaged, type User } from '../users/user.ts'
+import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierHolder, lockUserById } from '../users/user-repository.ts'
 
@@ -167,6 +167,6 @@ export async function adoptProfile(
 async function lockActiveUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, id: string): Promise<User> {
   const user = await lockUserById(trx, id)
   if (!user || user.deletedAt !== null) throw new StaleView()
-  if (isBanned(user, now())) throw userBanned()
+  requireNotBanned(user, now())
   return user
 }

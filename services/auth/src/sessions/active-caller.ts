@@ -1,10 +1,11 @@
 import type { Db, Trx } from '../database.ts'
-import { signInTooOld, userBanned } from '../errors.ts'
-import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
-import { isBanned, isStaged, type User } from '../users/user.ts'
+import { signInTooOld } from '../errors.ts'
+import { tokenUserNotFound } from '../session-errors.ts'
+import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'
 import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
+import { requireSession } from './session.ts'
 import { findSession, type Session } from './session-repository.ts'
 
 /** A user who may change something in their own name. */
@@ -61,10 +62,9 @@ async function toActiveCaller(
   // A token for another service that shares the secret speaks for none of our users.
   const audience = callerAudience(caller, undefined, config.jwt.audience)
   if (!caller.isAdmin && user.audience !== audience) throw tokenUserNotFound()
-  if (isBanned(user, now())) throw userBanned()
+  requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
-  const session = await findSession(db, userId, sessionId)
-  if (!session) throw sessionNotFound()
+  const session = requireSession(await findSession(db, userId, sessionId))
   // The session may have been raised after this token was made. A thief of the token has not shown the second factor.
   return { user, session: caller.aal === 'aal2' ? session : { ...session, aal: 'aal1' } }
 }

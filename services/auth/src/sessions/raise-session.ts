@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import { updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
 import type { IssuedSession, SessionOrigin } from './session.ts'
@@ -22,19 +23,19 @@ export interface ShownFactor extends SessionOrigin {
  * Raises a session to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
  * takes the place of all earlier ones, and the user's other sessions below aal2 end. The token is random, so that nobody can
  * compute it from the token before.
- * @returns undefined when the session may not be refreshed any more
+ * @throws sessionNotFound when the session may not be refreshed any more
  */
 export async function raiseSession(
   trx: Db,
   { randomBytes }: { readonly randomBytes: RandomBytes },
   shown: ShownFactor,
-): Promise<IssuedSession | undefined> {
+): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('raise_session')}(
     ${shown.userId}, ${shown.sessionId}, ${shown.factorId}, ${shown.method}, ${hashRefreshToken(refreshToken)},
     ${shown.userAgent}, ${shown.ip}) AS r`.execute(trx)
   const [row] = rows
-  if (row?.verdict !== 'done') return undefined
+  if (row?.verdict !== 'done') throw sessionNotFound()
   await updateCredentialSince(trx, shown, shown.credentialSince)
   return { ...toStoredSession(row), refreshToken }
 }

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { sessionNotFound } from '../session-errors.ts'
+import { requireSession } from './session.ts'
 import { findStoredSession } from './session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
 
@@ -15,8 +15,7 @@ export async function prepareRaisedClaims(
   { sessionId, method }: { readonly sessionId: string; readonly method: string },
 ): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
-  const session = await findStoredSession(deps.lanes, sessionId)
-  if (!session) throw sessionNotFound()
+  const session = requireSession(await findStoredSession(deps.lanes, sessionId))
   const shown = { method, timestamp: Math.floor(deps.now().getTime() / 1_000) }
   const amr = [shown, ...session.amr.filter((entry) => entry.method !== method)]
   return makeClaims(deps, { ...session, aal: 'aal2', amr })

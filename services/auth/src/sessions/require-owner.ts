@@ -2,9 +2,9 @@ import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { anonymousNotAllowed, identitiesNeedSecondFactor, passkeysNeedSecondFactor } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
-import { sessionNotFound } from '../session-errors.ts'
 import type { User } from '../users/user.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
+import { requireSession } from './session.ts'
 import type { Session } from './session-repository.ts'
 
 /** What the right to change identities works with. */
@@ -51,8 +51,8 @@ export interface FactorOwner {
  * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its proof belongs to a session
  * (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
  */
-export function requireFactorOwner({ user, session }: ActiveCaller): FactorOwner {
-  if (session === undefined) throw sessionNotFound()
+export function requireFactorOwner({ user, session: found }: ActiveCaller): FactorOwner {
+  const session = requireSession(found)
   if (user.isAnonymous) throw anonymousNotAllowed()
   return { user, session }
 }

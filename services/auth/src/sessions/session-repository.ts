@@ -132,6 +132,9 @@ export interface SignOut {
 
 const SIGN_OUT_VERDICTS = ['done', 'user-not-found', 'user-banned', 'session-not-found'] as const
 
+/** How ending sessions went. Only `done` ends any. */
+export type SignOutVerdict = (typeof SIGN_OUT_VERDICTS)[number]
+
 const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepare(
   'sign_out',
   (p) => sql`SELECT CASE
@@ -144,7 +147,7 @@ const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepa
 )
 
 /** Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database. */
-export async function deleteSessionsInScope(lanes: Lanes, input: SignOut): Promise<(typeof SIGN_OUT_VERDICTS)[number]> {
+export async function deleteSessionsInScope(lanes: Lanes, input: SignOut): Promise<SignOutVerdict> {
   return toVerdict((await lanes.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
 }
 

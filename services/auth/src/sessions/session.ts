@@ -1,5 +1,6 @@
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
 import type { Timestamp } from '../records/timestamp.ts'
+import { sessionNotFound } from '../session-errors.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
 /** How a session began: the first entry of its `amr` (reference: Access tokens). */
@@ -37,4 +38,10 @@ export interface StoredSession extends Profile {
 /** A session whose tokens are about to be handed out. The refresh token is known in the clear only at this moment. */
 export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
+}
+
+/** Requires that the session of a token still exists, as a lookup has found it. @throws sessionNotFound */
+export function requireSession<Found>(session: Found | undefined): Found {
+  if (session === undefined) throw sessionNotFound()
+  return session
 }

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { pkceRequired, userBanned } from '../errors.ts'
+import { pkceRequired } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { adoptProfile } from '../external-accounts/find-owner.ts'
@@ -46,7 +46,7 @@ import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { settleRaces } from '../users/claim-identifier.ts'
 import { awaitsFirstSignIn } from '../users/take-over-account.ts'
-import { isBanned, type User } from '../users/user.ts'
+import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 /** What a sign-in at a provider needs to finish. */
@@ -232,7 +232,7 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<AuthDeps, 'now'>, linkHas
   const user = token && (await lockUserById(trx, token.userId))
   if (!token || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()
   if (Date.parse(token.expiresAt) <= now().getTime()) throw inviteNotFound()
-  if (isBanned(user, now())) throw userBanned()
+  requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
   if (!(await awaitsFirstSignIn({ db: trx }, user))) throw inviteNotFound()
   if (!(await consumeToken(trx, token, { linkHash }))) throw inviteNotFound()

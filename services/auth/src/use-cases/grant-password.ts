@@ -13,6 +13,7 @@ import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { type IdentifierKind, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
 import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
+import type { PasswordSignInResult } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
@@ -52,13 +53,6 @@ type PasswordSessionDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'signInByPassword' | 'hooks'
 >
-
-const REFUSALS = {
-  'password-changed': invalidCredentials,
-  'user-banned': signInUserBanned,
-  'email-not-confirmed': emailNotConfirmed,
-  'phone-not-confirmed': phoneNotConfirmed,
-}
 
 /**
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
@@ -109,12 +103,25 @@ async function signInVerified(
     userAgent,
     ip,
   })
-  if (result.verdict !== 'done') throw REFUSALS[result.verdict]()
+  if (result.verdict !== 'done') return refuseSignIn(result.verdict)
   auditToLog(deps, { action: 'login', actorId: user.id, ip })
   const view = await signNewSession(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
   if (policy.verdict !== 'weak') return view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
+}
+
+function refuseSignIn(verdict: Exclude<PasswordSignInResult['verdict'], 'done'>): never {
+  switch (verdict) {
+    case 'password-changed':
+      throw invalidCredentials()
+    case 'user-banned':
+      throw signInUserBanned()
+    case 'email-not-confirmed':
+      throw emailNotConfirmed()
+    case 'phone-not-confirmed':
+      throw phoneNotConfirmed()
+  }
 }
 
 function readSignInIdentifier(

@@ -28,17 +28,6 @@ export type GrantRefreshTokenDeps = Pick<
   'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'
 >
 
-const REFUSALS: Readonly<Record<RefreshRefusal, () => Error>> = {
-  'token-not-found': refreshTokenNotFound,
-  'user-banned': refreshUserBanned,
-  'session-expired': sessionExpired,
-  'session-inactive': sessionInactive,
-  'session-low-aal': sessionLowAal,
-  'session-superseded': sessionSuperseded,
-  stolen: refreshTokenAlreadyUsed,
-  busy: tooManyRefreshes,
-}
-
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
  * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
@@ -61,7 +50,7 @@ export async function grantRefreshToken(
   })
   countReuse(deps, result)
   logEvents(deps, result, input.ip)
-  if (!('session' in result)) throw REFUSALS[result.verdict]()
+  if (!('session' in result)) return refuseRefresh(result.verdict)
   const session = { ...result.session, refreshToken: child }
   return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))
 }
@@ -80,6 +69,27 @@ async function prepareClaims(
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
   const session = await findSessionOfToken(deps.lanes, tokenHash)
   return session && makeClaims(deps, session, METHOD)
+}
+
+function refuseRefresh(verdict: RefreshRefusal): never {
+  switch (verdict) {
+    case 'token-not-found':
+      throw refreshTokenNotFound()
+    case 'user-banned':
+      throw refreshUserBanned()
+    case 'session-expired':
+      throw sessionExpired()
+    case 'session-inactive':
+      throw sessionInactive()
+    case 'session-low-aal':
+      throw sessionLowAal()
+    case 'session-superseded':
+      throw sessionSuperseded()
+    case 'stolen':
+      throw refreshTokenAlreadyUsed()
+    case 'busy':
+      throw tooManyRefreshes()
+  }
 }
 
 /** Logs the events that the SQL function records in the database. */

@@ -1,6 +1,5 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userBanned } from '../errors.ts'
 import { passkeyRefused } from '../factor-errors.ts'
 import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
@@ -12,7 +11,7 @@ import {
 import { findPasskeyByCredential, touchPasskey } from '../passkeys/passkey-repository.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
-import { isBanned } from '../users/user.ts'
+import { requireNotBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 type SignInWithPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
@@ -47,7 +46,7 @@ export async function signInWithPasskey(
   return deps.db.transaction().execute(async (trx) => {
     const user = await lockUserById(trx, passkey.userId)
     if (!user || user.deletedAt !== null) throw passkeyRefused()
-    if (isBanned(user, deps.now())) throw userBanned()
+    requireNotBanned(user, deps.now())
     if (!(await touchPasskey(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) throw passkeyRefused()
     await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
     return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: passkey.createdAt })

@@ -4,7 +4,7 @@ import { userBanned } from '../errors.ts'
 import { logoutScopeUnsupported } from '../request-errors.ts'
 import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
-import { deleteSessionsInScope, type SignOutScope } from '../sessions/session-repository.ts'
+import { deleteSessionsInScope, type SignOutScope, type SignOutVerdict } from '../sessions/session-repository.ts'
 
 /** The caller, and which of their sessions end. */
 export interface SignOutInput {
@@ -16,11 +16,6 @@ export interface SignOutInput {
 }
 
 const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
-const REFUSALS = {
-  'user-not-found': tokenUserNotFound,
-  'user-banned': userBanned,
-  'session-not-found': sessionNotFound,
-}
 
 /**
  * Ends sessions of the caller (reference: POST /logout). Their access tokens stay valid until they expire. May be
@@ -42,6 +37,17 @@ export async function signOut(
     ip,
     audit: deps.config.database.auditInPostgres,
   })
-  if (verdict !== 'done') throw REFUSALS[verdict]()
+  if (verdict !== 'done') refuseSignOut(verdict)
   auditToLog(deps, { action: 'logout', actorId: caller.userId, ip })
+}
+
+function refuseSignOut(verdict: Exclude<SignOutVerdict, 'done'>): never {
+  switch (verdict) {
+    case 'user-not-found':
+      throw tokenUserNotFound()
+    case 'user-banned':
+      throw userBanned()
+    case 'session-not-found':
+      throw sessionNotFound()
+  }
 }

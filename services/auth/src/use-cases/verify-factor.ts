@@ -39,7 +39,6 @@ import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
-import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -170,7 +169,6 @@ async function acceptProof(
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
   // A factor protects the account from its first proof on, not from its enrolment.
   const raised = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
-  if (!raised) throw sessionNotFound()
   // The sessions without this factor have just ended. An auth code would open another one.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
   // Changes that were asked for without a factor would circumvent it. At aal2 the user asked for them.

@@ -13,7 +13,6 @@ import {
 import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import { sessionNotFound } from '../session-errors.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -84,7 +83,6 @@ async function raiseByRecoveryCode(
     if (!(await consumeRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
     const raised = await raiseSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
-    if (!raised) throw sessionNotFound()
     const traits = { factor_id: factorId }
     await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
     return raised

@@ -3,7 +3,7 @@ import { siteKey } from '@trestle/common/server/address-key.ts'
 import { applyPhoneChange, confirmEmailChange } from '../address-changes/apply-address-change.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { linkExpired, otpExpired, userBanned } from '../errors.ts'
+import { linkExpired, otpExpired } from '../errors.ts'
 import { issueAuthCode } from '../flows/flow-repository.ts'
 import { type FlowKind, makeAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
@@ -36,7 +36,7 @@ import { confirmAddress } from '../sign-ups/confirm-address.ts'
 import { hashVerificationPassword, judgeVerificationPassword } from '../sign-ups/verification-password.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
-import { isBanned, isStaged, type User } from '../users/user.ts'
+import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { findUserById, findUserByIdentifier, lockUserById } from '../users/user-repository.ts'
 
@@ -141,7 +141,7 @@ export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLinkInput): 
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
   const user = token && (await findUserById(deps.db, token.userId))
   if (!token || !user || !isAccepted(type, token, user)) throw linkExpired()
-  if (isBanned(user, deps.now())) throw userBanned()
+  requireNotBanned(user, deps.now())
   if (Date.parse(token.expiresAt) <= deps.now().getTime()) throw linkExpired()
   return redeemToken(deps, {
     ...input,
@@ -180,7 +180,7 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
   return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
     const user = await lockUserById(trx, found.id)
     if (!user || user.deletedAt !== null) throw redemption.expired()
-    if (isBanned(user, deps.now())) throw userBanned()
+    requireNotBanned(user, deps.now())
     if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) throw redemption.expired()
     if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
     // While the password was hashed, somebody may have signed in or added a second factor.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { auditName, isBanned, isStaged } from './user.ts'
+import { userBanned } from '../errors.ts'
+import { auditName, isBanned, isStaged, requireNotBanned } from './user.ts'
 
 const now = new Date('2026-01-02T03:04:05.000Z')
 
@@ -11,6 +12,13 @@ describe('isBanned', () => {
     ['a moment longer', '2026-01-02T03:04:05.001000+00:00', true],
   ])('judges a user who is banned %s', (_case, bannedUntil, expected) => {
     expect(isBanned({ bannedUntil }, now)).toBe(expected)
+  })
+})
+
+describe('requireNotBanned', () => {
+  it('refuses a user until the ban has ended', () => {
+    expect(() => requireNotBanned({ bannedUntil: '2026-01-02T03:04:05.001000+00:00' }, now)).toThrow(userBanned())
+    expect(() => requireNotBanned({ bannedUntil: '2026-01-02T03:04:05.000000+00:00' }, now)).not.toThrow()
   })
 })
 

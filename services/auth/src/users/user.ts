@@ -1,3 +1,4 @@
+import { userBanned } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
 /** A user. A time is null where its event has not happened. */
@@ -44,6 +45,11 @@ export interface User {
 /** Whether a user is banned at this time. A ban ends by itself at `bannedUntil`. */
 export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
   return user.bannedUntil !== null && now.getTime() < Date.parse(user.bannedUntil)
+}
+
+/** Requires that a user is not banned at this time. @throws userBanned */
+export function requireNotBanned(user: Pick<User, 'bannedUntil'>, now: Date): void {
+  if (isBanned(user, now)) throw userBanned()
 }
 
 /** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */
