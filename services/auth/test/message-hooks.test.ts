@@ -241,6 +241,26 @@ describe('AFTER_USER_CREATED', () => {
     expect(told(id)).toHaveLength(1)
   })
 
+  it('is told one uuid for a user in every attempt, and another for the next user', async () => {
+    let failures = 1
+    stub.answer = ({ name }) => (name === 'AFTER_USER_CREATED' && failures-- > 0 ? { status: 500, body: '' } : NOTHING)
+    const first = (await test.post('/invite', { email: 'repeat@example.com' }, OPERATOR)).json().id
+    await vi.waitFor(
+      async () => {
+        await makeDue()
+        expect(told(first)).toHaveLength(2)
+      },
+      { timeout: 10_000 },
+    )
+    const next = (await test.post('/invite', { email: 'next@example.com' }, OPERATOR)).json().id
+    await readNews(next)
+    const [failed, repeated, other] = [...told(first), ...told(next)].map(({ payload }) =>
+      member(payload, 'metadata', 'uuid'),
+    )
+    expect(repeated).toBe(failed)
+    expect(other).not.toBe(failed)
+  })
+
   it('is not told of a taken address', async () => {
     const { email } = await createSignedIn(test)
     const before = stub.callsOf('AFTER_USER_CREATED').length

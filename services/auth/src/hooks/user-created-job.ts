@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Db } from '../database.ts'
@@ -58,17 +57,19 @@ export async function holdUserCreated(
 
 /** Starts to work on these jobs. */
 export async function workOnUsersCreated(deps: UserCreatedDeps): Promise<void> {
-  await deps.jobs.work(userCreatedTask, (created) => callHook(deps, created))
+  await deps.jobs.work(userCreatedTask, (created, { id }) => callHook(deps, created, id))
 }
 
+/** A process may die after the call and before the queue hears of it. The next attempt calls again, with the `uuid` of this job. */
 async function callHook(
   { db, hooks, now }: Omit<UserCreatedDeps, 'jobs'>,
   { userId, ip }: UserCreated,
+  jobId: string,
 ): Promise<Outcome> {
   const profile = hooks.isOn('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {
-    metadata: { uuid: randomUUID(), time: now().toISOString(), name: 'after-user-created', ip_address: ip },
+    metadata: { uuid: jobId, time: now().toISOString(), name: 'after-user-created', ip_address: ip },
     user: viewUser(profile),
   })
   return 'done'
