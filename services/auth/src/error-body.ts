@@ -33,7 +33,7 @@ export interface ErrorBodyContext {
 /** The version from which errors carry their code as a string. Also what the answer's header says. */
 export const API_VERSION = '2024-01-01'
 
-const date = z.iso.date()
+const IsoDate = z.iso.date()
 
 /** Further members of some errors. */
 const more = {
@@ -78,7 +78,7 @@ export function errorAnswers<const Status extends number>(
 
 /** Whether a client has asked for the newer error bodies. A date that does not exist does not count. */
 export function isVersioned(apiVersion: string | undefined): boolean {
-  return date.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
+  return IsoDate.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }
 
 /** The body of an error, its members in the documented order (reference: Error bodies). */

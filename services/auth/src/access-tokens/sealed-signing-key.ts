@@ -1,5 +1,5 @@
 import { type EncryptionKeys, openSecret, type Sealing, sealSecret } from '../secrets/sealed-secret.ts'
-import { importSigningKey, type PrivateJwk, privateJwk, type SigningKey } from './signing-key.ts'
+import { importSigningKey, PrivateJwk, type SigningKey } from './signing-key.ts'
 import type { NewSigningKey, StoredSigningKey } from './signing-key-repository.ts'
 
 /** Seals a private key for its row. @throws Error when the key cannot sign */
@@ -15,7 +15,7 @@ export function openSigningKey(
   { kid, sealed }: Pick<StoredSigningKey, 'kid' | 'sealed'>,
 ): SigningKey {
   try {
-    return importSigningKey(privateJwk.parse(JSON.parse(openSecret(encryptionKeys, kid, sealed))))
+    return importSigningKey(PrivateJwk.parse(JSON.parse(openSecret(encryptionKeys, kid, sealed))))
   } catch (cause) {
     throw new Error(`signing key "${kid}" cannot be opened: is AUTH_SECURITY_DATABASE_ENCRYPTION_KEY the right one?`, {
       cause,

@@ -28,7 +28,7 @@ export interface PrivateJwk extends JsonWebKey {
 }
 
 /** Checks the members that this service reads. node:crypto checks the others when the key is imported. */
-const jwkMembers = z.looseObject({
+const JwkMembers = z.looseObject({
   kty: z.string(),
   kid: z.string().min(1).max(128),
   alg: z.string().optional(),
@@ -36,7 +36,7 @@ const jwkMembers = z.looseObject({
 })
 
 /** Checks that a value has the members of a private JWK. `importSigningKey` checks that the key can sign. */
-export const privateJwk = z.custom<PrivateJwk>((value) => jwkMembers.safeParse(value).success)
+export const PrivateJwk = z.custom<PrivateJwk>((value) => JwkMembers.safeParse(value).success)
 
 /** A public JWK as /.well-known/jwks.json shows it. */
 export interface PublicJwk extends JsonWebKey {

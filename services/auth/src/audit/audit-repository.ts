@@ -39,7 +39,7 @@ function fromMatchingEntries(filter: AuditFilter | undefined): RawBuilder<unknow
 }
 
 /** An entry of the audit log as clients see it (reference: Audit log). */
-export const auditEntryViewSchema = z.object({
+export const AuditEntryView = z.object({
   id: z.guid(),
   payload: z
     .record(z.string(), z.unknown())
@@ -49,7 +49,7 @@ export const auditEntryViewSchema = z.object({
 })
 
 /** An entry of the audit log as clients see it. */
-export type AuditEntryView = z.output<typeof auditEntryViewSchema>
+export type AuditEntryView = z.output<typeof AuditEntryView>
 
 /** An entry of the audit log as the table holds it. `payload` is shown unchanged. */
 export interface AuditEntry {

@@ -2,7 +2,7 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, integer, secret, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
-import { importSigningKey, type PrivateJwk, privateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
+import { importSigningKey, PrivateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
 
 /** Settings of access tokens (docs/settings/auth.md). */
 export const jwtSettings = group('Tokens', {
@@ -124,7 +124,7 @@ function algorithmList(): z.ZodType<readonly string[], string> {
 
 function parseKeys(value: string): PrivateJwk[] | undefined {
   try {
-    return z.array(privateJwk).parse(JSON.parse(value))
+    return z.array(PrivateJwk).parse(JSON.parse(value))
   } catch {
     return undefined
   }

@@ -231,13 +231,13 @@ function emailAddress(): z.ZodType<string, string> {
   )
 }
 
-const headerLists = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
+const HeaderLists = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
 
 function mailHeaders(): z.ZodType<Readonly<Record<string, readonly string[]>>, string> {
   const form = 'JSON object of header names to lists of values'
   return parsed({ form, problem: `must be a ${form}` }, (value) => {
     try {
-      return headerLists.parse(JSON.parse(value))
+      return HeaderLists.parse(JSON.parse(value))
     } catch {
       return undefined
     }

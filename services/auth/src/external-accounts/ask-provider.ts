@@ -21,7 +21,7 @@ import type { KeySets } from '../external-providers/key-sets.ts'
 import {
   exchangeVerifier,
   type OAuth1Deps,
-  oauth1Token,
+  OAuth1Token,
   readOAuth1Profile,
 } from '../external-providers/oauth1-client.ts'
 import type {
@@ -123,7 +123,7 @@ async function askOAuth1(
   { id, requestToken }: AskedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
 ): Promise<AskedProvider> {
-  const asked = requestToken && oauth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
+  const asked = requestToken && OAuth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
   if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) throw requestTokenWrong()
   const granted = await exchangeVerifier(deps, configured, { token: asked, verifier }).catch(failExchange)
   const profile = await readOAuth1Profile(deps, configured, granted).catch(failProfile)

@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { CustomProvidersTable, Db, Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import { type CustomProviderSettings, customProviderSettings } from './custom-provider.ts'
+import { CustomProviderSettings } from './custom-provider.ts'
 
 /** A custom provider, which an admin has added. */
 export interface CustomProvider {
@@ -97,7 +97,7 @@ function toCustomProvider(row: Selectable<CustomProvidersTable>): CustomProvider
     id: row.id,
     identifier: row.identifier,
     secret: row.client_secret,
-    settings: customProviderSettings.parse(row.settings),
+    settings: CustomProviderSettings.parse(row.settings),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

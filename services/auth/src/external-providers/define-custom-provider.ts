@@ -39,7 +39,7 @@ function defineOAuth2(settings: Exclude<CustomProviderSettings, Oidc>): OAuth2Pr
     authorizeUrl: settings.authorization_url,
     tokenUrl: settings.token_url,
     clientAuth: 'basic-or-post',
-    identify: async ({ get }) => toProfile(settings, await get(settings.userinfo_url, claimsSchema)),
+    identify: async ({ get }) => toProfile(settings, await get(settings.userinfo_url, Claims)),
   }
 }
 
@@ -66,13 +66,13 @@ async function readClaims(settings: Oidc, { get, idTokenClaims }: ProviderApi): 
   const claims = await idTokenClaims()
   const { userinfo_endpoint: userinfo } = settings.discovery_document
   if (userinfo === undefined || attribute(settings.attribute_mapping, claims, 'email') !== undefined) return claims
-  const told = await get(userinfo, claimsSchema)
+  const told = await get(userinfo, Claims)
   // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
   if (told.sub !== claims.sub) throw new Error('the profile is of another person than the id_token')
   return { ...told, ...claims }
 }
 
-const claimsSchema = z.record(z.string(), z.unknown())
+const Claims = z.record(z.string(), z.unknown())
 
 function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalProfile {
   const read = (name: keyof AttributeMapping) => attribute(settings.attribute_mapping, claims, name)

@@ -3,18 +3,18 @@ import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { customFetch, discoveryRequest, processDiscoveryResponse } from 'oauth4webapi'
 import { z } from 'zod'
 
-const endpoint = z.url({ protocol: /^https$/ })
+const Endpoint = z.url({ protocol: /^https$/ })
 /** The metadata of an issuer (OpenID Connect Discovery 1.0), as far as they are used here. */
-export const issuerMetadataSchema = z.object({
+export const IssuerMetadata = z.object({
   issuer: z.string(),
-  authorization_endpoint: endpoint,
-  token_endpoint: endpoint,
-  jwks_uri: endpoint,
-  userinfo_endpoint: endpoint.optional(),
+  authorization_endpoint: Endpoint,
+  token_endpoint: Endpoint,
+  jwks_uri: Endpoint,
+  userinfo_endpoint: Endpoint.optional(),
   token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
 })
 
-type IssuerMetadata = z.output<typeof issuerMetadataSchema>
+type IssuerMetadata = z.output<typeof IssuerMetadata>
 
 /**
  * Fetches the metadata of an issuer, over https only, because the URL comes from the database.
@@ -31,5 +31,5 @@ export async function discoverMetadata(
     discoveryUrl === undefined
       ? await discoveryRequest(expected, { [customFetch]: send })
       : await send(discoveryUrl, { method: 'GET', headers: { accept: 'application/json' } })
-  return issuerMetadataSchema.parse(await processDiscoveryResponse(expected, response))
+  return IssuerMetadata.parse(await processDiscoveryResponse(expected, response))
 }

@@ -41,7 +41,7 @@ export async function exchangeCode(
       [allowInsecureRequests]: origin === 'operator',
     })
   const response = await authenticate(provider.clientAuth, account.secret, ask)
-  const answer = response.status === 200 ? answerSchema.parse(await response.clone().json()) : {}
+  const answer = response.status === 200 ? TokenAnswer.parse(await response.clone().json()) : {}
   const { id_token: idToken, ...rest } = answer
   const conform = response.status === 200 ? Response.json({ token_type: 'bearer', ...rest }) : response
   const granted = await processAuthorizationCodeResponse(server, client, conform)
@@ -52,7 +52,7 @@ export async function exchangeCode(
  * Accepts what some providers answer although RFC 6749 forbids it: no `token_type`, a list as `scope`, null for an absent member.
  * The id_token is verified later, by its signature.
  */
-const answerSchema = z.record(z.string(), z.unknown()).transform(({ scope: _scope, ...answer }) => {
+const TokenAnswer = z.record(z.string(), z.unknown()).transform(({ scope: _scope, ...answer }) => {
   const present = Object.entries(answer).filter(([, value]) => value !== null)
   return z.looseObject({ id_token: z.string().optional() }).parse(Object.fromEntries(present))
 })

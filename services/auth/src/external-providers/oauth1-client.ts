@@ -14,16 +14,16 @@ export interface OAuth1Deps {
 }
 
 /** A token, and the secret that signs requests with it. */
-export const oauth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
+export const OAuth1Token = z.object({ token: z.string().min(1), secret: z.string().min(1) }).readonly()
 
 /** A token of OAuth 1.0a and its secret. A flow keeps them sealed, as JSON. */
-export type OAuth1Token = z.output<typeof oauth1Token>
+export type OAuth1Token = z.output<typeof OAuth1Token>
 
 const NONCE_BYTES = 16
-const tokenSchema = z
+const TokenAnswer = z
   .object({ oauth_token: z.string().min(1), oauth_token_secret: z.string().min(1) })
   .transform(({ oauth_token: token, oauth_token_secret: secret }) => ({ token, secret }))
-const requestTokenSchema = z.object({ oauth_callback_confirmed: z.literal('true') })
+const RequestTokenAnswer = z.object({ oauth_callback_confirmed: z.literal('true') })
 
 /** Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1). @throws Error */
 export async function requestToken(
@@ -34,8 +34,8 @@ export async function requestToken(
   const { requestTokenUrl: url } = configured.provider
   const answer = await send(deps, configured, { method: 'POST', url, extra: { oauth_callback: callbackUrl } })
   const form = Object.fromEntries(new URLSearchParams(answer))
-  requestTokenSchema.parse(form)
-  return tokenSchema.parse(form)
+  RequestTokenAnswer.parse(form)
+  return TokenAnswer.parse(form)
 }
 
 /** Exchanges the request token for an access token, after the user has agreed (section 2.3). @throws Error */
@@ -46,7 +46,7 @@ export async function exchangeVerifier(
 ): Promise<OAuth1Token> {
   const { accessTokenUrl: url } = configured.provider
   const answer = await send(deps, configured, { method: 'POST', url, token, extra: { oauth_verifier: verifier } })
-  return tokenSchema.parse(Object.fromEntries(new URLSearchParams(answer)))
+  return TokenAnswer.parse(Object.fromEntries(new URLSearchParams(answer)))
 }
 
 /** Fetches the profile of the user who has signed in. @throws Error */

@@ -5,7 +5,7 @@ import type { EnrolledType } from './factor-switches.ts'
 import { totpUri } from './totp.ts'
 
 /** A factor right after its enrolment. Its secret is shown this once (reference: Enrolment). */
-export const enrolledFactorSchema = z.object({
+export const EnrolledFactorView = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
   friendly_name: z.string(),
@@ -31,7 +31,7 @@ export interface EnrolledFactorParts {
 }
 
 /** The form in which clients see a factor right after its enrolment. A TOTP factor has its secret, also as a QR code. */
-export function viewEnrolledFactor(factor: EnrolledFactorParts): z.output<typeof enrolledFactorSchema> {
+export function viewEnrolledFactor(factor: EnrolledFactorParts): z.output<typeof EnrolledFactorView> {
   const { id, type, friendlyName, phone, totpSecret, issuer, account } = factor
   const view = { id, type, friendly_name: friendlyName }
   if (totpSecret === undefined) return phone === undefined ? view : { ...view, phone }
@@ -52,7 +52,7 @@ function qrCodeSvg(text: string): string {
 }
 
 /** A set of recovery codes with its codes, which are shown this once (reference: Recovery codes). */
-export const recoveryCodesSchema = z.object({
+export const RecoveryCodesView = z.object({
   id: z.guid(),
   type: z.literal('recovery_code'),
   friendly_name: z.string(),
@@ -67,7 +67,7 @@ export function viewRecoveryCodes({
 }: {
   readonly factor: Factor
   readonly codes: readonly string[]
-}): z.output<typeof recoveryCodesSchema> {
+}): z.output<typeof RecoveryCodesView> {
   const { id, friendlyName } = factor
   return { id, type: 'recovery_code', friendly_name: friendlyName ?? '', total: codes.length, codes: [...codes] }
 }

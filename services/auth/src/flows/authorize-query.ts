@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { pkceRequired } from '../errors.ts'
 import { type PkceChallenge, type PkceRule, parsePkce, pkceFields } from './pkce.ts'
-import { redirectQuery } from './redirect-allow-list.ts'
+import { RedirectQuery } from './redirect-allow-list.ts'
 
 /** The query that starts a sign-in at a provider. Parameters that it does not name are passed on to the provider. */
-export const authorizeQuery = z
+export const AuthorizeQuery = z
   .object({
     provider: z.string().optional().meta({ description: 'name of the provider' }),
     scopes: z.string().optional().meta({ description: 'further scopes, separated by commas or spaces' }),
-    redirect_to: redirectQuery.shape.redirect_to.meta({ description: 'where it ends; default: AUTH_SITE_URL' }),
+    redirect_to: RedirectQuery.shape.redirect_to.meta({ description: 'where it ends; default: AUTH_SITE_URL' }),
     ...pkceFields,
   })
   .catchall(z.string())
@@ -24,7 +24,7 @@ interface AuthorizeRequest {
  * Reads the query, all but its redirect, which `readContext` resolves.
  * @throws pkceRequired, and what `parsePkce` throws
  */
-export function readAuthorizeQuery(query: z.output<typeof authorizeQuery>, rule: PkceRule): AuthorizeRequest {
+export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule: PkceRule): AuthorizeRequest {
   const { provider = '', scopes = '' } = query
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
   const pkce = parsePkce(query, rule)

@@ -64,7 +64,7 @@ export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectR
 }
 
 /** The query parameter of every request that may ask for a redirect. */
-export const redirectQuery = z.object({ redirect_to: z.string().optional() })
+export const RedirectQuery = z.object({ redirect_to: z.string().optional() })
 
 /** A redirect that a request asks for, and where the request names it. */
 export interface RedirectCandidate {

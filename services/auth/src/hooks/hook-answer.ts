@@ -8,7 +8,7 @@ export const ANSWER_BYTES_MAX = 200 * 1_024
 /** The JSON object that a hook answers. Each caller checks the members that it reads. */
 export type HookAnswer = Readonly<Record<string, unknown>>
 
-const errorSchema = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
+const Refusal = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
 
 /** Whether a hook asks for another attempt. */
 export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
@@ -22,7 +22,7 @@ export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean
 export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
   if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()
   const answer = body === '' ? {} : parse(body, contentType)
-  const refused = errorSchema.safeParse(answer)
+  const refused = Refusal.safeParse(answer)
   if (refused.success) throw toError(refused.data.error)
   if (status < 200 || status > 202) {
     if (status !== 204) throw hookFailed({ cause: new Error(`the hook answered ${status}`) })
@@ -41,7 +41,7 @@ function parse(body: string, contentType: string): HookAnswer {
 }
 
 /** The error of a hook that refuses with a client error. Any other status is a failure of the hook itself. */
-function toError({ http_code: status = 500, message }: z.output<typeof errorSchema>['error']): Error {
+function toError({ http_code: status = 500, message }: z.output<typeof Refusal>['error']): Error {
   if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
   return hookRejected({ status, message })
 }

@@ -4,7 +4,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import type { GeneratedTimestamp, TimestampColumn } from '../records/column-types.ts'
 
 /** A public key credential as it is stored; bytes are base64url. */
-export const storedCredentialSchema = z.object({
+export const StoredCredential = z.object({
   id: z.string(),
   /** A COSE key. */
   publicKey: z.string(),
@@ -14,43 +14,43 @@ export const storedCredentialSchema = z.object({
 })
 
 /** The credential of a passkey or of a WebAuthn factor, as the database holds it. */
-export type StoredCredential = z.output<typeof storedCredentialSchema>
+export type StoredCredential = z.output<typeof StoredCredential>
 
-const bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/, { error: FIELD_TEXTS.base64url })
-const credential = { id: bytes, rawId: bytes, type: z.literal('public-key') }
+const Bytes = z.string().regex(/^[A-Za-z0-9_-]+={0,2}$/, { error: FIELD_TEXTS.base64url })
+const credential = { id: Bytes, rawId: Bytes, type: z.literal('public-key') }
 
 /** An authenticator's answer to a request for a new credential (RegistrationResponseJSON of WebAuthn, level 3). */
-export const registrationSchema = z.object({
+export const Registration = z.object({
   ...credential,
   response: z.object({
-    clientDataJSON: bytes,
-    attestationObject: bytes,
+    clientDataJSON: Bytes,
+    attestationObject: Bytes,
     transports: z.array(z.string().max(32)).max(16).optional(),
   }),
 })
 
 /** An authenticator's answer to a request to use a credential (AuthenticationResponseJSON of WebAuthn, level 3). */
-export const assertionSchema = z.object({
+export const Assertion = z.object({
   ...credential,
   response: z.object({
-    clientDataJSON: bytes,
-    authenticatorData: bytes,
-    signature: bytes,
+    clientDataJSON: Bytes,
+    authenticatorData: Bytes,
+    signature: Bytes,
     userHandle: z.string().nullish(),
   }),
 })
 
 /** An authenticator's answer to a request for a new credential. Nothing of it has been verified yet. */
-export type Registration = z.output<typeof registrationSchema>
+export type Registration = z.output<typeof Registration>
 
 /** An authenticator's signature over a challenge. Nothing of it has been verified yet. */
-export type Assertion = z.output<typeof assertionSchema>
+export type Assertion = z.output<typeof Assertion>
 
 /** The options that a browser passes to an authenticator. WebAuthn defines their form. */
-export const credentialOptionsSchema = z.record(z.string(), z.unknown())
+export const CredentialOptions = z.record(z.string(), z.unknown())
 
 /** The options that a browser passes to an authenticator, as JSON. */
-export type CredentialOptions = z.output<typeof credentialOptionsSchema>
+export type CredentialOptions = z.output<typeof CredentialOptions>
 
 /** A passkey; bytes are base64url. */
 export interface WebauthnCredentialsTable {

@@ -66,7 +66,7 @@ declare module 'fastify' {
   }
 }
 
-const answerSchema = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
+const Answer = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 
 /**
  * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second attempt.
@@ -108,10 +108,10 @@ async function askCaptchaProvider(
 }
 
 /** Providers answer with 200 or 400. Any other status is no verdict, whatever the body says. */
-function parseAnswer({ status, body }: OutboundAnswer): z.output<typeof answerSchema> {
+function parseAnswer({ status, body }: OutboundAnswer): z.output<typeof Answer> {
   try {
     if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)
-    return answerSchema.parse(JSON.parse(body))
+    return Answer.parse(JSON.parse(body))
   } catch (cause) {
     throw captchaUnreachable({ cause })
   }

@@ -3,8 +3,8 @@ import type { AuthConfig } from '../config.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   type RedirectCandidate,
+  RedirectQuery,
   type RefusedRedirect,
-  redirectQuery,
   resolveRedirect,
 } from '../flows/redirect-allow-list.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -36,7 +36,7 @@ export async function readContext(
 function readRedirects(request: FastifyRequest, formRedirect: string | undefined): readonly RedirectCandidate[] {
   return [
     { source: 'header', redirectTo: readHeader(request, 'redirect_to') },
-    { source: 'query', redirectTo: redirectQuery.parse(request.query).redirect_to },
+    { source: 'query', redirectTo: RedirectQuery.parse(request.query).redirect_to },
     { source: 'form', redirectTo: formRedirect },
     { source: 'referer', redirectTo: readHeader(request, 'referer') },
   ]

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { authorizeQuery, readAuthorizeQuery } from '../flows/authorize-query.ts'
+import { AuthorizeQuery, readAuthorizeQuery } from '../flows/authorize-query.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
 
@@ -17,7 +17,7 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Sign in at an external provider; answers a redirect (302)',
         security: [],
-        querystring: authorizeQuery.extend({
+        querystring: AuthorizeQuery.extend({
           invite_token: z
             .string()
             .optional()

@@ -21,7 +21,7 @@ import {
 /** A form may be twice as long as the URL of a GET. */
 const FORM_BYTES_MAX = 16_384
 
-const answerSchema = z.object({
+const CallbackAnswer = z.object({
   state: z.string().optional(),
   code: z.string().optional(),
   error: z.string().optional(),
@@ -32,7 +32,7 @@ const answerSchema = z.object({
   denied: z.string().optional(),
 })
 
-type CallbackAnswer = z.output<typeof answerSchema>
+type CallbackAnswer = z.output<typeof CallbackAnswer>
 
 const redirects = { 302: z.undefined(), 303: z.undefined() } as const
 
@@ -48,7 +48,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Return from an external provider; answers a redirect (302)',
         security: [],
-        querystring: answerSchema,
+        querystring: CallbackAnswer,
         response: { ...redirects, ...errorAnswers(400, 429) },
       },
     },
@@ -65,7 +65,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Return from an external provider that posts a form; answers a redirect (302)',
         security: [],
-        body: answerSchema,
+        body: CallbackAnswer,
         response: { ...redirects, ...errorAnswers(400, 413, 429) },
       },
     },

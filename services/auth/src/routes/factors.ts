@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { errorAnswers } from '../error-body.ts'
 import { factorPhoneMissing, factorTypeUnsupported, issuerTooLong } from '../factor-errors.ts'
-import { enrolledFactorSchema, viewEnrolledFactor } from '../factors/enrolled-factor-view.ts'
+import { EnrolledFactorView, viewEnrolledFactor } from '../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
@@ -37,7 +37,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Enrol a second factor, which counts after its first verification',
         body: EnrollBody,
-        response: { 200: enrolledFactorSchema, ...errorAnswers(400, 401, 403, 413, 422) },
+        response: { 200: EnrolledFactorView, ...errorAnswers(400, 401, 403, 413, 422) },
       },
     },
     async (request) => {

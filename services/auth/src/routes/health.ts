@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { VERSION } from '../version.ts'
 
-const healthSchema = z.object({ version: z.string(), name: z.string(), description: z.string() })
+const HealthAnswer = z.object({ version: z.string(), name: z.string(), description: z.string() })
 
 /** `GET /health`: the process answers. It asks nothing of the database. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -13,7 +13,7 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Whether the process answers',
         security: [],
-        response: { 200: healthSchema, ...errorAnswers() },
+        response: { 200: HealthAnswer, ...errorAnswers() },
       },
     },
     async () => ({

@@ -5,12 +5,12 @@ import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
-import { metadataSchema, requireMetadata } from '../users/metadata.ts'
-import { userViewSchema, viewUser } from '../users/user-view.ts'
+import { Metadata, requireMetadata } from '../users/metadata.ts'
+import { UserView, viewUser } from '../users/user-view.ts'
 
-const inviteBody = z.looseObject({
+const InviteBody = z.looseObject({
   email: z.string().optional(),
-  data: metadataSchema.optional(),
+  data: Metadata.optional(),
 })
 
 /** `POST /invite`: mails an invitation. */
@@ -21,8 +21,8 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Invite a user by mail',
-        body: inviteBody,
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 413, 422, 429) },
+        body: InviteBody,
+        response: { 200: UserView, ...errorAnswers(400, 401, 403, 413, 422, 429) },
       },
       serializerCompiler: plainJson,
     },

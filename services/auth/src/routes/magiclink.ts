@@ -7,11 +7,11 @@ import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
 
-const magicLinkBody = z.looseObject({
+const MagicLinkBody = z.looseObject({
   email: z.string().optional(),
-  data: metadataSchema.optional(),
+  data: Metadata.optional(),
   ...pkceFields,
 })
 
@@ -26,7 +26,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Ask for a mail with a link to sign in',
         security: [],
-        body: magicLinkBody,
+        body: MagicLinkBody,
         response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },

@@ -13,18 +13,18 @@ import {
   requestMagicLink,
   sendPhoneCode,
 } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
+import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
 
-const otpBody = z.looseObject({
+const OtpBody = z.looseObject({
   email: z.string().optional(),
   phone: z.string().optional(),
   create_user: z.boolean().optional().meta({ description: 'default true' }),
-  data: metadataSchema.optional(),
+  data: Metadata.optional(),
   channel: z.string().optional(),
   ...pkceFields,
 })
 
-type OtpBody = z.output<typeof otpBody>
+type OtpBody = z.output<typeof OtpBody>
 
 /** `POST /otp`: sends a code to sign in with, by mail (with a link) or by SMS. */
 export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -37,7 +37,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Ask for a one-time code by mail or SMS',
         security: [],
-        body: otpBody,
+        body: OtpBody,
         response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { friendlyNameMissing } from '../factor-errors.ts'
 import { requireFriendlyName } from '../factors/require-friendly-name.ts'
-import { passkeySchema, viewPasskey } from '../passkeys/passkey-view.ts'
+import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requirePasskeys } from '../plugins/require-passkeys.ts'
@@ -24,7 +24,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'List the own passkeys',
-        response: { 200: z.array(passkeySchema), ...errorAnswers(400, 401, 403, 404) },
+        response: { 200: z.array(PasskeyView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(viewPasskey),
@@ -37,7 +37,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Rename a passkey',
         params: PasskeyPath,
         body: z.object({ friendly_name: z.string().optional() }),
-        response: { 200: passkeySchema, ...errorAnswers(400, 401, 403, 404, 413) },
+        response: { 200: PasskeyView, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
     async ({ caller, clientAddress, params, body }) => {

@@ -8,7 +8,7 @@ import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 
-const recoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
+const RecoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
 
 /** `POST /recover`: mails a link by which a user may set a new password. */
 export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -20,7 +20,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Ask for a mail to recover an account',
         security: [],
-        body: recoverBody,
+        body: RecoverBody,
         response: { 200: z.object({}), ...errorAnswers(400, 413, 429) },
       },
     },

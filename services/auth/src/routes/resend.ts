@@ -23,7 +23,7 @@ const PURPOSES = {
   phone_change: 'phone_change',
 } as const satisfies Record<string, MessagePurpose>
 
-const resendBody = z.looseObject({
+const ResendBody = z.looseObject({
   type: z
     .string()
     .optional()
@@ -33,7 +33,7 @@ const resendBody = z.looseObject({
   ...pkceFields,
 })
 
-type ResendBody = z.output<typeof resendBody>
+type ResendBody = z.output<typeof ResendBody>
 
 /** `POST /resend`: sends the message of a pending confirmation again. */
 export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -45,7 +45,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Ask for a message again',
         security: [],
-        body: resendBody,
+        body: ResendBody,
         response: { 200: z.object({ message_id: z.guid() }), ...errorAnswers(400, 413, 429) },
       },
     },

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { PROVIDERS } from '../config/external.ts'
 import { errorAnswers } from '../error-body.ts'
 
-const settingsSchema = z.object({
+const SettingsAnswer = z.object({
   external: z.object(Object.fromEntries(PROVIDERS.map((provider) => [provider, z.boolean()]))),
   disable_signup: z.boolean(),
   autoconfirm: z.boolean(),
@@ -39,7 +39,7 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Read what a sign-in form should offer',
         security: [],
-        response: { 200: settingsSchema, ...errorAnswers() },
+        response: { 200: SettingsAnswer, ...errorAnswers() },
       },
     },
     async () => settings,

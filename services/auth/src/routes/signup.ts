@@ -4,29 +4,29 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { pkceFields } from '../flows/pkce.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
-import { type SessionView, type SessionViewDeps, sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
+import { SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import {
   checkAnonymousSignIn,
   type SignInAnonymouslyDeps,
   signInAnonymously,
 } from '../use-cases/sign-in-anonymously.ts'
 import { checkSignUp, type SignUpDeps, signUp } from '../use-cases/sign-up.ts'
-import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
-import { userViewSchema, viewUser } from '../users/user-view.ts'
+import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
+import { UserView, viewUser } from '../users/user-view.ts'
 
-const signUpBody = z.looseObject({
+const SignUpBody = z.looseObject({
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
-  data: metadataSchema.optional(),
+  data: Metadata.optional(),
   channel: z.string().optional(),
   ...pkceFields,
 })
 
 /** A session and its user in one (reference: POST /signup). */
-const signedInSchema = z.object({ ...sessionViewSchema.shape, ...userViewSchema.shape })
+const SignedIn = z.object({ ...SessionView.shape, ...UserView.shape })
 
-type SignedIn = z.output<typeof signedInSchema>
+type SignedIn = z.output<typeof SignedIn>
 
 /** `POST /signup`: by email or phone, or anonymously where neither is given. */
 export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -39,8 +39,8 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Sign up by email or phone, or anonymously',
         security: [],
-        body: signUpBody,
-        response: { 200: z.union([signedInSchema, userViewSchema]), ...errorAnswers(400, 403, 413, 422, 429) },
+        body: SignUpBody,
+        response: { 200: z.union([SignedIn, UserView]), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },
     (request, reply) => {
@@ -51,7 +51,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 interface SignUpRequest extends FastifyRequest {
-  readonly body: z.output<typeof signUpBody>
+  readonly body: z.output<typeof SignUpBody>
 }
 
 type AddressDeps = SignUpDeps & RequestContextDeps & SessionViewDeps

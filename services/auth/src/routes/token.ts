@@ -9,7 +9,7 @@ import { plainJson } from '../plugins/plain-json.ts'
 import { type RequestContextDeps, readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { bodyEmpty } from '../request-errors.ts'
-import { type SessionView, sessionViewSchema } from '../sessions/session-view.ts'
+import { SessionView } from '../sessions/session-view.ts'
 import { type GrantAuthCodeDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { type GrantIdTokenDeps, grantIdToken } from '../use-cases/grant-id-token.ts'
 import { type GrantPasswordDeps, grantPassword } from '../use-cases/grant-password.ts'
@@ -49,7 +49,7 @@ const TokenBody = z
   })
   .optional()
 
-const TokenAnswer = sessionViewSchema.extend({
+const TokenAnswer = SessionView.extend({
   weak_password: z
     .object({ message: z.string(), reasons: z.array(z.string()) })
     .optional()

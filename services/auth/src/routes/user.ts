@@ -13,8 +13,8 @@ import { readWantedAudience } from '../plugins/session-origin.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
-import { METADATA_BODY_BYTES_MAX, metadataSchema, requireMetadata } from '../users/metadata.ts'
-import { userViewSchema, viewUser } from '../users/user-view.ts'
+import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
+import { UserView, viewUser } from '../users/user-view.ts'
 
 const UserBody = z.object({
   email: z.string().optional(),
@@ -22,8 +22,8 @@ const UserBody = z.object({
   password: z.string().optional(),
   current_password: z.string().optional().meta({ description: 'where a new password needs it' }),
   nonce: z.string().optional().meta({ description: 'of GET /reauthenticate, where a new password needs one' }),
-  data: metadataSchema.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
-  app_metadata: metadataSchema.optional().meta({ description: 'for admins' }),
+  data: Metadata.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
+  app_metadata: Metadata.optional().meta({ description: 'for admins' }),
   channel: z.string().optional(),
   ...pkceFields,
 })
@@ -39,7 +39,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'The user of the access token',
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403) },
+        response: { 200: UserView, ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,
     },
@@ -54,7 +54,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Change the own account; new addresses have to be confirmed',
         body: UserBody,
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 413, 422, 429) },
+        response: { 200: UserView, ...errorAnswers(400, 401, 403, 413, 422, 429) },
       },
       serializerCompiler: plainJson,
     },

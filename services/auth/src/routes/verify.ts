@@ -7,7 +7,7 @@ import { linkFetchedAhead } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import type { FlowKind } from '../flows/pkce.ts'
-import { redirectQuery } from '../flows/redirect-allow-list.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import {
   mayFollow,
@@ -20,7 +20,7 @@ import {
 import { isForm } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type SessionViewDeps, sessionViewSchema, signNewSession } from '../sessions/session-view.ts'
+import { SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import {
   type Redeemed,
   type VerifyCodeDeps,
@@ -29,25 +29,25 @@ import {
   verifyLink,
 } from '../use-cases/verify-token.ts'
 
-const verifyQuery = z.object({
+const VerifyQuery = z.object({
   type: z.string().optional(),
   token: z.string().optional(),
   token_hash: z.string().optional(),
-  ...redirectQuery.shape,
+  ...RedirectQuery.shape,
 })
-const verifyBody = z.looseObject({
-  ...verifyQuery.shape,
+const VerifyBody = z.looseObject({
+  ...VerifyQuery.shape,
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
 })
-const verifiedSchema = sessionViewSchema.extend({ type: z.string().optional() })
-const halfDoneSchema = z.object({ msg: z.string(), code: z.string() })
+const VerifiedAnswer = SessionView.extend({ type: z.string().optional() })
+const HalfDoneAnswer = z.object({ msg: z.string(), code: z.string() })
 const confirmationAnswer = {
   description: 'A page whose button uses the link, with AUTH_MAILER_LINK_MODE confirm',
   content: { 'text/html': { schema: z.string() } },
 }
-const redirectAnswer = z.undefined().describe('A redirect with the session, an auth code or the error')
+const RedirectAnswer = z.undefined().describe('A redirect with the session, an auth code or the error')
 
 /** The answer to the first of the two addresses that must confirm a change of email. */
 const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
@@ -66,8 +66,8 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Follow the link of a mail',
         security: [],
-        querystring: verifyQuery,
-        response: { 200: confirmationAnswer, 303: redirectAnswer, ...errorAnswers(400, 429) },
+        querystring: VerifyQuery,
+        response: { 200: confirmationAnswer, 303: RedirectAnswer, ...errorAnswers(400, 429) },
       },
     },
     async (request, reply) => {
@@ -84,10 +84,10 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Exchange the code or the link of a message for a session',
         security: [],
-        body: verifyBody,
+        body: VerifyBody,
         response: {
-          200: z.union([verifiedSchema, halfDoneSchema]),
-          303: redirectAnswer,
+          200: z.union([VerifiedAnswer, HalfDoneAnswer]),
+          303: RedirectAnswer,
           ...errorAnswers(400, 403, 413, 422, 429),
         },
       },
@@ -105,7 +105,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
 
 function verifyBodyToken(
   deps: VerifyCodeDeps,
-  body: z.output<typeof verifyBody>,
+  body: z.output<typeof VerifyBody>,
   context: RequestContext,
 ): Promise<Redeemed> {
   const input = { ...parseVerifyBody(body), password: body.password, context }

@@ -10,7 +10,7 @@ import { deletePendingChanges } from '../one-time-tokens/pending-change-reposito
 import { lockUserById } from '../users/user-repository.ts'
 import { deleteSessionsOfUser } from './session-repository.ts'
 
-const verdictSchema = z.object({
+const AttemptVerdict = z.object({
   decision: z.enum(['continue', 'reject']),
   message: z.string().optional(),
   should_logout_user: z.boolean().optional(),
@@ -31,7 +31,7 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
   const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })
-  const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(verdictSchema, answer)
+  const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(AttemptVerdict, answer)
   if (decision === 'continue') return
   if (isSignedOut) await endSessions(deps, userId)
   throw message ? passwordAttemptRejected({ message }) : invalidCredentials()
@@ -52,7 +52,7 @@ export async function judgeFactorAttempt(
   const { id: factor_id, factorType: factor_type } = factor
   const attempt = { user_id: userId, factor_id, factor_type, valid: isRight }
   const answer = await hooks.call('MFA_VERIFICATION_ATTEMPT', attempt)
-  const { decision, message } = requireHookAnswer(verdictSchema, answer)
+  const { decision, message } = requireHookAnswer(AttemptVerdict, answer)
   if (decision === 'continue') return
   await endSessions(deps, userId)
   throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()

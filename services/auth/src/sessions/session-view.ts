@@ -6,22 +6,22 @@ import type { Db } from '../database.ts'
 import { hookFailed } from '../external-errors.ts'
 import { requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { userViewSchema, viewUser } from '../users/user-view.ts'
+import { UserView, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
 import { deleteSession } from './session-repository.ts'
 
 /** A session as clients see it (reference: Session object). */
-export const sessionViewSchema = z.object({
+export const SessionView = z.object({
   access_token: z.string().meta({ description: 'a JWT' }),
   token_type: z.literal('bearer'),
   expires_in: z.int().meta({ description: 'seconds' }),
   expires_at: z.int().meta({ description: 'epoch seconds' }),
   refresh_token: z.string(),
-  user: userViewSchema,
+  user: UserView,
 })
 
 /** The body of a session, as every sign-in and refresh answers it. */
-export type SessionView = z.output<typeof sessionViewSchema>
+export type SessionView = z.output<typeof SessionView>
 
 /** What an access token is made with. */
 export interface SessionViewDeps {
@@ -142,7 +142,7 @@ interface TokenClaims {
 }
 
 /** The claims that a token must still have after the hook (reference: Hooks). */
-const customisedClaimsSchema = z.looseObject({
+const CustomisedClaims = z.looseObject({
   aud: z.union([z.string(), z.array(z.string())]),
   exp: z.int(),
   iat: z.int(),
@@ -154,7 +154,7 @@ const customisedClaimsSchema = z.looseObject({
   session_id: z.string(),
   is_anonymous: z.boolean(),
 })
-const claimsAnswerSchema = z.object({ claims: customisedClaimsSchema })
+const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
 /**
  * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
@@ -168,7 +168,7 @@ async function customiseClaims(
 ): Promise<{ readonly exp: number }> {
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
   const payload = { user_id: claims.sub, claims, authentication_method: method }
-  const { claims: wanted } = requireHookAnswer(claimsAnswerSchema, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
+  const { claims: wanted } = requireHookAnswer(ClaimsAnswer, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
   // The operator decides what a token permits, but not whose token it is: a wrong `sub` would sign people in as others.
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     throw hookFailed({ cause: new Error('the hook names another user or session') })

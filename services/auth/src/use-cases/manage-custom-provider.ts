@@ -12,9 +12,8 @@ import {
   tooManyCustomProviders,
 } from '../external-errors.ts'
 import {
-  type CustomProviderSettings,
-  type customProviderChanges,
-  customProviderSettings,
+  type CustomProviderChanges,
+  CustomProviderSettings,
   type newCustomProvider,
 } from '../external-providers/custom-provider.ts'
 import {
@@ -40,7 +39,7 @@ const ADDRESSES = ['issuer', 'discovery_url', 'authorization_url', 'token_url', 
 const FOR_OIDC = ['issuer', 'discovery_url'] as const
 const FOR_OAUTH2 = ['authorization_url', 'token_url', 'userinfo_url'] as const
 
-type WantedProvider = z.output<typeof customProviderChanges>
+type WantedProvider = z.output<typeof CustomProviderChanges>
 
 /**
  * Adds a provider (reference: Custom providers).
@@ -113,7 +112,7 @@ async function completeSettings(
     if (url === undefined || deps.outbound.mayCall({ url, origin: 'data' })) continue
     throw customProviderAddressRefused({ field: name })
   }
-  const parsed = customProviderSettings.safeParse(type === 'oidc' ? await addMetadata(deps, wanted) : wanted)
+  const parsed = CustomProviderSettings.safeParse(type === 'oidc' ? await addMetadata(deps, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw fieldInvalid({ field: issue?.path.join('.') ?? '', problem: fieldText(issue) })

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { metadataTooLarge } from '../request-errors.ts'
 
 /** Metadata in a body or an answer: any names, any JSON. */
-export const metadataSchema = z.record(z.string(), z.unknown())
+export const Metadata = z.record(z.string(), z.unknown())
 
-type Metadata = Readonly<z.output<typeof metadataSchema>>
+type Metadata = Readonly<z.output<typeof Metadata>>
 
 const BYTES_MAX = 65_536
 /** The limit of a body with metadata. Escapes may make the metadata four times as long. */

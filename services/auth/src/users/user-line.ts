@@ -4,62 +4,62 @@ import type { Identity } from '../identities/identity.ts'
 import { IMPORT_TEXTS } from '../import-errors.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { parseJson } from '../requests/parse-json.ts'
-import { metadataSchema } from './metadata.ts'
+import { Metadata } from './metadata.ts'
 import type { UserWithIdentities } from './user-list-repository.ts'
 
-const uuid = z
+const Uuid = z
   .string()
   .refine((id) => parseId(id) !== undefined, { error: FIELD_TEXTS.uuid })
   .refine((id) => id !== NIL_UUID, { error: FIELD_TEXTS.nilUuid })
   .transform((id) => id.toLowerCase())
-const time = z.iso
+const Time = z.iso
   .datetime({ offset: true, error: FIELD_TEXTS.time })
   // PostgreSQL knows no year 0, and no offset of 16 hours.
   .refine((text) => /^(?!0000)/.test(text) && /(Z|[+-](0\d|1[0-5]):\d\d)$/.test(text), { error: FIELD_TEXTS.time })
-const name = z.string().trim().min(1).max(255)
+const Name = z.string().trim().min(1).max(255)
 
-const identity = z.object({
-  provider: name,
-  provider_id: name.nullish(),
-  id: name.nullish(),
-  identity_data: metadataSchema.nullish(),
-  last_sign_in_at: time.nullish(),
-  created_at: time.nullish(),
-  updated_at: time.nullish(),
+const IdentityEntry = z.object({
+  provider: Name,
+  provider_id: Name.nullish(),
+  id: Name.nullish(),
+  identity_data: Metadata.nullish(),
+  last_sign_in_at: Time.nullish(),
+  created_at: Time.nullish(),
+  updated_at: Time.nullish(),
 })
 
 /** One line of `users import|export`: the user record of the API, with the password's hash. */
-const userLineSchema = z.object({
-  id: uuid.optional(),
-  aud: name.optional(),
-  role: name.optional(),
+const UserLine = z.object({
+  id: Uuid.optional(),
+  aud: Name.optional(),
+  role: Name.optional(),
   email: z.string().optional(),
   phone: z.string().optional(),
   password_hash: z.string().optional(),
   email_confirm: z.boolean().optional(),
   phone_confirm: z.boolean().optional(),
-  email_confirmed_at: time.optional(),
-  phone_confirmed_at: time.optional(),
-  invited_at: time.optional(),
-  confirmation_sent_at: time.optional(),
-  recovery_sent_at: time.optional(),
-  last_sign_in_at: time.optional(),
-  app_metadata: metadataSchema.optional(),
-  user_metadata: metadataSchema.optional(),
-  identities: z.array(identity).max(100).optional(),
-  banned_until: time.optional(),
+  email_confirmed_at: Time.optional(),
+  phone_confirmed_at: Time.optional(),
+  invited_at: Time.optional(),
+  confirmation_sent_at: Time.optional(),
+  recovery_sent_at: Time.optional(),
+  last_sign_in_at: Time.optional(),
+  app_metadata: Metadata.optional(),
+  user_metadata: Metadata.optional(),
+  identities: z.array(IdentityEntry).max(100).optional(),
+  banned_until: Time.optional(),
   is_anonymous: z.boolean().optional(),
   is_sso_user: z.boolean().optional(),
-  claimed_at: time.optional(),
-  created_at: time.optional(),
-  updated_at: time.optional(),
+  claimed_at: Time.optional(),
+  created_at: Time.optional(),
+  updated_at: Time.optional(),
 })
 
 /** A valid line of an import, without the members that are absent. */
-export type UserLine = z.output<typeof userLineSchema>
+export type UserLine = z.output<typeof UserLine>
 
 /** An identity of a line. `provider_id` is the id of the account at the provider. */
-export type IdentityLine = z.output<typeof identity>
+export type IdentityLine = z.output<typeof IdentityEntry>
 
 /** The columns of GoTrue's table that hold the same values. */
 const OTHER_NAMES: Readonly<Record<string, keyof UserLine>> = {
@@ -81,11 +81,11 @@ export interface ReadUserLine {
 export function readUserLine(text: string): ReadUserLine {
   const given = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
   const members = Object.fromEntries(given.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
-  const { data, error } = userLineSchema.safeParse(members)
+  const { data, error } = UserLine.safeParse(members)
   const [issue] = error?.issues ?? []
   const field = issue?.path.join('.') ?? ''
   if (data === undefined) throw new Error(IMPORT_TEXTS.fieldInvalid({ field, problem: fieldText(issue) }))
-  const ignored = Object.keys(members).filter((key) => !Object.hasOwn(userLineSchema.shape, key))
+  const ignored = Object.keys(members).filter((key) => !Object.hasOwn(UserLine.shape, key))
   return { line: data, ignored }
 }
 

@@ -3,7 +3,7 @@ import { factorBody, identityBody, userBody } from '../../test/bodies.ts'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
 import type { User } from './user.ts'
-import { userViewSchema, viewUser } from './user-view.ts'
+import { UserView, viewUser } from './user-view.ts'
 
 const at = (second: number) => `2026-01-02T03:04:0${second}.123456+00:00`
 const bare: User = {
@@ -161,8 +161,8 @@ describe('viewUser', () => {
       }),
     )
     // The documented schema has every member in the same order.
-    expect(Object.keys(userViewSchema.shape)).toEqual(Object.keys(view))
-    expect(userViewSchema.strict().safeParse(view).success).toBe(true)
+    expect(Object.keys(UserView.shape)).toEqual(Object.keys(view))
+    expect(UserView.strict().safeParse(view).success).toBe(true)
   })
 
   it('accepts an id of any form that a uuid column takes', () => {
@@ -171,7 +171,7 @@ describe('viewUser', () => {
       identities: [],
       factors: [],
     })
-    expect(userViewSchema.parse(view)).toEqual(view)
+    expect(UserView.parse(view)).toEqual(view)
   })
 
   it('shows the time of a change only while one is pending', () => {

@@ -1,79 +1,79 @@
 import { z } from 'zod'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
-import { metadataSchema } from './metadata.ts'
+import { Metadata } from './metadata.ts'
 import type { Profile } from './profile-repository.ts'
 
-const timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
+const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 /** A UUID of any version, since imports and the admin API bring ids of their own. */
-const id = z.guid()
+const Id = z.guid()
 
 /** An identity as clients see it (reference: Identity). */
-export const identityViewSchema = z.object({
-  identity_id: id,
+export const IdentityView = z.object({
+  identity_id: Id,
   id: z.string().meta({ description: 'subject at the provider; for email and phone identities the user id' }),
-  user_id: id,
-  identity_data: metadataSchema,
+  user_id: Id,
+  identity_data: Metadata,
   provider: z.string(),
-  last_sign_in_at: timestamp.optional(),
-  created_at: timestamp,
-  updated_at: timestamp,
+  last_sign_in_at: Timestamp.optional(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
   email: z.string().optional(),
 })
 
 /** A second factor as clients see it. */
-export const factorViewSchema = z.object({
-  id,
-  created_at: timestamp,
-  updated_at: timestamp,
+export const FactorView = z.object({
+  id: Id,
+  created_at: Timestamp,
+  updated_at: Timestamp,
   status: z.enum(['unverified', 'verified']),
   friendly_name: z.string().optional(),
   factor_type: z.enum(['totp', 'phone', 'webauthn', 'recovery_code']),
   phone: z.string(),
-  last_challenged_at: timestamp.nullable(),
+  last_challenged_at: Timestamp.nullable(),
 })
 
 /**
  * A user record (reference: User record). Clients see the members in this order. A time is absent where its event
  * has not happened.
  */
-export const userViewSchema = z.object({
-  id,
+export const UserView = z.object({
+  id: Id,
   aud: z.string(),
   role: z.string(),
   email: z.string(),
-  email_confirmed_at: timestamp.optional(),
-  invited_at: timestamp.optional(),
+  email_confirmed_at: Timestamp.optional(),
+  invited_at: Timestamp.optional(),
   phone: z.string(),
-  phone_confirmed_at: timestamp.optional(),
-  confirmation_sent_at: timestamp.optional(),
-  confirmed_at: timestamp.optional(),
-  recovery_sent_at: timestamp.optional(),
+  phone_confirmed_at: Timestamp.optional(),
+  confirmation_sent_at: Timestamp.optional(),
+  confirmed_at: Timestamp.optional(),
+  recovery_sent_at: Timestamp.optional(),
   new_email: z.string().optional(),
-  email_change_sent_at: timestamp.optional(),
+  email_change_sent_at: Timestamp.optional(),
   new_phone: z.string().optional(),
-  phone_change_sent_at: timestamp.optional(),
-  reauthentication_sent_at: timestamp.optional(),
-  last_sign_in_at: timestamp.optional(),
-  app_metadata: metadataSchema,
-  user_metadata: metadataSchema,
-  factors: z.array(factorViewSchema).optional(),
-  identities: z.array(identityViewSchema),
-  created_at: timestamp,
-  updated_at: timestamp,
-  banned_until: timestamp.optional(),
-  deleted_at: timestamp.optional(),
+  phone_change_sent_at: Timestamp.optional(),
+  reauthentication_sent_at: Timestamp.optional(),
+  last_sign_in_at: Timestamp.optional(),
+  app_metadata: Metadata,
+  user_metadata: Metadata,
+  factors: z.array(FactorView).optional(),
+  identities: z.array(IdentityView),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  banned_until: Timestamp.optional(),
+  deleted_at: Timestamp.optional(),
   is_anonymous: z.boolean(),
 })
 
 /** An identity as clients see it (reference: Identity). */
-export type IdentityView = z.output<typeof identityViewSchema>
+export type IdentityView = z.output<typeof IdentityView>
 
 /** A factor as clients see it (reference: Factor). */
-export type FactorView = z.output<typeof factorViewSchema>
+export type FactorView = z.output<typeof FactorView>
 
 /** A user as clients see them (reference: User record). */
-export type UserView = z.output<typeof userViewSchema>
+export type UserView = z.output<typeof UserView>
 
 /** The record of a user. An absent member is undefined, which JSON leaves out. */
 export function viewUser({ user, identities, factors }: Profile): UserView {

@@ -3,7 +3,7 @@ import { toListedEmail } from '../claims.ts'
 import type { DefineProvider, ExternalProfile, Grant } from '../provider.ts'
 
 const ISSUERS = ['https://appleid.apple.com', 'https://account.apple.com']
-const nameSchema = z.object({
+const Name = z.object({
   name: z.object({ firstName: z.string().optional(), lastName: z.string().optional() }).optional(),
 })
 
@@ -29,7 +29,7 @@ export const apple: DefineProvider = () => ({
   identify: async ({ idTokenClaims }, grant) => ({ ...readProfile(await idTokenClaims()), name: readName(grant) }),
 })
 
-const claimsSchema = z.object({
+const Claims = z.object({
   iss: z.string(),
   sub: z.string(),
   email: z.string().optional(),
@@ -41,7 +41,7 @@ const claimsSchema = z.object({
 })
 
 function readProfile(claims: unknown): ExternalProfile {
-  const { iss, sub, email, email_verified, ...more } = claimsSchema.parse(claims)
+  const { iss, sub, email, email_verified, ...more } = Claims.parse(claims)
   const { is_private_email: isPrivate, auth_time, transfer_sub } = more
   return {
     subject: sub,
@@ -59,7 +59,7 @@ function readProfile(claims: unknown): ExternalProfile {
 function readName({ userField }: Grant): string | undefined {
   if (userField === undefined) return undefined
   try {
-    const { name } = nameSchema.parse(JSON.parse(userField))
+    const { name } = Name.parse(JSON.parse(userField))
     return [name?.firstName, name?.lastName].filter(Boolean).join(' ').slice(0, 255)
   } catch {
     return undefined

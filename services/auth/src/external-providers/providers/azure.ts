@@ -4,7 +4,7 @@ import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 const TENANT =
   /^https:\/\/(?:login\.microsoftonline\.com\/([0-9a-f-]{36})\/v2\.0|sts\.windows\.net\/([0-9a-f-]{36})\/)$/i
-const claimsSchema = z.looseObject({
+const Claims = z.looseObject({
   iss: z.string(),
   sub: z.string(),
   email: z.string().optional(),
@@ -43,7 +43,7 @@ export const azure: DefineProvider = () => ({
 
 /** An administrator may write any address for the users of a tenant. `xms_edov`, if present, says whether the tenant owns its domain. */
 function readProfile(token: unknown): ExternalProfile {
-  const claims = claimsSchema.parse(token)
+  const claims = Claims.parse(token)
   const isAssumed = claims.xms_edov === undefined
   const isOwn = isAssumed || ['true', '1'].includes(String(claims.xms_edov))
   return {

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.bitbucket.org/2.0'
-const profileSchema = z.object({
+const Profile = z.object({
   // Bitbucket writes curly braces around the UUID. They are a part of the stored subject.
   uuid: z.string(),
   display_name: z.string().nullish(),
   avatar: z.object({ href: z.string() }).nullish(),
 })
-const emailsSchema = z.object({
+const Emails = z.object({
   values: z.array(z.object({ email: z.string().nullish(), is_primary: z.boolean(), is_confirmed: z.boolean() })),
 })
 
@@ -23,8 +23,8 @@ export const bitbucket: DefineProvider = () => ({
   clientAuth: 'basic-or-post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get(`${API}/user`, profileSchema)
-    const { values } = await get(`${API}/user/emails`, emailsSchema)
+    const profile = await get(`${API}/user`, Profile)
+    const { values } = await get(`${API}/user/emails`, Emails)
     return {
       subject: profile.uuid,
       emails: values.map((entry) => ({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
 const CDN = 'https://cdn.discordapp.com'
-const profileSchema = z.object({
+const Profile = z.object({
   id: z.string(),
   username: z.string(),
   /** `0` for accounts with a unique name. */
@@ -25,7 +25,7 @@ export const discord: DefineProvider = () => ({
   clientAuth: 'basic-or-post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get('https://discord.com/api/users/@me', profileSchema)
+    const profile = await get('https://discord.com/api/users/@me', Profile)
     return {
       subject: profile.id,
       emails: [{ email: profile.email, isVerified: profile.verified === true }],
@@ -37,7 +37,7 @@ export const discord: DefineProvider = () => ({
   },
 })
 
-function toPicture({ id, avatar, discriminator }: z.output<typeof profileSchema>): string {
+function toPicture({ id, avatar, discriminator }: z.output<typeof Profile>): string {
   if (!avatar) return `${CDN}/embed/avatars/${Number(discriminator) % DEFAULT_AVATARS}.png`
   return `${CDN}/avatars/${id}/${avatar}.${avatar.startsWith('a_') ? 'gif' : 'png'}`
 }

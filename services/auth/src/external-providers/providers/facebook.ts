@@ -5,7 +5,7 @@ import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 const GRAPH = 'https://graph.facebook.com'
 const ISSUER = 'https://www.facebook.com'
-const profileSchema = z.object({
+const Profile = z.object({
   id: z.string(),
   /** Missing for accounts that have only a phone number. */
   email: z.string().nullish(),
@@ -14,7 +14,7 @@ const profileSchema = z.object({
   name: z.string().nullish(),
   picture: z.object({ data: z.object({ url: z.string().nullish() }) }).nullish(),
 })
-const claimsSchema = z.object({
+const Claims = z.object({
   sub: z.string(),
   email: z.string().optional(),
   name: z.string().optional(),
@@ -40,7 +40,7 @@ export const facebook: DefineProvider = ({ secret }) => ({
     // Facebook compares this proof with the app's secret, so that a stolen token alone opens no profile.
     const proof = createHmac('sha256', secret).update(accessToken).digest('hex')
     const fields = 'email,first_name,last_name,name,picture'
-    const profile = await get(`${GRAPH}/me?fields=${fields}&appsecret_proof=${proof}`, profileSchema)
+    const profile = await get(`${GRAPH}/me?fields=${fields}&appsecret_proof=${proof}`, Profile)
     return {
       subject: profile.id,
       emails: [{ email: profile.email, isVerified: true }],
@@ -52,6 +52,6 @@ export const facebook: DefineProvider = ({ secret }) => ({
 })
 
 function readClaims(token: unknown): ExternalProfile {
-  const { sub, email, name, picture } = claimsSchema.parse(token)
+  const { sub, email, name, picture } = Claims.parse(token)
   return { subject: sub, emails: [{ email, isVerified: true }], name, picture }
 }

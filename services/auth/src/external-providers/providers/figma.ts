@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.figma.com/v1'
-const profileSchema = z.object({
+const Profile = z.object({
   id: z.string(),
   email: z.string().nullish(),
   handle: z.string().nullish(),
@@ -20,7 +20,7 @@ export const figma: DefineProvider = () => ({
   clientAuth: 'basic-or-post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get(`${API}/me`, profileSchema)
+    const profile = await get(`${API}/me`, Profile)
     return {
       subject: profile.id,
       emails: [{ email: profile.email, isVerified: true }],

@@ -2,13 +2,13 @@ import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.github.com'
-const profileSchema = z.object({
+const Profile = z.object({
   id: z.int(),
   login: z.string(),
   name: z.string().nullish(),
   avatar_url: z.string().nullish(),
 })
-const emailsSchema = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }))
+const Emails = z.array(z.object({ email: z.string(), verified: z.boolean(), primary: z.boolean() }))
 
 /** GitHub. Only the list of addresses counts. The address in the profile is the one that the user wants to show. */
 export const github: DefineProvider = () => ({
@@ -21,8 +21,8 @@ export const github: DefineProvider = () => ({
   clientAuth: 'post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get(`${API}/user`, profileSchema)
-    const emails = await get(`${API}/user/emails`, emailsSchema)
+    const profile = await get(`${API}/user`, Profile)
+    const emails = await get(`${API}/user/emails`, Emails)
     return {
       subject: String(profile.id),
       emails: emails.map(({ email, verified, primary }) => ({ email, isVerified: verified, isPrimary: primary })),

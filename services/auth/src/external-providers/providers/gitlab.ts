@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
-const profileSchema = z.object({
+const Profile = z.object({
   id: z.int(),
   email: z.string().nullish(),
   name: z.string().nullish(),
   avatar_url: z.string().nullish(),
   confirmed_at: z.string().nullish(),
 })
-const emailsSchema = z.array(z.object({ email: z.string() }))
+const Emails = z.array(z.object({ email: z.string() }))
 
 /** GitLab, at gitlab.com or self-hosted. `confirmed_at` is about the address in the profile alone. */
 export const gitlab: DefineProvider = ({ baseUrl }) => ({
@@ -21,8 +21,8 @@ export const gitlab: DefineProvider = ({ baseUrl }) => ({
   clientAuth: 'post',
   usesPkce: true,
   identify: async ({ get }) => {
-    const profile = await get(`${baseUrl}/api/v4/user`, profileSchema)
-    const others = await get(`${baseUrl}/api/v4/user/emails`, emailsSchema)
+    const profile = await get(`${baseUrl}/api/v4/user`, Profile)
+    const others = await get(`${baseUrl}/api/v4/user/emails`, Emails)
     return {
       subject: String(profile.id),
       emails: [

@@ -3,7 +3,7 @@ import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
 /** Old tokens have the second form. */
 const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
-const claimsSchema = z.object({
+const Claims = z.object({
   sub: z.string(),
   email: z.string().optional(),
   email_verified: z.union([z.boolean(), z.string()]).optional(),
@@ -11,7 +11,7 @@ const claimsSchema = z.object({
   picture: z.string().optional(),
   hd: z.string().optional(),
 })
-const profileSchema = z.object({
+const Profile = z.object({
   id: z.string(),
   email: z.string().optional(),
   verified_email: z.boolean().optional(),
@@ -39,7 +39,7 @@ export const google: DefineProvider = () => ({
   },
   identify: async ({ get, idTokenClaims }, { idToken }) => {
     if (idToken !== undefined) return readClaims(await idTokenClaims())
-    const { id, email, ...profile } = await get('https://www.googleapis.com/userinfo/v2/me', profileSchema)
+    const { id, email, ...profile } = await get('https://www.googleapis.com/userinfo/v2/me', Profile)
     return {
       subject: id,
       emails: [{ email, isVerified: profile.verified_email ?? profile.email_verified ?? false }],
@@ -51,7 +51,7 @@ export const google: DefineProvider = () => ({
 })
 
 function readClaims(token: unknown): ExternalProfile {
-  const { sub, email, email_verified: isVerified, name, picture, hd } = claimsSchema.parse(token)
+  const { sub, email, email_verified: isVerified, name, picture, hd } = Claims.parse(token)
   return {
     subject: sub,
     emails: [{ email, isVerified: String(isVerified) === 'true' }],

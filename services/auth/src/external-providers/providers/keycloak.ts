@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { omitClaims } from '../claims.ts'
 import type { DefineProvider, ExternalProfile } from '../provider.ts'
 
-const claimsSchema = z.looseObject({
+const Claims = z.looseObject({
   sub: z.string(),
   email: z.string().optional(),
   email_verified: z.boolean().optional(),
   name: z.string().optional(),
 })
 /** Access tokens of the realm have the same keys, and may have the same audience. */
-const idTokenSchema = claimsSchema.extend({ typ: z.literal('ID').optional() })
+const IdTokenClaims = Claims.extend({ typ: z.literal('ID').optional() })
 const TOLD = ['name', 'sub', 'email', 'email_verified'] as const
 /** Claims of the protocol in an id_token. */
 const PROTOCOL = [
@@ -41,12 +41,12 @@ export const keycloak: DefineProvider = ({ baseUrl }) => ({
   idTokens: {
     keysOf: (issuer) => (issuer === baseUrl ? { jwksUrl: `${baseUrl}/protocol/openid-connect/certs` } : undefined),
     nonce: 'checked',
-    readProfile: (token) => readClaims(idTokenSchema.parse(token), [...TOLD, ...PROTOCOL]),
+    readProfile: (token) => readClaims(IdTokenClaims.parse(token), [...TOLD, ...PROTOCOL]),
   },
-  identify: async ({ get }) => readClaims(await get(`${baseUrl}/protocol/openid-connect/userinfo`, claimsSchema), TOLD),
+  identify: async ({ get }) => readClaims(await get(`${baseUrl}/protocol/openid-connect/userinfo`, Claims), TOLD),
 })
 
-function readClaims(claims: z.output<typeof claimsSchema>, omitted: readonly string[]): ExternalProfile {
+function readClaims(claims: z.output<typeof Claims>, omitted: readonly string[]): ExternalProfile {
   return {
     subject: claims.sub,
     emails: [{ email: claims.email, isVerified: claims.email_verified === true }],

@@ -3,18 +3,18 @@ import { fullName } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.linkedin.com'
-const localizedSchema = z.object({
+const Localized = z.object({
   localized: z.record(z.string(), z.string()),
   preferredLocale: z.object({ language: z.string(), country: z.string() }).optional(),
 })
-const imageSchema = z.object({ identifiers: z.array(z.object({ identifier: z.string() })) })
-const profileSchema = z.object({
+const Image = z.object({ identifiers: z.array(z.object({ identifier: z.string() })) })
+const Profile = z.object({
   id: z.string(),
-  firstName: localizedSchema.optional(),
-  lastName: localizedSchema.optional(),
-  profilePicture: z.object({ 'displayImage~': z.object({ elements: z.array(imageSchema) }).optional() }).optional(),
+  firstName: Localized.optional(),
+  lastName: Localized.optional(),
+  profilePicture: z.object({ 'displayImage~': z.object({ elements: z.array(Image) }).optional() }).optional(),
 })
-const emailSchema = z.object({
+const Email = z.object({
   elements: z.array(z.object({ 'handle~': z.object({ emailAddress: z.string() }).optional() })),
 })
 const PROFILE = `${API}/v2/me?projection=(id,firstName,lastName,profilePicture(displayImage~:playableStreams))`
@@ -31,8 +31,8 @@ export const linkedin: DefineProvider = () => ({
   clientAuth: 'post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get(PROFILE, profileSchema)
-    const { elements } = await get(EMAIL, emailSchema)
+    const profile = await get(PROFILE, Profile)
+    const { elements } = await get(EMAIL, Email)
     return {
       subject: profile.id,
       emails: [{ email: elements[0]?.['handle~']?.emailAddress, isVerified: true }],
@@ -43,7 +43,7 @@ export const linkedin: DefineProvider = () => ({
 })
 
 /** The name in the user's own language, else in any language. */
-function selectOwnLanguage(name: z.output<typeof localizedSchema> | undefined): string | undefined {
+function selectOwnLanguage(name: z.output<typeof Localized> | undefined): string | undefined {
   if (!name) return undefined
   const { localized, preferredLocale: locale } = name
   return (locale && localized[`${locale.language}_${locale.country}`]) ?? Object.values(localized)[0]

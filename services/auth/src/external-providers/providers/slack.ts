@@ -5,7 +5,7 @@ import type { DefineProvider } from '../provider.ts'
 const API = 'https://slack.com/api'
 const USER_ID = 'https://slack.com/user_id'
 const TEAM_ID = 'https://slack.com/team_id'
-const profileSchema = z.object({
+const Profile = z.object({
   // Slack answers failures with the status 200 too.
   ok: z.literal(true),
   [USER_ID]: z.string(),
@@ -27,7 +27,7 @@ export const slack: DefineProvider = () => ({
   clientAuth: 'basic-or-post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get(`${API}/openid.connect.userInfo`, profileSchema)
+    const profile = await get(`${API}/openid.connect.userInfo`, Profile)
     return {
       subject: profile[USER_ID],
       emails: [toListedEmail(profile.email, profile.email_verified)],

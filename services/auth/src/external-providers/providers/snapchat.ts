@@ -4,7 +4,7 @@ import type { DefineProvider, ExternalProfile } from '../provider.ts'
 const ISSUER = 'https://accounts.snapchat.com/accounts/oauth2/token'
 const SCOPES = 'https://auth.snapchat.com/oauth2/api'
 const GRAPHQL = '{me { externalId displayName bitmoji { avatar id } email } }'
-const profileSchema = z.object({
+const Profile = z.object({
   data: z.object({
     me: z.object({
       externalId: z.string(),
@@ -14,7 +14,7 @@ const profileSchema = z.object({
     }),
   }),
 })
-const claimsSchema = z.object({ sub: z.string(), email: z.string().optional(), name: z.string().optional() })
+const Claims = z.object({ sub: z.string(), email: z.string().optional(), name: z.string().optional() })
 
 /** Snapchat. It seldom gives an email address: see EXTERNAL_SNAPCHAT_EMAIL_OPTIONAL. */
 export const snapchat: DefineProvider = () => ({
@@ -33,7 +33,7 @@ export const snapchat: DefineProvider = () => ({
   },
   identify: async ({ get }) => {
     const query = encodeURIComponent(GRAPHQL)
-    const { me } = (await get(`https://kit.snapchat.com/v1/me?query=${query}`, profileSchema)).data
+    const { me } = (await get(`https://kit.snapchat.com/v1/me?query=${query}`, Profile)).data
     return {
       subject: me.externalId,
       emails: [{ email: me.email, isVerified: true }],
@@ -44,6 +44,6 @@ export const snapchat: DefineProvider = () => ({
 })
 
 function readClaims(token: unknown): ExternalProfile {
-  const { sub, email, name } = claimsSchema.parse(token)
+  const { sub, email, name } = Claims.parse(token)
   return { subject: sub, emails: [{ email, isVerified: true }], name }
 }

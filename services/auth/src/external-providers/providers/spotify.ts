@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
-const imageSchema = z.object({ url: z.string(), width: z.number().nullish(), height: z.number().nullish() })
-const profileSchema = z.object({
+const Image = z.object({ url: z.string(), width: z.number().nullish(), height: z.number().nullish() })
+const Profile = z.object({
   id: z.string(),
   email: z.string().nullish(),
   display_name: z.string().nullish(),
-  images: z.array(imageSchema).nullish(),
+  images: z.array(Image).nullish(),
 })
 
 /** Spotify. It does not verify addresses. */
@@ -20,7 +20,7 @@ export const spotify: DefineProvider = () => ({
   clientAuth: 'basic-or-post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const profile = await get('https://api.spotify.com/v1/me', profileSchema)
+    const profile = await get('https://api.spotify.com/v1/me', Profile)
     return {
       subject: profile.id,
       emails: [{ email: profile.email, isVerified: false }],
@@ -30,10 +30,10 @@ export const spotify: DefineProvider = () => ({
   },
 })
 
-function findLargestImage(images: readonly z.output<typeof imageSchema>[]) {
+function findLargestImage(images: readonly z.output<typeof Image>[]) {
   return images.toSorted((a, b) => area(b) - area(a))[0]
 }
 
-function area({ width, height }: z.output<typeof imageSchema>): number {
+function area({ width, height }: z.output<typeof Image>): number {
   return (width ?? 0) * (height ?? 0)
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { DefineProvider } from '../provider.ts'
 
-const userSchema = z.object({
+const User = z.object({
   id: z.string(),
   login: z.string(),
   display_name: z.string().nullish(),
@@ -13,7 +13,7 @@ const userSchema = z.object({
   offline_image_url: z.string().nullish(),
   view_count: z.number().nullish(),
 })
-const profileSchema = z.object({ data: z.tuple([userSchema], z.unknown()) })
+const Profile = z.object({ data: z.tuple([User], z.unknown()) })
 
 /** Twitch. Its API needs the client's id beside the token. */
 export const twitch: DefineProvider = ({ clientId }) => ({
@@ -26,7 +26,7 @@ export const twitch: DefineProvider = ({ clientId }) => ({
   clientAuth: 'post',
   usesPkce: false,
   identify: async ({ get }) => {
-    const { data } = await get('https://api.twitch.tv/helix/users', profileSchema, { 'client-id': clientId })
+    const { data } = await get('https://api.twitch.tv/helix/users', Profile, { 'client-id': clientId })
     const { id, login, display_name: nickname, email, profile_image_url: picture, ...customClaims } = data[0]
     return { subject: id, emails: [{ email, isVerified: true }], name: login, nickname, picture, customClaims }
   },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { DefineProvider, OAuth1Provider } from '../provider.ts'
 
 const API = 'https://api.twitter.com'
-const profileSchema = z.object({
+const Profile = z.object({
   id_str: z.string(),
   email: z.string().nullish(),
   name: z.string().nullish(),
@@ -19,7 +19,7 @@ export const twitter: DefineProvider<OAuth1Provider> = () => ({
   authorizeUrl: `${API}/oauth/authenticate`,
   accessTokenUrl: `${API}/oauth/access_token`,
   identify: async ({ get }) => {
-    const profile = await get(PROFILE, profileSchema)
+    const profile = await get(PROFILE, Profile)
     return {
       subject: profile.id_str,
       emails: [{ email: profile.email, isVerified: true }],

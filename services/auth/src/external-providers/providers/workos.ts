@@ -3,7 +3,7 @@ import { fullName } from '../claims.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.workos.com'
-const answerSchema = z.object({
+const Answer = z.object({
   profile: z.object({
     id: z.string(),
     email: z.string().nullish(),
@@ -29,7 +29,7 @@ export const workos: DefineProvider = ({ trustedConnections = [] }) => ({
   clientAuth: 'post',
   usesPkce: false,
   identify: async (_api, { answer }) => {
-    const { id, email, first_name: first, last_name: last, ...customClaims } = answerSchema.parse(answer).profile
+    const { id, email, first_name: first, last_name: last, ...customClaims } = Answer.parse(answer).profile
     const { connection_id: connection, organization_id: organization } = customClaims
     const isVerified = trustedConnections.some((trusted) => trusted === connection || trusted === organization)
     return { subject: id, emails: [{ email, isVerified }], name: fullName(first, last), customClaims }

@@ -10,7 +10,7 @@ export interface MessagebirdConfig {
   readonly originator: string
 }
 
-const answerSchema = z.object({
+const Answer = z.object({
   id: z.string().optional(),
   recipients: z.object({ totalSentCount: z.number() }).optional(),
   errors: z.array(z.object({ code: z.number().optional(), description: z.string().optional() })).optional(),
@@ -26,7 +26,7 @@ export function messagebird({ apiUrl, accessKey, originator }: MessagebirdConfig
       form: { originator, body: text, recipients: to, type: 'sms', datacoding: 'unicode' },
     }),
     read: (status, body) => {
-      const answer = answerSchema.safeParse(body).data
+      const answer = Answer.safeParse(body).data
       if (!answer) return undefined
       if (answer.id !== undefined && (answer.recipients?.totalSentCount ?? 0) > 0) {
         return { verdict: 'sent', id: answer.id }

@@ -9,7 +9,7 @@ export interface TextlocalConfig {
   readonly sender: string
 }
 
-const answerSchema = z.object({
+const Answer = z.object({
   status: z.string(),
   messages: z.array(z.object({ id: z.union([z.string(), z.number()]) })).optional(),
   errors: z.array(z.object({ code: z.number().optional(), message: z.string().optional() })).optional(),
@@ -24,7 +24,7 @@ export function textlocal({ apiUrl, apiKey, sender }: TextlocalConfig): GatewayP
       form: { sender, apikey: apiKey, message: text, numbers: to },
     }),
     read: (status, body) => {
-      const answer = answerSchema.safeParse(body).data
+      const answer = Answer.safeParse(body).data
       if (!answer) return undefined
       const [message] = answer.messages ?? []
       if (answer.status === 'success' && message) return { verdict: 'sent', id: String(message.id) }

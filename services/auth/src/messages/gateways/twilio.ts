@@ -38,16 +38,16 @@ export function twilio(config: TwilioConfig): LibraryGateway {
 }
 
 /** The request that the library gives to its transport. */
-const requestSchema = z.object({ uri: z.url(), data: z.record(z.string(), z.string()) })
+const ApiRequest = z.object({ uri: z.url(), data: z.record(z.string(), z.string()) })
 /** Every answer of the API. It excludes the page of a proxy in between, which the error of the library would quote. */
-const bodySchema = z.record(z.string(), z.unknown())
+const ApiBody = z.record(z.string(), z.unknown())
 
 function requestOver({ apiUrl, accountSid, authToken }: TwilioConfig, post: PostForm) {
   const headers = { authorization: `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}` }
   return async (asked: unknown) => {
-    const { uri, data } = requestSchema.parse(asked)
+    const { uri, data } = ApiRequest.parse(asked)
     const { status, body } = await post({ url: new URL(new URL(uri).pathname, apiUrl).href, headers, form: data })
-    const read = bodySchema.safeParse(body)
+    const read = ApiBody.safeParse(body)
     if (!read.success) throw new UnreadableAnswer(status)
     return { statusCode: status, body: read.data, headers: {} }
   }
@@ -81,7 +81,7 @@ function address({ channel }: Sms, number: string): string {
   return channel === 'whatsapp' ? `whatsapp:${number}` : number
 }
 
-const messageSchema = z.object({
+const Message = z.object({
   sid: z.string().optional(),
   status: z.string().optional(),
   errorCode: z.number().nullish(),
@@ -89,7 +89,7 @@ const messageSchema = z.object({
 })
 
 function outcomeOf(created: unknown): GatewayOutcome {
-  const message = messageSchema.safeParse(created).data
+  const message = Message.safeParse(created).data
   if (!message) return { status: 201, verdict: undefined }
   const { sid, status = 'missing' } = message
   if (sid !== undefined && !FAILED.includes(status)) return { status: 201, verdict: { verdict: 'sent', id: sid } }
@@ -98,14 +98,14 @@ function outcomeOf(created: unknown): GatewayOutcome {
 }
 
 /** The error of the library for an answer that is not 2xx. Its other errors have no status. */
-const exceptionSchema = z.object({
+const Exception = z.object({
   status: z.number(),
   code: z.number().optional(),
   message: z.string().optional(),
 })
 
 function outcomeOfError(error: unknown): GatewayOutcome {
-  const exception = exceptionSchema.safeParse(error).data
+  const exception = Exception.safeParse(error).data
   if (!exception) throw error
   const { status, code = status, message = `status ${status}` } = exception
   if (error instanceof UnreadableAnswer) return { status, verdict: undefined }

@@ -10,7 +10,7 @@ export interface VonageConfig {
   readonly from: string
 }
 
-const answerSchema = z.object({
+const Answer = z.object({
   messages: z
     .array(z.object({ status: z.string(), 'message-id': z.string().optional(), 'error-text': z.string().optional() }))
     .min(1),
@@ -25,7 +25,7 @@ export function vonage({ apiUrl, apiKey, apiSecret, from }: VonageConfig): Gatew
       form: { from, to, text, api_key: apiKey, api_secret: apiSecret, ...(isAscii(text) ? {} : { type: 'unicode' }) },
     }),
     read: (_status, body) => {
-      const [message] = answerSchema.safeParse(body).data?.messages ?? []
+      const [message] = Answer.safeParse(body).data?.messages ?? []
       if (!message) return undefined
       if (message.status === '0') return { verdict: 'sent', id: message['message-id'] ?? '' }
       const reason = message['error-text'] ?? `status ${message.status}`

@@ -2,12 +2,7 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { parseAuditQuery } from '../../audit/audit-query.ts'
-import {
-  auditEntryViewSchema,
-  countAuditEntries,
-  listAuditEntries,
-  viewAuditEntry,
-} from '../../audit/audit-repository.ts'
+import { AuditEntryView, countAuditEntries, listAuditEntries, viewAuditEntry } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { pageHeaders } from '../../pagination/page-links.ts'
 import { pageFields, parsePage } from '../../pagination/page-query.ts'
@@ -26,7 +21,7 @@ export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the audit log, newest first',
         querystring: AuditQuery,
-        response: { 200: z.array(auditEntryViewSchema), ...errorAnswers(400, 401, 403) },
+        response: { 200: z.array(AuditEntryView), ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,
     },

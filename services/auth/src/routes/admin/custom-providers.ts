@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { customProvidersDisabled } from '../../errors.ts'
 import {
-  customProviderChanges,
-  customProviderSettings,
+  CustomProviderChanges,
+  CustomProviderSettings,
   newCustomProvider,
 } from '../../external-providers/custom-provider.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
@@ -18,28 +18,31 @@ import {
   removeCustomProvider,
 } from '../../use-cases/manage-custom-provider.ts'
 
-const params = z.object({ identifier: z.string() })
+const ProviderPath = z.object({ identifier: z.string() })
 
-const timestamp = z.string().meta({ format: 'date-time' })
+const Timestamp = z.string().meta({ format: 'date-time' })
 
-const stored = { id: z.guid(), identifier: z.string(), created_at: timestamp, updated_at: timestamp }
-const [oauth2, oidc] = customProviderSettings.options
+const stored = { id: z.guid(), identifier: z.string(), created_at: Timestamp, updated_at: Timestamp }
+const [OAuth2Settings, OidcSettings] = CustomProviderSettings.options
 
 /** A custom provider as admins see it, without its secret. */
-const customProviderView = z.discriminatedUnion('provider_type', [oauth2.extend(stored), oidc.extend(stored)])
+const CustomProviderView = z.discriminatedUnion('provider_type', [
+  OAuth2Settings.extend(stored),
+  OidcSettings.extend(stored),
+])
 
-type CustomProviderView = z.output<typeof customProviderView>
+type CustomProviderView = z.output<typeof CustomProviderView>
 
 const listSchema = {
   summary: 'List the custom providers',
   querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
-  response: { 200: z.object({ providers: z.array(customProviderView) }), ...errorAnswers(401, 403, 404) },
+  response: { 200: z.object({ providers: z.array(CustomProviderView) }), ...errorAnswers(401, 403, 404) },
 }
 
 const addSchema = {
   summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
   body: newCustomProvider,
-  response: { 201: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+  response: { 201: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
 }
 
 /** `/admin/custom-providers`: providers that admins add while the service runs. */
@@ -63,8 +66,8 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Read a custom provider',
-        params,
-        response: { 200: customProviderView, ...errorAnswers(401, 403, 404) },
+        params: ProviderPath,
+        response: { 200: CustomProviderView, ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => viewCustomProvider(await getCustomProvider(deps, request.params.identifier)),
@@ -75,9 +78,9 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Change a custom provider; members that are not given stay',
-        params,
-        body: customProviderChanges,
-        response: { 200: customProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
+        params: ProviderPath,
+        body: CustomProviderChanges,
+        response: { 200: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
       },
     },
     async (request) => viewCustomProvider(await changeCustomProvider(deps, request.params.identifier, request.body)),
@@ -88,7 +91,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Delete a custom provider',
-        params,
+        params: ProviderPath,
         response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },

@@ -7,8 +7,8 @@ import { readContext } from '../../plugins/request-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
 import { requireEmail } from '../../requests/identifier.ts'
 import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
-import { metadataSchema, requireMetadata } from '../../users/metadata.ts'
-import { userViewSchema, viewUser } from '../../users/user-view.ts'
+import { Metadata, requireMetadata } from '../../users/metadata.ts'
+import { UserView, viewUser } from '../../users/user-view.ts'
 
 const LinkBody = z.object({
   type: z
@@ -18,12 +18,12 @@ const LinkBody = z.object({
   email: z.string().optional(),
   new_email: z.string().optional().meta({ description: 'for a change of email' }),
   password: z.string().optional().meta({ description: 'for a sign-up' }),
-  data: metadataSchema.optional().meta({ description: 'for a sign-up or an invitation' }),
+  data: Metadata.optional().meta({ description: 'for a sign-up or an invitation' }),
   redirect_to: z.string().optional(),
 })
 
 /** The user and the link in one object (reference: Generated links). */
-const LinkAnswer = userViewSchema.extend({
+const LinkAnswer = UserView.extend({
   action_link: z.string(),
   email_otp: z.string(),
   hashed_token: z.string().meta({ description: 'the token of the link' }),

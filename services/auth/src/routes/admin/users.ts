@@ -15,11 +15,11 @@ import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { parseAdminUser } from '../../users/admin-user-request.ts'
-import { metadataSchema } from '../../users/metadata.ts'
+import { Metadata } from '../../users/metadata.ts'
 import { getManagedProfile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
-import { userViewSchema, viewUser } from '../../users/user-view.ts'
+import { UserView, viewUser } from '../../users/user-view.ts'
 
 const AdminUserBody = z.object({
   id: z.string().optional(),
@@ -31,8 +31,8 @@ const AdminUserBody = z.object({
   password_hash: z.string().optional().meta({ description: 'on create: an argon2id, argon2i or bcrypt hash' }),
   email_confirm: z.boolean().optional(),
   phone_confirm: z.boolean().optional(),
-  user_metadata: metadataSchema.optional(),
-  app_metadata: metadataSchema.optional(),
+  user_metadata: Metadata.optional(),
+  app_metadata: Metadata.optional(),
   ban_duration: z.string().optional().meta({ description: 'a duration such as 24h, or none' }),
 })
 const ListQuery = z.object({
@@ -44,7 +44,7 @@ const ListQuery = z.object({
     .meta({ description: 'part of an email, phone or full name; up to two characters are a beginning' }),
   sort: z.string().optional().meta({ description: 'created_at asc or created_at desc (default)' }),
 })
-const ListAnswer = z.object({ users: z.array(userViewSchema), aud: z.string() })
+const ListAnswer = z.object({ users: z.array(UserView), aud: z.string() })
 const UserPath = z.object({ userId: z.string() })
 const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
 
@@ -79,7 +79,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Make a user',
         body: AdminUserBody,
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 409, 413, 422) },
+        response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
       },
       serializerCompiler: plainJson,
     },
@@ -104,7 +104,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Make a user with that id',
         params: UserPath,
         body: AdminUserBody,
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 409, 413, 422) },
+        response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
       },
       serializerCompiler: plainJson,
     },
@@ -123,7 +123,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'A user',
         params: UserPath,
-        response: { 200: userViewSchema, ...errorAnswers(401, 403, 404) },
+        response: { 200: UserView, ...errorAnswers(401, 403, 404) },
       },
       serializerCompiler: plainJson,
     },
@@ -145,7 +145,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Change a user',
         params: UserPath,
         body: AdminUserBody,
-        response: { 200: userViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+        response: { 200: UserView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
       serializerCompiler: plainJson,
     },

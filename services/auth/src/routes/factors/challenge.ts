@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { requireChannel } from '../../messages/require-channel.ts'
-import { credentialOptionsSchema } from '../../passkeys/credential.ts'
+import { CredentialOptions } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { requireId } from '../../records/ids.ts'
@@ -11,14 +11,14 @@ import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 const ChallengeBody = z
   .object({ channel: z.string().optional().meta({ description: 'phone: sms or whatsapp' }) })
   .nullish()
-const challengeSchema = z.object({
+const ChallengeAnswer = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
   expires_at: z.int().meta({ description: 'epoch seconds' }),
   webauthn: z
     .object({
       type: z.enum(['create', 'request']),
-      credential_options: z.object({ publicKey: credentialOptionsSchema }),
+      credential_options: z.object({ publicKey: CredentialOptions }),
     })
     .optional(),
 })
@@ -37,7 +37,7 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Challenge a second factor; a phone gets a code',
         params: z.object({ factorId: z.string() }),
         body: ChallengeBody,
-        response: { 200: challengeSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
+        response: { 200: ChallengeAnswer, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async ({ caller, clientAddress, params, body }) => {

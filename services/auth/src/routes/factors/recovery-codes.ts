@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { recoveryCodesSchema, viewRecoveryCodes } from '../../factors/enrolled-factor-view.ts'
+import { RecoveryCodesView, viewRecoveryCodes } from '../../factors/enrolled-factor-view.ts'
 import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
@@ -10,7 +10,7 @@ import { getRecoveryCodes } from '../../use-cases/get-recovery-codes.ts'
 import { unenrollFactor } from '../../use-cases/unenroll-factor.ts'
 
 const GenerateBody = z.object({ friendly_name: z.string().optional() }).nullish()
-const statusSchema = z.object({
+const StatusAnswer = z.object({
   id: z.guid(),
   type: z.literal('recovery_code'),
   total: z.int(),
@@ -30,7 +30,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Tell how many recovery codes are left',
-        response: { 200: statusSchema, ...errorAnswers(400, 401, 403, 404) },
+        response: { 200: StatusAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },
     async ({ caller }) => {
@@ -45,7 +45,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Make recovery codes, which are shown this once',
         body: GenerateBody,
-        response: { 200: recoveryCodesSchema, ...errorAnswers(400, 401, 403, 413, 422) },
+        response: { 200: RecoveryCodesView, ...errorAnswers(400, 401, 403, 413, 422) },
       },
     },
     async ({ caller, clientAddress, body }) => {

@@ -2,12 +2,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { challengeNotFound, factorCodeMissing } from '../../factor-errors.ts'
-import { assertionSchema, registrationSchema } from '../../passkeys/credential.ts'
+import { Assertion, Registration } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { parseId, requireId } from '../../records/ids.ts'
-import { sessionViewSchema } from '../../sessions/session-view.ts'
+import { SessionView } from '../../sessions/session-view.ts'
 import { type FactorAnswer, verifyFactor } from '../../use-cases/verify-factor.ts'
 
 const VerifyBody = z.object({
@@ -15,8 +15,8 @@ const VerifyBody = z.object({
   code: z.string().optional(),
   webauthn: z
     .discriminatedUnion('type', [
-      z.object({ type: z.literal('create'), credential_response: registrationSchema }),
-      z.object({ type: z.literal('request'), credential_response: assertionSchema }),
+      z.object({ type: z.literal('create'), credential_response: Registration }),
+      z.object({ type: z.literal('request'), credential_response: Assertion }),
     ])
     .optional(),
 })
@@ -35,7 +35,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Answer the challenge of a second factor, and raise the session to aal2',
         params: z.object({ factorId: z.string() }),
         body: VerifyBody,
-        response: { 200: sessionViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
+        response: { 200: SessionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async (request) => {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { JWKS_MAX_AGE_SECONDS } from '../../access-tokens/key-set.ts'
 import { errorAnswers } from '../../error-body.ts'
 
-const jwksSchema = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
+const JwksAnswer = z.object({ keys: z.array(z.looseObject({ kid: z.string(), alg: z.string() })) })
 
 /** `GET /.well-known/jwks.json`: the public keys that verify this service's tokens (RFC 7517). Never a shared secret. */
 export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -13,7 +13,7 @@ export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'The public keys that verify tokens',
         security: [],
-        response: { 200: jwksSchema, ...errorAnswers() },
+        response: { 200: JwksAnswer, ...errorAnswers() },
       },
     },
     async (_request, reply) => {

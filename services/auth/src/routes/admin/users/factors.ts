@@ -8,7 +8,7 @@ import { requireId } from '../../../records/ids.ts'
 import { requirePhone } from '../../../requests/identifier.ts'
 import { changeFactor, type ManagedFactor, removeFactor } from '../../../use-cases/change-factor.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
-import { factorViewSchema, viewFactor } from '../../../users/user-view.ts'
+import { FactorView, viewFactor } from '../../../users/user-view.ts'
 
 const UserPath = z.object({ userId: z.string() })
 const FactorPath = z.object({ userId: z.string(), factorId: z.string() })
@@ -24,7 +24,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the second factors of a user',
         params: UserPath,
-        response: { 200: z.array(factorViewSchema), ...errorAnswers(401, 403, 404) },
+        response: { 200: z.array(FactorView), ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {
@@ -41,7 +41,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Rename a second factor, or change its phone',
         params: FactorPath,
         body: FactorBody,
-        response: { 200: factorViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+        response: { 200: FactorView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async (request) => {
@@ -59,7 +59,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Remove a second factor of a user',
         params: FactorPath,
-        response: { 200: factorViewSchema, ...errorAnswers(400, 401, 403, 404, 413) },
+        response: { 200: FactorView, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
     async (request) => viewFactor(await removeFactor(deps, readManagedFactor(request, request.params))),

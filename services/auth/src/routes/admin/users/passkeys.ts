@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { listPasskeys } from '../../../passkeys/passkey-repository.ts'
-import { passkeySchema, viewPasskey } from '../../../passkeys/passkey-view.ts'
+import { PasskeyView, viewPasskey } from '../../../passkeys/passkey-view.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
@@ -20,7 +20,7 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'List the passkeys of a user',
         params: z.object({ userId: z.string() }),
-        response: { 200: z.array(passkeySchema), ...errorAnswers(401, 403, 404) },
+        response: { 200: z.array(PasskeyView), ...errorAnswers(401, 403, 404) },
       },
     },
     async (request) => {

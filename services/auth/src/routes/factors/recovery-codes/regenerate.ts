@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { recoveryCodesSchema, viewRecoveryCodes } from '../../../factors/enrolled-factor-view.ts'
+import { RecoveryCodesView, viewRecoveryCodes } from '../../../factors/enrolled-factor-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'
@@ -16,7 +16,7 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
     {
       schema: {
         summary: 'Replace the recovery codes; the old codes are void',
-        response: { 200: recoveryCodesSchema, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+        response: { 200: RecoveryCodesView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },
     async ({ caller, clientAddress }) =>

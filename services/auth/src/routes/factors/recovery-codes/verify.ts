@@ -4,7 +4,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
-import { sessionViewSchema } from '../../../sessions/session-view.ts'
+import { SessionView } from '../../../sessions/session-view.ts'
 import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 
 const VerifyBody = z.object({ code: z.string().optional() })
@@ -22,7 +22,7 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Use a recovery code, and raise the session to aal2',
         body: VerifyBody,
-        response: { 200: sessionViewSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
+        response: { 200: SessionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async (request) => {

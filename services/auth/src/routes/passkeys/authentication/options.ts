@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { passkeyQuestionSchema, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
+import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { askForSignIn } from '../../../use-cases/sign-in-with-passkey.ts'
@@ -18,7 +18,7 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
       schema: {
         summary: 'Begin to sign in with a passkey',
         security: [],
-        response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 404, 413, 429) },
+        response: { 200: PasskeyQuestionView, ...errorAnswers(400, 404, 413, 429) },
       },
     },
     async () => viewPasskeyQuestion(await askForSignIn(deps)),

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { assertionSchema } from '../../../passkeys/credential.ts'
+import { Assertion } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
-import { sessionViewSchema, signNewSession } from '../../../sessions/session-view.ts'
+import { SessionView, signNewSession } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 
-const VerifyBody = z.object({ challenge_id: z.string(), credential: assertionSchema })
+const VerifyBody = z.object({ challenge_id: z.string(), credential: Assertion })
 
 /** `POST /passkeys/authentication/verify` */
 export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -24,7 +24,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
         summary: 'Sign in by the answer of an authenticator',
         security: [],
         body: VerifyBody,
-        response: { 200: sessionViewSchema, ...errorAnswers(400, 403, 404, 413, 422, 429) },
+        response: { 200: SessionView, ...errorAnswers(400, 403, 404, 413, 422, 429) },
       },
     },
     async (request) => {

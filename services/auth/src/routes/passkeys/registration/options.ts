@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { passkeyQuestionSchema, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
+import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
@@ -19,7 +19,7 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
       config: { rateBucket: 'passkey' },
       schema: {
         summary: 'Begin to register a passkey',
-        response: { 200: passkeyQuestionSchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
+        response: { 200: PasskeyQuestionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async ({ caller }) => viewPasskeyQuestion(await askForPasskey(deps, caller)),

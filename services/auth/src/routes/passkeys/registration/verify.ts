@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { registrationSchema } from '../../../passkeys/credential.ts'
-import { passkeySchema, viewPasskey } from '../../../passkeys/passkey-view.ts'
+import { Registration } from '../../../passkeys/credential.ts'
+import { PasskeyView, viewPasskey } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { registerPasskey } from '../../../use-cases/register-passkey.ts'
 
-const VerifyBody = z.object({ challenge_id: z.string(), credential: registrationSchema })
+const VerifyBody = z.object({ challenge_id: z.string(), credential: Registration })
 
 /** `POST /passkeys/registration/verify` */
 export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -24,7 +24,7 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
       schema: {
         summary: 'Register the passkey that an authenticator has made',
         body: VerifyBody,
-        response: { 200: passkeySchema, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
+        response: { 200: PasskeyView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
     async ({ caller, clientAddress, body }) => {

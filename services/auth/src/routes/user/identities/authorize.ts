@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { authorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-query.ts'
+import { AuthorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-query.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readContext } from '../../../plugins/request-context.ts'
@@ -20,7 +20,7 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
       exposeHeadRoute: false,
       schema: {
         summary: 'Link an identity by signing in at an external provider; answers a redirect (302), or its URL',
-        querystring: authorizeQuery.extend({
+        querystring: AuthorizeQuery.extend({
           skip_http_redirect: z.string().optional().meta({ description: 'true answers the URL as JSON' }),
         }),
         response: { 200: z.object({ url: z.string() }), 302: z.undefined(), ...errorAnswers(400, 401, 403, 404, 429) },
