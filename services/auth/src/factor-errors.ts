@@ -8,8 +8,8 @@ export const anonymousNotAllowed = defineError(
   'no_authorization',
   'Anonymous user not allowed to perform these actions',
 )
-export const enrollNeedsSecondFactor = defineError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
-export const unenrollNeedsSecondFactor = defineError(
+export const enrolNeedsSecondFactor = defineError(403, 'insufficient_aal', 'AAL2 required to enroll a new factor')
+export const unenrolNeedsSecondFactor = defineError(
   422,
   'insufficient_aal',
   'AAL2 required to unenroll verified factor',
@@ -24,19 +24,19 @@ export const tooManyFactors = defineError(
   'too_many_enrolled_mfa_factors',
   'Maximum number of verified factors reached, unenroll to continue',
 )
-export const totpEnrollDisabled = defineError(422, 'mfa_totp_enroll_not_enabled', 'MFA enroll is disabled for TOTP')
+export const totpEnrolDisabled = defineError(422, 'mfa_totp_enroll_not_enabled', 'MFA enroll is disabled for TOTP')
 export const totpVerifyDisabled = defineError(
   422,
   'mfa_totp_verify_not_enabled',
   'MFA verification is disabled for TOTP',
 )
-export const phoneEnrollDisabled = defineError(422, 'mfa_phone_enroll_not_enabled', 'MFA enroll is disabled for Phone')
+export const phoneEnrolDisabled = defineError(422, 'mfa_phone_enroll_not_enabled', 'MFA enroll is disabled for Phone')
 export const phoneVerifyDisabled = defineError(
   422,
   'mfa_phone_verify_not_enabled',
   'MFA verification is disabled for Phone',
 )
-export const webauthnEnrollDisabled = defineError(
+export const webauthnEnrolDisabled = defineError(
   422,
   'mfa_webauthn_enroll_not_enabled',
   'MFA enroll is disabled for WebAuthn',
@@ -64,7 +64,7 @@ export const challengeExpired = defineError(
 )
 export const totpCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid TOTP code entered')
 export const phoneFactorCodeWrong = defineError(422, 'mfa_verification_failed', 'Invalid MFA Phone code entered')
-export const recoveryEnrollDisabled = defineError(
+export const recoveryEnrolDisabled = defineError(
   422,
   'mfa_recovery_codes_enroll_not_enabled',
   'MFA enroll is disabled for recovery codes',

@@ -27,7 +27,7 @@ export function totpCode(secret: string, now: Date, stepsFromNow = 0): string {
 }
 
 /** Enrolls a factor of an authenticator app, which is not verified yet. */
-export async function enrollApp({ app, clock }: Service, headers: Headers, name = ''): Promise<AuthenticatorApp> {
+export async function enrolApp({ app, clock }: Service, headers: Headers, name = ''): Promise<AuthenticatorApp> {
   const payload = { factor_type: 'totp', friendly_name: name }
   const { id, totp } = (await app.inject({ method: 'POST', url: '/factors', headers, payload })).json()
   const secret = String(totp.secret)
@@ -60,7 +60,7 @@ export interface RaisedSession {
 
 /** Adds an authenticator app and raises the session to aal2. */
 export async function addApp(service: Service, headers: Headers, name = ''): Promise<RaisedSession> {
-  const app = await enrollApp(service, headers, name)
+  const app = await enrolApp(service, headers, name)
   const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
   const { access_token: token, refresh_token: refreshToken } = answer.json()
   return { app, headers: { authorization: `Bearer ${token}` }, refreshToken }

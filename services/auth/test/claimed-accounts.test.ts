@@ -49,7 +49,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   })
 
   const bearer = (token: unknown) => ({ authorization: `Bearer ${token}` })
-  const enroll = (headers: SignedIn['headers']) =>
+  const enrol = (headers: SignedIn['headers']) =>
     addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, headers)
   const update = (id: string, payload: object) =>
     service.app.inject({ method: 'PUT', url: `/admin/users/${id}`, headers: OPERATOR, payload })
@@ -85,7 +85,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
 
   it('keeps its data when its provider first returns an address', async () => {
     const { user, headers } = await signInAs(account)
-    await enroll(headers)
+    await enrol(headers)
     await service.app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { name: 'Ann' } } })
     expect((await signInAs({ ...account, email: address, verified: true })).user.id).toBe(user.id)
     expect(await show(user.id)).toEqual({ email: address, name: 'Ann', providers: ['keycloak'], factors: 1 })
@@ -100,7 +100,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
 
   it('keeps its data after it has lost its address', async () => {
     const person = await createSignedIn(service)
-    await link((await enroll(person.headers)).headers)
+    await link((await enrol(person.headers)).headers)
     const { db } = service.deps
     const lost = sql`email = NULL, email_confirmed_at = NULL`
     await sql`UPDATE ${sql.table('users')} SET ${lost} WHERE id = ${person.user.id}`.execute(db)
@@ -118,7 +118,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     ['a provider', async (email: string) => (await signInAs({ ...account, email, verified: true })).user],
   ])('keeps its data when an admin sets an address and %s confirms it', async (_name, confirmBy) => {
     const person = await createSignedIn(service)
-    await enroll(person.headers)
+    await enrol(person.headers)
     await expectUser(service, await update(person.user.id, { email: address }))
     expect((await confirmBy(address)).id).toBe(person.user.id)
     const { email, name, factors } = await show(person.user.id)
@@ -163,7 +163,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   ] as const
   async function moveInvited(send: () => ReturnType<MailApp['post']>) {
     const person = await createSignedIn(service, { invited_at: new Date() })
-    await enroll(person.headers)
+    await enrol(person.headers)
     await update(person.user.id, { email: address })
     expect((await send()).statusCode).toBe(200)
     return { person, ...(await service.readMail(address)) }
@@ -192,7 +192,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
 
   it('accepts no password by a message while it has a second factor', async () => {
     const person = await createSignedIn(service)
-    await enroll(person.headers)
+    await enrol(person.headers)
     const { db } = service.deps
     await db.updateTable('users').set({ encrypted_password: null }).where('id', '=', person.user.id).execute()
     await update(person.user.id, { email: address })

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp, answerChallenge, claimsOf, enrollApp } from './authenticator-app.ts'
+import { addApp, answerChallenge, claimsOf, enrolApp } from './authenticator-app.ts'
 import {
   anyId,
   anyTime,
@@ -79,7 +79,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
         plan: 'gold',
       }),
     )
-    const app = await enrollApp(test, { authorization: `Bearer ${session.access_token}` })
+    const app = await enrolApp(test, { authorization: `Bearer ${session.access_token}` })
     const code = { factorId: app.factorId, code: app.code() }
     const raised = (await answerChallenge(test, { authorization: `Bearer ${session.access_token}` }, code)).json()
     expect(claimsOf(raised.access_token)).toEqual(
@@ -254,7 +254,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
 describe('MFA_VERIFICATION_ATTEMPT', () => {
   it('is told of right and wrong answers', async () => {
     const { user, headers } = await createSignedIn(test)
-    const app = await enrollApp(test, headers)
+    const app = await enrolApp(test, headers)
     await answerChallenge(test, headers, { factorId: app.factorId, code: 'x' })
     await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     const calls = stub.callsOf('MFA_VERIFICATION_ATTEMPT').filter(({ payload }) => payload.user_id === user.id)
@@ -281,7 +281,7 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
 
   it('422: counts wrong answers whatever the hook says, and refuses the right one after twenty', async () => {
     const { headers } = await createSignedIn(test)
-    const app = await enrollApp(test, headers)
+    const app = await enrolApp(test, headers)
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
     answers(refuse('MFA_VERIFICATION_ATTEMPT'))
     for (let guess = 0; guess < 20; guess += 1) expect((await answer('x')).json()).toEqual(whatHookSays)

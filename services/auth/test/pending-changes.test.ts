@@ -56,7 +56,7 @@ describe.each(['compatible', 'strict'])(
     }
     const setPassword = async () =>
       put((await signIn(service, person)).headers, { password: NEW_PASSWORD, current_password: person.password })
-    const enroll = async () => {
+    const enrol = async () => {
       const clock = { now: () => new Date(), advance: () => {} }
       await addApp({ ...service, clock }, (await signIn(service, person)).headers)
     }
@@ -78,7 +78,7 @@ describe.each(['compatible', 'strict'])(
       ['a new password', () => setPassword()],
       ['a password that an admin sets', () => update({ password: NEW_PASSWORD })],
       ['another role', () => update({ role: 'editor' })],
-      ['a first factor', () => enroll()],
+      ['a first factor', () => enrol()],
       ['a log-out from everywhere', () => logOut('global')],
     ])('is voided by %s, also while its mail is sent, and cannot be sent again', async (_name, end) => {
       await put(person.headers, { phone })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../src/access-tokens/signing-key.ts'
-import { answerChallenge, enrollApp } from './authenticator-app.ts'
+import { answerChallenge, enrolApp } from './authenticator-app.ts'
 import { readRows, spellings } from './dump.ts'
 import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -122,7 +122,7 @@ async function signEverybodyIn(): Promise<void> {
 async function showSecondFactors(headers: { readonly authorization: string }): Promise<void> {
   let bearer = headers
   const ask = async (url: string, payload: object) => (await service.post(url, payload, bearer)).json()
-  const app = await enrollApp(service, headers, 'app')
+  const app = await enrolApp(service, headers, 'app')
   keep('secret of an app', app.secret)
   const answer = await answerChallenge(service, headers, { factorId: app.factorId, code: app.code() })
   expect(answer.statusCode).toBe(200)

@@ -42,17 +42,17 @@ export function toMfaConfig(values: MfaValues) {
     unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_MIN_SECONDS * 1_000),
     enrolledFactorsMax: values.MFA_MAX_ENROLLED_FACTORS,
     verifiedFactorsMax: values.MFA_MAX_VERIFIED_FACTORS,
-    totp: { enrollEnabled: values.MFA_TOTP_ENROLL_ENABLED, verifyEnabled: values.MFA_TOTP_VERIFY_ENABLED },
+    totp: { enrolEnabled: values.MFA_TOTP_ENROLL_ENABLED, verifyEnabled: values.MFA_TOTP_VERIFY_ENABLED },
     recoveryCodes: {
-      enrollEnabled: values.MFA_RECOVERY_CODES_ENROLL_ENABLED,
+      enrolEnabled: values.MFA_RECOVERY_CODES_ENROLL_ENABLED,
       verifyEnabled: values.MFA_RECOVERY_CODES_VERIFY_ENABLED,
     },
     webauthn: {
-      enrollEnabled: values.MFA_WEBAUTHN_ENROLL_ENABLED,
+      enrolEnabled: values.MFA_WEBAUTHN_ENROLL_ENABLED,
       verifyEnabled: values.MFA_WEBAUTHN_VERIFY_ENABLED,
     },
     phone: {
-      enrollEnabled: values.MFA_PHONE_ENROLL_ENABLED,
+      enrolEnabled: values.MFA_PHONE_ENROLL_ENABLED,
       verifyEnabled: values.MFA_PHONE_VERIFY_ENABLED,
       codeLength: values.MFA_PHONE_OTP_LENGTH,
       template: values.MFA_PHONE_TEMPLATE,

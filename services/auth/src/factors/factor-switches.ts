@@ -1,11 +1,11 @@
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { AuthConfig } from '../config.ts'
 import {
-  phoneEnrollDisabled,
+  phoneEnrolDisabled,
   phoneVerifyDisabled,
-  totpEnrollDisabled,
+  totpEnrolDisabled,
   totpVerifyDisabled,
-  webauthnEnrollDisabled,
+  webauthnEnrolDisabled,
   webauthnVerifyDisabled,
 } from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
@@ -14,15 +14,15 @@ import type { FactorWithSecrets } from './factor-repository.ts'
 /** The types of factors that are enrolled and challenged. Recovery codes are not. */
 export type EnrolledType = 'totp' | 'phone' | 'webauthn'
 
-const DISABLED: Readonly<Record<EnrolledType, { readonly enroll: ErrorFactory; readonly verify: ErrorFactory }>> = {
-  totp: { enroll: totpEnrollDisabled, verify: totpVerifyDisabled },
-  phone: { enroll: phoneEnrollDisabled, verify: phoneVerifyDisabled },
-  webauthn: { enroll: webauthnEnrollDisabled, verify: webauthnVerifyDisabled },
+const DISABLED: Readonly<Record<EnrolledType, { readonly enrol: ErrorFactory; readonly verify: ErrorFactory }>> = {
+  totp: { enrol: totpEnrolDisabled, verify: totpVerifyDisabled },
+  phone: { enrol: phoneEnrolDisabled, verify: phoneVerifyDisabled },
+  webauthn: { enrol: webauthnEnrolDisabled, verify: webauthnVerifyDisabled },
 }
 
-/** Refuses to enrol a type that is switched off. @throws totpEnrollDisabled, phoneEnrollDisabled, webauthnEnrollDisabled */
-export function requireEnrollEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
-  if (!mfa[type].enrollEnabled) throw DISABLED[type].enroll()
+/** Refuses to enrol a type that is switched off. @throws totpEnrolDisabled, phoneEnrolDisabled, webauthnEnrolDisabled */
+export function requireEnrolEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
+  if (!mfa[type].enrolEnabled) throw DISABLED[type].enrol()
 }
 
 /** Refuses to use a type that is switched off. @throws totpVerifyDisabled, phoneVerifyDisabled, webauthnVerifyDisabled */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { encode } from 'uqr'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addApp, answerChallenge, challenge, enrollApp } from '../../test/authenticator-app.ts'
+import { addApp, answerChallenge, challenge, enrolApp } from '../../test/authenticator-app.ts'
 import { anyId, factorBody, statusAndBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
@@ -25,11 +25,11 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 type Headers = { readonly authorization: string }
-const enroll = (payload: object, headers: Headers) => test.post('/factors', payload, headers)
-const expectEnrollFailure = (payload: object, headers: Headers | Record<string, string>, failure: Failure) =>
+const enrol = (payload: object, headers: Headers) => test.post('/factors', payload, headers)
+const expectEnrolFailure = (payload: object, headers: Headers | Record<string, string>, failure: Failure) =>
   failWith(test, { method: 'POST', url: '/factors', headers, payload }, failure)
-const unenroll = (id: string, headers: Headers) => test.app.inject({ method: 'DELETE', url: `/factors/${id}`, headers })
-const expectUnenrollFailure = (id: string, headers: Headers, failure: Failure) =>
+const unenrol = (id: string, headers: Headers) => test.app.inject({ method: 'DELETE', url: `/factors/${id}`, headers })
+const expectUnenrolFailure = (id: string, headers: Headers, failure: Failure) =>
   failWith(test, { method: 'DELETE', url: `/factors/${id}`, headers }, failure)
 const factorsOf = async (headers: Headers): Promise<readonly { id: string; status: string }[]> =>
   (await test.app.inject({ url: '/user', headers })).json().factors ?? []
@@ -49,7 +49,7 @@ const NEEDS_AAL2 = [403, 'insufficient_aal', 'AAL2 required to enroll a new fact
 describe('POST /factors', () => {
   it('200: enrols an authenticator app and returns its secret, URI and QR code', async () => {
     const { headers, email, user } = await createSignedIn(test)
-    const answer = await enroll({ factor_type: 'totp', friendly_name: 'my app', issuer: 'Shop & Co' }, headers)
+    const answer = await enrol({ factor_type: 'totp', friendly_name: 'my app', issuer: 'Shop & Co' }, headers)
     const secret: string = answer.json().totp.secret
     expect(secret).toMatch(/^[A-Z2-7]{32}$/)
     const uri = `otpauth://totp/Shop%20%26%20Co:${encodeURIComponent(email)}?algorithm=SHA1&digits=6&issuer=Shop%20%26%20Co&period=30&secret=${secret}`
@@ -68,7 +68,7 @@ describe('POST /factors', () => {
 
   it('200: draws the URI as a QR code', async () => {
     const { headers } = await createSignedIn(test)
-    const { qr_code, uri } = (await enroll({ factor_type: 'totp' }, headers)).json().totp
+    const { qr_code, uri } = (await enrol({ factor_type: 'totp' }, headers)).json().totp
     const { data, size } = encode(uri, { ecc: 'L', boostEcc: true, border: 4 })
     const dark = data.flat().filter(Boolean).length
     expect(qr_code).toContain(`viewBox="0 0 ${size * 5} ${size * 5}"`)
@@ -78,11 +78,11 @@ describe('POST /factors', () => {
 
   it('200: enrols a phone and replaces an unverified one with the same number', async () => {
     const { headers } = await createSignedIn(test)
-    const answer = await enroll({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
+    const answer = await enrol({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
     const id = expect.any(String)
     expect(answer.json()).toEqual({ id, type: 'phone', friendly_name: '', phone: '14155550100' })
     // Enrolling again replaces an unverified factor.
-    const again = await enroll({ factor_type: 'phone', phone: '14155550100' }, headers)
+    const again = await enrol({ factor_type: 'phone', phone: '14155550100' }, headers)
     expect(again.statusCode).toBe(200)
     expect(await factorsOf(headers)).toEqual([
       factorBody({ id: again.json().id, status: 'unverified', factor_type: 'phone', phone: '14155550100' }),
@@ -96,25 +96,25 @@ describe('POST /factors', () => {
     const query = test.deps.db.insertInto('sessions').values({ id: randomUUID(), user_id: user.id }).returning('id')
     const { id } = await query.executeTakeFirstOrThrow()
     const headers = { authorization: forgeBearer({ sub: user.id, session_id: id }) }
-    expect((await enroll({ factor_type: 'totp' }, headers)).json().totp.uri).toContain(`:${phone}?`)
+    expect((await enrol({ factor_type: 'totp' }, headers)).json().totp.uri).toContain(`:${phone}?`)
   })
 
   it('400: refuses an unknown type, a phone without a valid number and texts that are too long', async () => {
     const { headers, user } = await createSignedIn(test)
     const bad = (text: string): Failure => [400, 'validation_failed', text]
     for (const type of [undefined, '', 'sms', 'recovery_code']) {
-      await expectEnrollFailure({ factor_type: type }, headers, bad('factor_type needs to be totp, phone, or webauthn'))
+      await expectEnrolFailure({ factor_type: type }, headers, bad('factor_type needs to be totp, phone, or webauthn'))
     }
-    await expectEnrollFailure({ factor_type: 'phone' }, headers, bad('Phone number required to enroll Phone factor'))
-    await expectEnrollFailure(
+    await expectEnrolFailure({ factor_type: 'phone' }, headers, bad('Phone number required to enroll Phone factor'))
+    await expectEnrolFailure(
       { factor_type: 'phone', phone: 'x' },
       headers,
       bad('Invalid phone number format (E.164 required)'),
     )
     const name = 'friendly_name may not be longer than 120 characters'
-    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'x'.repeat(121) }, headers, bad(name))
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'x'.repeat(121) }, headers, bad(name))
     const issuer = 'issuer may not be longer than 64 characters'
-    await expectEnrollFailure({ factor_type: 'totp', issuer: 'x'.repeat(65) }, headers, bad(issuer))
+    await expectEnrolFailure({ factor_type: 'totp', issuer: 'x'.repeat(65) }, headers, bad(issuer))
     // The longest issuer and the longest email still fit the QR code.
     const email = `${'#'.repeat(253)}@a`
     await test.deps.db.updateTable('users').set({ email }).where('id', '=', user.id).execute()
@@ -125,19 +125,19 @@ describe('POST /factors', () => {
       secret: expect.any(String),
       uri: expect.stringMatching(/^otpauth:/),
     }
-    expect(statusAndBody(await enroll(wanted, headers))).toEqual([200, { id: anyId, type, friendly_name, totp }])
+    expect(statusAndBody(await enrol(wanted, headers))).toEqual([200, { id: anyId, type, friendly_name, totp }])
   })
 
   it('401 and 403: refuses a request without a live session, and an anonymous user', async () => {
     const totp = { factor_type: 'totp' }
-    await expectEnrollFailure(totp, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+    await expectEnrolFailure(totp, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     const { user, headers } = await createSignedIn(test)
     const ended = [403, 'session_not_found', 'Session from session_id claim in JWT does not exist'] as const
-    await expectEnrollFailure(totp, { authorization: forgeBearer({ sub: user.id }) }, ended)
+    await expectEnrolFailure(totp, { authorization: forgeBearer({ sub: user.id }) }, ended)
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
-    await expectEnrollFailure(totp, headers, ended)
+    await expectEnrolFailure(totp, headers, ended)
     const { access_token } = (await test.post('/signup', {})).json()
-    await expectEnrollFailure(totp, { authorization: `Bearer ${access_token}` }, [
+    await expectEnrolFailure(totp, { authorization: `Bearer ${access_token}` }, [
       403,
       'no_authorization',
       'Anonymous user not allowed to perform these actions',
@@ -146,26 +146,26 @@ describe('POST /factors', () => {
 
   it('422: refuses a taken name, and an empty name twice', async () => {
     const { headers } = await createSignedIn(test)
-    await enrollApp(test, headers, 'app')
+    await enrolApp(test, headers, 'app')
     const taken = (name: string): Failure => [
       422,
       'mfa_factor_name_conflict',
       `A factor with the friendly name "${name}" for this user already exists`,
     ]
-    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'app' }, headers, taken('app'))
-    await enrollApp(test, headers)
-    await expectEnrollFailure({ factor_type: 'totp' }, headers, taken(''))
-    await expectEnrollFailure({ factor_type: 'phone', phone: '14155550100', friendly_name: ' ' }, headers, taken(' '))
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'app' }, headers, taken('app'))
+    await enrolApp(test, headers)
+    await expectEnrolFailure({ factor_type: 'totp' }, headers, taken(''))
+    await expectEnrolFailure({ factor_type: 'phone', phone: '14155550100', friendly_name: ' ' }, headers, taken(' '))
   })
 
   it('422: refuses a factor over the limit of enrolled or verified factors', async () => {
     const { headers } = await createSignedIn(test)
-    for (const name of ['a', 'b', 'c']) await enrollApp(test, headers, name)
-    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'd' }, headers, TOO_MANY)
+    for (const name of ['a', 'b', 'c']) await enrolApp(test, headers, name)
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'd' }, headers, TOO_MANY)
     const person = await createSignedIn(test)
     const first = await addApp(test, person.headers, 'a')
     const second = await addApp(test, first.headers, 'b')
-    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'c' }, second.headers, TOO_MANY)
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'c' }, second.headers, TOO_MANY)
   })
 
   // ASVS 2.3.2, 2.3.4
@@ -173,7 +173,7 @@ describe('POST /factors', () => {
     const { headers } = await createSignedIn(test)
     const names = Array.from({ length: 12 }, (_, index) => `app ${index}`)
     const answers = await Promise.all(
-      names.map((friendly_name) => enroll({ factor_type: 'totp', friendly_name }, headers)),
+      names.map((friendly_name) => enrol({ factor_type: 'totp', friendly_name }, headers)),
     )
     expect(answers.map(({ statusCode }) => statusCode).filter((status) => status === 200)).toHaveLength(3)
     expect(await factorsOf(headers)).toHaveLength(3)
@@ -184,20 +184,20 @@ describe('POST /factors', () => {
     const person = await createSignedIn(test)
     await addApp(test, person.headers, 'app')
     const later = await signIn(test, person)
-    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
   })
 
   it('403 and 422: refuses an older access token of aal1, although its session has been raised since', async () => {
     const { headers } = await createSignedIn(test)
     const { app } = await addApp(test, headers, 'app')
-    await expectEnrollFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
     const text = 'AAL2 required to unenroll verified factor'
-    await expectUnenrollFailure(app.factorId, headers, [422, 'insufficient_aal', text])
+    await expectUnenrolFailure(app.factorId, headers, [422, 'insufficient_aal', text])
   })
 
   it('403: refuses to verify an older factor in a session of aal1', async () => {
     const person = await createSignedIn(test)
-    const planted = await enrollApp(test, person.headers, 'planted')
+    const planted = await enrolApp(test, person.headers, 'planted')
     const { user } = person
     // The factor has another type, since verifying removes unverified factors of the same type.
     const values = { user_id: user.id, factor_type: 'phone', phone: '14155550100', status: 'verified' }
@@ -212,14 +212,14 @@ describe('POST /factors', () => {
 
   it('200: replaces old unverified factors, except those with an open challenge', async () => {
     const { headers } = await createSignedIn(test)
-    await enrollApp(test, headers, 'a')
-    const { factorId } = await enrollApp(test, headers, 'b')
+    await enrolApp(test, headers, 'a')
+    const { factorId } = await enrolApp(test, headers, 'b')
     await challenge(test, headers, factorId)
     test.clock.advance(300_000)
-    const late = await enrollApp(test, headers, 'c')
+    const late = await enrolApp(test, headers, 'c')
     expect(await factorsOf(headers)).toHaveLength(3)
     test.clock.advance(1)
-    const { factorId: again } = await enrollApp(test, headers, 'a')
+    const { factorId: again } = await enrolApp(test, headers, 'a')
     expect((await factorsOf(headers)).map(({ id }) => id)).toEqual([factorId, late.factorId, again])
   })
 })
@@ -227,8 +227,8 @@ describe('POST /factors', () => {
 describe('DELETE /factors/{factor_id}', () => {
   it('200: deletes an unverified factor in any session and sends no mail', async () => {
     const { headers, user } = await createSignedIn(test)
-    const { factorId } = await enrollApp(test, headers)
-    const answer = await unenroll(factorId.toUpperCase(), headers)
+    const { factorId } = await enrolApp(test, headers)
+    const answer = await unenrol(factorId.toUpperCase(), headers)
     expect([answer.statusCode, answer.json()]).toEqual([200, { id: factorId }])
     expect(await factorsOf(headers)).toEqual([])
     expect(await actionsOf(user.id)).toEqual(['login', 'factor_in_progress', 'factor_unenrolled'])
@@ -239,7 +239,7 @@ describe('DELETE /factors/{factor_id}', () => {
   it('200: deletes a verified factor in a session of aal2, lowers the session to aal1 and sends a mail', async () => {
     const person = await createSignedIn(test)
     const { app, headers, refreshToken } = await addApp(test, person.headers)
-    expect(statusAndBody(await unenroll(app.factorId, headers))).toEqual([200, { id: anyId }])
+    expect(statusAndBody(await unenrol(app.factorId, headers))).toEqual([200, { id: anyId }])
     const { mail } = await test.readMail(person.email)
     expect(mail.subject).toBe('A verification method was removed from your account')
     expect(mail.text).toContain('(totp)')
@@ -252,13 +252,13 @@ describe('DELETE /factors/{factor_id}', () => {
     const [person, other] = [await createSignedIn(test), await createSignedIn(test)]
     const { app } = await addApp(test, person.headers)
     const later = await signIn(test, person)
-    await expectUnenrollFailure(app.factorId, later.headers, [
+    await expectUnenrolFailure(app.factorId, later.headers, [
       422,
       'insufficient_aal',
       'AAL2 required to unenroll verified factor',
     ])
-    await expectUnenrollFailure(app.factorId, other.headers, NOT_FOUND)
-    await expectUnenrollFailure(randomUUID(), other.headers, NOT_FOUND)
-    await expectUnenrollFailure('x', other.headers, [404, 'validation_failed', 'factor_id must be an UUID'])
+    await expectUnenrolFailure(app.factorId, other.headers, NOT_FOUND)
+    await expectUnenrolFailure(randomUUID(), other.headers, NOT_FOUND)
+    await expectUnenrolFailure('x', other.headers, [404, 'validation_failed', 'factor_id must be an UUID'])
   })
 })

@@ -9,11 +9,11 @@ import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requireId } from '../records/ids.ts'
 import { requirePhone } from '../requests/identifier.ts'
-import { enrollFactor, type NewFactor } from '../use-cases/enroll-factor.ts'
-import { unenrollFactor } from '../use-cases/unenroll-factor.ts'
+import { enrolFactor, type NewFactor } from '../use-cases/enrol-factor.ts'
+import { unenrolFactor } from '../use-cases/unenrol-factor.ts'
 
 const FactorPath = z.object({ factorId: z.string() })
-const EnrollBody = z.object({
+const EnrolBody = z.object({
   factor_type: z.string().optional().meta({ description: 'totp, phone or webauthn' }),
   friendly_name: z.string().optional(),
   issuer: z
@@ -36,7 +36,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Enrol a second factor, which counts after its first verification',
-        body: EnrollBody,
+        body: EnrolBody,
         response: { 200: EnrolledFactorView, ...errorAnswers(400, 401, 403, 413, 422) },
       },
     },
@@ -44,7 +44,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, clientAddress, body } = request
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
-      const enrolled = await enrollFactor(deps, { caller, wanted, ip: clientAddress.ip })
+      const enrolled = await enrolFactor(deps, { caller, wanted, ip: clientAddress.ip })
       return viewEnrolledFactor({ ...wanted, ...enrolled, issuer })
     },
   )
@@ -60,12 +60,12 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, clientAddress, params }) => {
       const factorId = requireId('factor_id', params.factorId)
-      return { id: await unenrollFactor(deps, { caller, which: { factorId }, ip: clientAddress.ip }) }
+      return { id: await unenrolFactor(deps, { caller, which: { factorId }, ip: clientAddress.ip }) }
     },
   )
 }
 
-function parseFactor(body: z.output<typeof EnrollBody>): NewFactor {
+function parseFactor(body: z.output<typeof EnrolBody>): NewFactor {
   const { factor_type: type, phone } = body
   if (type !== 'totp' && type !== 'phone' && type !== 'webauthn') throw factorTypeUnsupported()
   const friendlyName = requireFriendlyName(body.friendly_name ?? '')

@@ -3,11 +3,11 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
-  enrollNeedsSecondFactor,
+  enrolNeedsSecondFactor,
   factorNotFound,
   recoveryCodesAlone,
   recoveryCodesExist,
-  recoveryEnrollDisabled,
+  recoveryEnrolDisabled,
 } from '../factor-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
@@ -40,7 +40,7 @@ export interface RecoveryCodes {
 
 /**
  * Makes the first set of recovery codes of a user (reference: Recovery codes).
- * @throws recoveryEnrollDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrollNeedsSecondFactor,
+ * @throws recoveryEnrolDisabled, sessionNotFound, anonymousNotAllowed, recoveryCodesAlone, enrolNeedsSecondFactor,
  * recoveryCodesExist, factorNameTaken, signInTooOld, tokenUserNotFound, userBanned
  */
 export async function generateRecoveryCodes(
@@ -55,7 +55,7 @@ export async function generateRecoveryCodes(
     const factors = await listFactors(trx, user.id)
     const others = factors.filter(({ status }) => status === 'verified')
     if (!others.some(isEnrolled)) throw recoveryCodesAlone()
-    if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
+    if (session.aal !== 'aal2') throw enrolNeedsSecondFactor()
     if (!others.every(isEnrolled)) throw recoveryCodesExist()
     await requireFreshSession(trx, deps, active)
     requireFreeName(friendlyName, factors)
@@ -70,7 +70,7 @@ export async function generateRecoveryCodes(
 
 /**
  * Replaces the recovery codes of a user.
- * @throws factorNotFound where there are none, recoveryEnrollDisabled, enrollNeedsSecondFactor, signInTooOld,
+ * @throws factorNotFound where there are none, recoveryEnrolDisabled, enrolNeedsSecondFactor, signInTooOld,
  * tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed
  */
 export async function regenerateRecoveryCodes(
@@ -83,7 +83,7 @@ export async function regenerateRecoveryCodes(
     const { user, session } = requireFactorOwner(active)
     const factor = await findRecoveryFactor(trx, user.id)
     if (!factor) throw factorNotFound()
-    if (session.aal !== 'aal2') throw enrollNeedsSecondFactor()
+    if (session.aal !== 'aal2') throw enrolNeedsSecondFactor()
     await requireFreshSession(trx, deps, active)
     const codes = await issueCodes(trx, deps, factor)
     const traits = { factor_id: factor.id }
@@ -93,7 +93,7 @@ export async function regenerateRecoveryCodes(
 }
 
 function requireEnabled({ config }: Pick<AuthDeps, 'config'>): void {
-  if (!config.mfa.recoveryCodes.enrollEnabled) throw recoveryEnrollDisabled()
+  if (!config.mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
 }
 
 function insertRecoveryFactor(

@@ -5,7 +5,7 @@ import {
   challengeExpired,
   challengeMismatch,
   challengeNotFound,
-  enrollNeedsSecondFactor,
+  enrolNeedsSecondFactor,
   factorNotFound,
   phoneFactorCodeWrong,
   tooManyFactors,
@@ -19,7 +19,7 @@ import {
   deleteChallenge,
   findChallenge,
 } from '../factors/challenge-repository.ts'
-import { judgeActivation } from '../factors/enrollment.ts'
+import { judgeActivation } from '../factors/enrolment.ts'
 import { FACTOR_METHODS, type Factor } from '../factors/factor.ts'
 import {
   acceptFactor,
@@ -93,7 +93,7 @@ interface Asked {
  * Verifies the answer to a challenge, and raises the session to aal2 (reference: Proof of a factor). Compares the answer without a
  * lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
  * @throws factorNotFound, challengeNotFound, challengeMismatch, challengeExpired, totpCodeWrong, phoneFactorCodeWrong,
- * webauthnFactorWrong, tooManyFactors, enrollNeedsSecondFactor, sessionNotFound, and what `findCaller`,
+ * webauthnFactorWrong, tooManyFactors, enrolNeedsSecondFactor, sessionNotFound, and what `findCaller`,
  * `requireFactorOwner`, `requireLiveSession`, `requireVerifyEnabled`, `judgeFactorAttempt` and `prepareRaisedClaims` throw
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
@@ -183,7 +183,7 @@ async function acceptProof(
 function requireActivation({ config }: Pick<AuthDeps, 'config'>, { session }: FactorOwner, factors: readonly Factor[]) {
   const verdict = judgeActivation(factors, session.aal, config.mfa)
   if (verdict === 'too-many') throw tooManyFactors()
-  if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
+  if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
 }
 
 /** What is stored of a right answer. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { insertRecoverySet } from '../../src/factors/recovery-code-repository.ts'
-import { type AuthenticatorApp, addApp, challenge, enrollApp } from '../authenticator-app.ts'
+import { type AuthenticatorApp, addApp, challenge, enrolApp } from '../authenticator-app.ts'
 import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
@@ -24,7 +24,7 @@ export function ask(
   }
 }
 
-const enroll = (headers: Record<string, string>, factor: object = {}) =>
+const enrol = (headers: Record<string, string>, factor: object = {}) =>
   post('/factors', { factor_type: 'totp', ...factor }, headers)
 const verify = ({ factorId, ...payload }: { factorId: string; challenge_id: string; code: string }, person: SignedIn) =>
   post(`/factors/${factorId}/verify`, payload, person.headers)
@@ -46,7 +46,7 @@ function answerWith(
   text?: RegExp,
 ): ErrorCase {
   return ask(async (person, service) => {
-    const app = await enrollApp(service, person.headers)
+    const app = await enrolApp(service, person.headers)
     return verify({ factorId: app.factorId, ...(await toPayload(app, person, service)) }, person)
   }, text && { text })
 }
@@ -93,17 +93,17 @@ export const factorErrors: ErrorCases = {
       raise: async (world, send) => {
         const service = await world.service()
         const { access_token } = (await service.post('/signup', {})).json()
-        return send(service, enroll({ authorization: `Bearer ${access_token}` }))
+        return send(service, enrol({ authorization: `Bearer ${access_token}` }))
       },
     },
   ],
-  enrollNeedsSecondFactor: [
+  enrolNeedsSecondFactor: [
     ask(async (person, service) => {
       await insertFactor(service, person, { friendly_name: 'app' })
-      return enroll(person.headers)
+      return enrol(person.headers)
     }),
   ],
-  unenrollNeedsSecondFactor: [
+  unenrolNeedsSecondFactor: [
     ask(async (person, service) => {
       const set = {
         id: randomUUID(),
@@ -124,7 +124,7 @@ export const factorErrors: ErrorCases = {
     ask(
       async (person, service) => {
         await insertFactor(service, person, { factor_type: 'phone', phone: '14155550100' })
-        return enroll(person.headers, { factor_type: 'phone', phone: '14155550100' })
+        return enrol(person.headers, { factor_type: 'phone', phone: '14155550100' })
       },
       { settings: PHONE },
     ),
@@ -133,16 +133,16 @@ export const factorErrors: ErrorCases = {
     ask(
       async (person, service) => {
         const { headers } = await addApp(service, person.headers, 'app')
-        return enroll(headers)
+        return enrol(headers)
       },
       { settings: { AUTH_MFA_MAX_VERIFIED_FACTORS: '1' } },
     ),
   ],
-  totpEnrollDisabled: [ask(({ headers }) => enroll(headers), { settings: { AUTH_MFA_TOTP_ENROLL_ENABLED: 'false' } })],
+  totpEnrolDisabled: [ask(({ headers }) => enrol(headers), { settings: { AUTH_MFA_TOTP_ENROLL_ENABLED: 'false' } })],
   totpVerifyDisabled: [challengeOfDisabled({ AUTH_MFA_TOTP_VERIFY_ENABLED: 'false' }, {})],
-  phoneEnrollDisabled: [ask(({ headers }) => enroll(headers, { factor_type: 'phone', phone: '14155550100' }))],
+  phoneEnrolDisabled: [ask(({ headers }) => enrol(headers, { factor_type: 'phone', phone: '14155550100' }))],
   phoneVerifyDisabled: [challengeOfDisabled({}, { factor_type: 'phone', phone: '14155550100' })],
-  webauthnEnrollDisabled: [ask(({ headers }) => enroll(headers, { factor_type: 'webauthn' }))],
+  webauthnEnrolDisabled: [ask(({ headers }) => enrol(headers, { factor_type: 'webauthn' }))],
   webauthnVerifyDisabled: [challengeOfDisabled({}, { factor_type: 'webauthn' })],
   challengeNotFound: [answerWith(async () => ({ challenge_id: randomUUID(), code: '123456' }))],
   challengeMismatch: [
@@ -165,17 +165,17 @@ export const factorErrors: ErrorCases = {
     }),
   ],
   friendlyNameTooLong: [
-    ask(({ headers }) => enroll(headers, { friendly_name: 'x'.repeat(121) }), {
+    ask(({ headers }) => enrol(headers, { friendly_name: 'x'.repeat(121) }), {
       text: 'friendly_name may not be longer than 120 characters',
     }),
   ],
   issuerTooLong: [
-    ask(({ headers }) => enroll(headers, { issuer: 'x'.repeat(121) }), {
+    ask(({ headers }) => enrol(headers, { issuer: 'x'.repeat(121) }), {
       text: /^issuer may not be longer than \d+ characters$/,
     }),
   ],
-  factorTypeUnsupported: [ask(({ headers }) => enroll(headers, { factor_type: 'x' }))],
-  factorPhoneMissing: [ask(({ headers }) => enroll(headers, { factor_type: 'phone' }), { settings: PHONE })],
+  factorTypeUnsupported: [ask(({ headers }) => enrol(headers, { factor_type: 'x' }))],
+  factorPhoneMissing: [ask(({ headers }) => enrol(headers, { factor_type: 'phone' }), { settings: PHONE })],
   factorCodeMissing: [
     ask((person) => verify({ factorId: randomUUID(), challenge_id: randomUUID(), code: '' }, person)),
   ],
@@ -208,7 +208,7 @@ export const factorErrors: ErrorCases = {
       { settings: RECOVERY },
     ),
   ],
-  recoveryEnrollDisabled: [
+  recoveryEnrolDisabled: [
     ask(({ headers }) => post('/factors/recovery-codes', {}, headers)),
     ask(({ headers }) => post('/factors/recovery-codes/regenerate', {}, headers)),
   ],

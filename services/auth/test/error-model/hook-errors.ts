@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { afterAll } from 'vitest'
 import { hookRejected } from '../../src/external-errors.ts'
-import { enrollApp } from '../authenticator-app.ts'
+import { enrolApp } from '../authenticator-app.ts'
 import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
@@ -73,7 +73,7 @@ function answerFactor(text: string): ErrorCase {
   return ask(
     async ({ headers }, service) => {
       factorText = text
-      const app = await enrollApp(service, headers)
+      const app = await enrolApp(service, headers)
       const challenged = await service.post(`/factors/${app.factorId}/challenge`, {}, headers)
       const payload = { challenge_id: challenged.json().id, code: app.code() }
       return post(`/factors/${app.factorId}/verify`, payload, headers)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { answerChallenge, claimsOf, enrollApp } from '../../../test/authenticator-app.ts'
+import { answerChallenge, claimsOf, enrolApp } from '../../../test/authenticator-app.ts'
 import { anyId, anyTime, claimsBody, errorBody, factorBody, proof, statusAndBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession } from '../../../test/expect-user.ts'
@@ -28,7 +28,7 @@ const ask = (factorId: string, headers: Readonly<Record<string, string>>, payloa
 const expectFailure = (factorId: string, headers: Headers, payload: object, failure: Failure) =>
   failWith(test, { method: 'POST', url: `/factors/${factorId}/challenge`, headers, payload }, failure)
 
-async function enrollPhone(headers: Headers, phone: string): Promise<string> {
+async function enrolPhone(headers: Headers, phone: string): Promise<string> {
   return (await test.post('/factors', { factor_type: 'phone', phone, friendly_name: phone }, headers)).json().id
 }
 
@@ -36,13 +36,13 @@ let phones = 0
 async function createWithPhone() {
   const person = await createSignedIn(test)
   const phone = `1415555${String(++phones).padStart(4, '0')}`
-  return { ...person, phone, factorId: await enrollPhone(person.headers, phone) }
+  return { ...person, phone, factorId: await enrolPhone(person.headers, phone) }
 }
 
 describe('POST /factors/{factor_id}/challenge', () => {
   it('200: challenges an authenticator app and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
-    const { factorId } = await enrollApp(test, headers)
+    const { factorId } = await enrolApp(test, headers)
     const answer = await ask(factorId, headers)
     const expires_at = Math.floor(test.clock.now().getTime() / 1_000) + 300
     expect([answer.statusCode, answer.json()]).toEqual([
@@ -105,7 +105,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
 
   it('200: accepts the fixed code of a test phone and sends nothing', async () => {
     const { headers } = await createSignedIn(test)
-    const factorId = await enrollPhone(headers, '15005550001')
+    const factorId = await enrolPhone(headers, '15005550001')
     await expectSession(test, await answerChallenge(test, headers, { factorId, code: '12345678' }))
     await test.idle()
     expect(test.sms.messages.map(({ to }) => to)).not.toContain('15005550001')
@@ -133,7 +133,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     test.clock.advance(59_000)
     const wait = 'For security purposes, you can only request this after 1 seconds.'
     await expectFailure(factorId, headers, {}, [429, 'over_sms_send_rate_limit', wait])
-    const again = await enrollPhone(headers, phone)
+    const again = await enrolPhone(headers, phone)
     await expectFailure(again, headers, {}, [429, 'over_sms_send_rate_limit', wait])
     test.clock.advance(1_000)
     expect(statusAndBody(await ask(again, headers))).toEqual([
@@ -161,7 +161,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     }
     expect(refused).toEqual(limited)
     const { headers: own } = await createSignedIn(test)
-    const app = await enrollApp(test, own)
+    const app = await enrolApp(test, own)
     const client = { ...own, 'x-client': 'one' }
     for (let count = 0; count < 30; count += 1)
       expect(statusAndBody(await ask(app.factorId, client))).toEqual([

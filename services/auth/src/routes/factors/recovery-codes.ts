@@ -7,7 +7,7 @@ import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { generateRecoveryCodes } from '../../use-cases/generate-recovery-codes.ts'
 import { getRecoveryCodes } from '../../use-cases/get-recovery-codes.ts'
-import { unenrollFactor } from '../../use-cases/unenroll-factor.ts'
+import { unenrolFactor } from '../../use-cases/unenrol-factor.ts'
 
 const GenerateBody = z.object({ friendly_name: z.string().optional() }).nullish()
 const StatusAnswer = z.object({
@@ -63,7 +63,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, clientAddress }) => ({
-      id: await unenrollFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.ip }),
+      id: await unenrolFactor(deps, { caller, which: 'recovery-codes', ip: clientAddress.ip }),
     }),
   )
 }

@@ -7,7 +7,7 @@ import {
   answerChallenge,
   challenge,
   claimsOf,
-  enrollApp,
+  enrolApp,
 } from '../../../test/authenticator-app.ts'
 import {
   anyTime,
@@ -64,7 +64,7 @@ async function inTurn<T>(items: readonly T[], run: (item: T) => Promise<unknown>
 
 async function createWithApp() {
   const person = await createSignedIn(test)
-  const app = await enrollApp(test, person.headers)
+  const app = await enrolApp(test, person.headers)
   const ask = (headers: { readonly authorization: string } = person.headers) => challenge(test, headers, app.factorId)
   return { ...person, app, ask }
 }
@@ -125,7 +125,7 @@ describe('POST /factors/{factor_id}/verify', () => {
   it('200: ends the other sessions of aal1 and removes unverified authenticator apps', async () => {
     const person = await createSignedIn(test)
     const elsewhere = await signIn(test, person)
-    const planted = await enrollApp(test, elsewhere.headers, 'planted')
+    const planted = await enrolApp(test, elsewhere.headers, 'planted')
     const raised = await addApp(test, person.headers, 'mine')
     expect((await refresh(elsewhere.refreshToken)).json()).toEqual(
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),

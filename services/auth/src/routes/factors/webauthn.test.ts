@@ -24,7 +24,7 @@ afterAll(() => test.close())
 type Headers = { readonly authorization: string }
 const WRONG = [422, 'mfa_verification_failed', 'Invalid WebAuthn response'] as const
 
-async function enroll(headers: Headers, friendly_name = ''): Promise<string> {
+async function enrol(headers: Headers, friendly_name = ''): Promise<string> {
   return (await test.post('/factors', { factor_type: 'webauthn', friendly_name }, headers)).json().id
 }
 
@@ -41,7 +41,7 @@ const verify = (factorId: string, payload: object, headers: Headers) =>
 async function createWithKey() {
   const person = await createSignedIn(test)
   const key = createAuthenticator()
-  const factorId = await enroll(person.headers)
+  const factorId = await enrol(person.headers)
   const { challenge_id, options } = await ask(factorId, person.headers)
   const webauthn = { type: 'create', credential_response: key.create(options) }
   const answer = await verify(factorId, { challenge_id, webauthn }, person.headers)
@@ -57,7 +57,7 @@ describe('a WebAuthn factor', () => {
 
   it('200: asks for a new credential at the first challenge', async () => {
     const { headers, email, user } = await createSignedIn(test)
-    const { type, options } = await ask(await enroll(headers), headers)
+    const { type, options } = await ask(await enrol(headers), headers)
     expect(type).toBe('create')
     expect(options).toEqual({
       challenge: expect.stringMatching(/^[\w-]{40,}$/),
@@ -118,13 +118,13 @@ describe('a WebAuthn factor', () => {
 
   it('200: excludes authenticators that already have a credential', async () => {
     const { key, raised } = await createWithKey()
-    const { options } = await ask(await enroll(raised, 'second'), raised)
+    const { options } = await ask(await enrol(raised, 'second'), raised)
     expect(() => key.create(options)).toThrow('already')
   })
 
   it('200: ignores the attestation statement', async () => {
     const { headers } = await createSignedIn(test)
-    const factorId = await enroll(headers)
+    const factorId = await enrol(headers)
     const { challenge_id, options } = await ask(factorId, headers)
     const attestation = { fmt: 'packed', statement: map([]) }
     const webauthn = { type: 'create', credential_response: createAuthenticator().create(options, { attestation }) }
@@ -137,7 +137,7 @@ describe('a WebAuthn factor', () => {
     ['another challenge', { challenge: 'AAAA' }],
   ])('422: refuses %s, for a new credential and a known one', async (_, wrong) => {
     const { headers } = await createSignedIn(test)
-    const unverified = await enroll(headers)
+    const unverified = await enrol(headers)
     const created = await ask(unverified, headers)
     const creation = { type: 'create', credential_response: createAuthenticator().create(created.options, wrong) }
     const body = { challenge_id: created.challenge_id, webauthn: creation }
@@ -200,7 +200,7 @@ describe('a WebAuthn factor', () => {
 
   it('200 and 422: keeps one of two parallel new credentials of a factor', async () => {
     const { headers } = await createSignedIn(test)
-    const factorId = await enroll(headers)
+    const factorId = await enrol(headers)
     const asked = [await ask(factorId, headers), await ask(factorId, headers)]
     const answers = await Promise.all(
       asked.map(({ challenge_id, options }) => {
@@ -213,7 +213,7 @@ describe('a WebAuthn factor', () => {
 
   it('400: refuses a malformed answer of an authenticator', async () => {
     const { headers } = await createSignedIn(test)
-    const factorId = await enroll(headers)
+    const factorId = await enrol(headers)
     const { challenge_id, options } = await ask(factorId, headers)
     const good = createAuthenticator().create(options)
     const refuse = async (webauthn: object, failure: Partial<Record<0 | 1, unknown>>) => {

@@ -1,6 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound, unenrollNeedsSecondFactor } from '../factor-errors.ts'
+import { factorNotFound, unenrolNeedsSecondFactor } from '../factor-errors.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
@@ -10,10 +10,10 @@ import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 
-type UnenrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
+type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
 /** A second factor, and the caller who removes it. */
-export interface UnenrollFactorInput {
+export interface UnenrolFactorInput {
   readonly caller: Caller
   /** `recovery-codes`: the factor of the recovery codes. */
   readonly which: { readonly factorId: string } | 'recovery-codes'
@@ -24,12 +24,12 @@ export interface UnenrollFactorInput {
 /**
  * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor (reference: Unenrolment).
  * @returns its id
- * @throws factorNotFound, unenrollNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
+ * @throws factorNotFound, unenrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
  * anonymousNotAllowed
  */
-export async function unenrollFactor(
-  deps: UnenrollFactorDeps,
-  { caller, which, ip }: UnenrollFactorInput,
+export async function unenrolFactor(
+  deps: UnenrolFactorDeps,
+  { caller, which, ip }: UnenrolFactorInput,
 ): Promise<string> {
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)
@@ -39,7 +39,7 @@ export async function unenrollFactor(
       : lockFactor(trx, user.id, which.factorId))
     if (!factor || (which !== 'recovery-codes' && !isEnrolled(factor))) throw factorNotFound()
     const { id, factorType, status } = factor
-    if (status === 'verified' && session.aal !== 'aal2') throw unenrollNeedsSecondFactor()
+    if (status === 'verified' && session.aal !== 'aal2') throw unenrolNeedsSecondFactor()
     if (status === 'verified') await requireFreshSession(trx, deps, active)
     await dropFactor(trx, deps, { userId: user.id, factor })
     if (status === 'verified') {

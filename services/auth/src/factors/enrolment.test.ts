@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type EnrollmentVerdict, judgeActivation, judgeEnrollment } from './enrollment.ts'
+import { type EnrolmentVerdict, judgeActivation, judgeEnrolment } from './enrolment.ts'
 import type { Factor } from './factor.ts'
 
 const at = '2026-01-02T03:04:05.678000+00:00'
@@ -22,8 +22,8 @@ const limits = { enrolledFactorsMax: 3, verifiedFactorsMax: 2 }
 const app = { friendlyName: 'new', phone: undefined }
 const samePhone = { friendlyName: 'new', phone: '14155550100' }
 
-describe('judgeEnrollment', () => {
-  it.each<[string, readonly Factor[], typeof app | typeof samePhone, 'aal1' | 'aal2', EnrollmentVerdict]>([
+describe('judgeEnrolment', () => {
+  it.each<[string, readonly Factor[], typeof app | typeof samePhone, 'aal1' | 'aal2', EnrolmentVerdict]>([
     ['the first', [], app, 'aal1', 'allowed'],
     ['beside one that is not verified', [factor(unverified)], app, 'aal1', 'allowed'],
     ['beside a verified one', [factor()], app, 'aal1', 'needs-aal2'],
@@ -51,12 +51,12 @@ describe('judgeEnrollment', () => {
     ],
   ])('judges the enrolment of a factor: %s', (...row) => {
     const [, factors, wanted, aal, verdict] = row
-    expect(judgeEnrollment(factors, wanted, aal, limits)).toBe(verdict)
+    expect(judgeEnrolment(factors, wanted, aal, limits)).toBe(verdict)
   })
 })
 
 describe('judgeActivation', () => {
-  it.each<[string, readonly Factor[], 'aal1' | 'aal2', EnrollmentVerdict]>([
+  it.each<[string, readonly Factor[], 'aal1' | 'aal2', EnrolmentVerdict]>([
     ['the first', [factor(unverified)], 'aal1', 'allowed'],
     ['beside a verified one', [factor(unverified), factor()], 'aal1', 'needs-aal2'],
     ['beside a verified one that was shown', [factor(unverified), factor()], 'aal2', 'allowed'],

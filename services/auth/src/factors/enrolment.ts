@@ -16,7 +16,7 @@ export interface FactorLimits {
 }
 
 /** Whether a factor may be enrolled, or why not. The order of the checks decides which error a client sees. */
-export type EnrollmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
+export type EnrolmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
 
 /**
  * Whether a user may enrol a factor (reference: Enrolment). An unverified factor with the same phone does not count, because
@@ -24,12 +24,12 @@ export type EnrollmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 't
  * @param factors all factors of the user
  * @param aal the assurance level of the session
  */
-export function judgeEnrollment(
+export function judgeEnrolment(
   factors: readonly Factor[],
   { friendlyName, phone }: WantedFactor,
   aal: AssuranceLevel,
   { enrolledFactorsMax, verifiedFactorsMax }: FactorLimits,
-): EnrollmentVerdict {
+): EnrolmentVerdict {
   const samePhone = factors.filter((factor) => phone !== undefined && factor.phone === phone)
   if (samePhone.some(isVerified)) return 'phone-verified'
   const others = factors.filter((factor) => !samePhone.includes(factor))
@@ -49,7 +49,7 @@ export function judgeActivation(
   factors: readonly Factor[],
   aal: AssuranceLevel,
   { verifiedFactorsMax }: Pick<FactorLimits, 'verifiedFactorsMax'>,
-): Exclude<EnrollmentVerdict, 'phone-verified' | 'name-taken'> {
+): Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'> {
   const verified = factors.filter((factor) => isVerified(factor) && factor.factorType !== 'recovery_code')
   if (verified.length >= verifiedFactorsMax) return 'too-many'
   return verified.length > 0 && aal !== 'aal2' ? 'needs-aal2' : 'allowed'

@@ -3,8 +3,8 @@ import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { enrollNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
-import { judgeEnrollment, type WantedFactor } from '../factors/enrollment.ts'
+import { enrolNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
+import { judgeEnrolment, type WantedFactor } from '../factors/enrolment.ts'
 import {
   deleteExpiredFactors,
   deleteUnverifiedFactors,
@@ -13,17 +13,17 @@ import {
   insertFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
-import { type EnrolledType, requireEnrollEnabled } from '../factors/factor-switches.ts'
+import { type EnrolledType, requireEnrolEnabled } from '../factors/factor-switches.ts'
 import { makeTotpSecret } from '../factors/totp.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
 
-type EnrollFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
+type EnrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 
 /** A second factor, and the caller who enrols it. */
-export interface EnrollFactorInput {
+export interface EnrolFactorInput {
   readonly caller: Caller
   readonly wanted: NewFactor
   /** The client's address, for the audit log. */
@@ -47,14 +47,14 @@ export interface EnrolledFactor {
 /**
  * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent requests cannot exceed
  * them.
- * @throws what `requireEnrollEnabled` throws, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
- * factorNameTaken, tooManyFactors, enrollNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
+ * @throws what `requireEnrolEnabled` throws, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
+ * factorNameTaken, tooManyFactors, enrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
  */
-export async function enrollFactor(
-  deps: EnrollFactorDeps,
-  { caller, wanted, ip }: EnrollFactorInput,
+export async function enrolFactor(
+  deps: EnrolFactorDeps,
+  { caller, wanted, ip }: EnrolFactorInput,
 ): Promise<EnrolledFactor> {
-  requireEnrollEnabled(deps.config, wanted.type)
+  requireEnrolEnabled(deps.config, wanted.type)
   try {
     return await deps.db.transaction().execute(async (trx) => {
       const active = await lockCaller(trx, deps, caller)
@@ -77,11 +77,11 @@ async function requireRoomForFactor(
   wanted: NewFactor,
 ): Promise<void> {
   await deleteExpiredFactors(trx, user.id, new Date(now().getTime() - config.mfa.unverifiedLifetimeMs))
-  const verdict = judgeEnrollment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
+  const verdict = judgeEnrolment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
   if (verdict === 'phone-verified') throw phoneFactorExists()
   if (verdict === 'name-taken') throw factorNameTaken({ name: wanted.friendlyName })
   if (verdict === 'too-many') throw tooManyFactors()
-  if (verdict === 'needs-aal2') throw enrollNeedsSecondFactor()
+  if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
   if (wanted.phone === undefined) return
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType: 'phone', phone: wanted.phone })
 }
@@ -90,7 +90,7 @@ async function insertUnverifiedFactor(
   trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, session }: FactorOwner,
-  { wanted, ip }: Pick<EnrollFactorInput, 'wanted' | 'ip'>,
+  { wanted, ip }: Pick<EnrolFactorInput, 'wanted' | 'ip'>,
 ): Promise<EnrolledFactor> {
   const id = randomUUID()
   const totpSecret = wanted.type === 'totp' ? makeTotpSecret(deps.randomBytes) : undefined
