@@ -26,19 +26,19 @@ interface PageFields {
   readonly per_page?: string | undefined
 }
 
-const PER_PAGE = 50
-const PER_PAGE_MAX = 1_000
-const PAGE_MAX = 1_000_000_000
+const ROWS_DEFAULT = 50
+const ROWS_MAX = 1_000
+const PAGE_NUMBER_MAX = 1_000_000_000
 const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
 /** The page that a query asks for, counted from 1. @throws pageOutOfRange */
 export function parsePage(fields: PageFields): Page {
-  return { page: parseCount('page', fields.page, { usual: 1, max: PAGE_MAX }), perPage: parsePerPage(fields) }
+  return { page: parseCount('page', fields.page, { usual: 1, max: PAGE_NUMBER_MAX }), perPage: parsePerPage(fields) }
 }
 
 /** How many rows a page has, within the bounds of the list. @throws pageOutOfRange */
 export function parsePerPage({ per_page: perPage }: PageFields): number {
-  return parseCount('per_page', perPage, { usual: PER_PAGE, max: PER_PAGE_MAX })
+  return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: ROWS_MAX })
 }
 
 function parseCount(name: string, text: string | undefined, { usual, max }: { usual: number; max: number }): number {
