@@ -4,9 +4,17 @@ import { stripTypeScriptTypes } from 'node:module'
 import { basename, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { z } from 'zod'
 import { integer } from '../packages/common/src/config/setting.ts'
-import { examplesIn, isOnlyParsed, ONLY_PARSED, RUN_BY } from './document-examples.ts'
+import {
+  type DocumentExample,
+  examplesIn,
+  hasStandIns,
+  isOnlyParsed,
+  ONLY_PARSED,
+  RUN_BY,
+} from './document-examples.ts'
 
 const root = join(import.meta.dirname, '..')
 const documents = globSync(
@@ -36,6 +44,7 @@ function parseTypeScript(example: string): void {
 const PARSERS: Readonly<Record<string, (text: string) => void>> = {
   json: (text) => void JSON.parse(text),
   js: (text) => void stripTypeScriptTypes(text),
+  yaml: (text) => void parse(text, { strict: true }),
   ts: parseTypeScript,
   sh: (text) => {
     const { status, stderr } = spawnSync('bash', ['-nc', text.replaceAll(/<([a-z][a-z_ ]*)>/g, 'value')], {
@@ -53,7 +62,8 @@ describe('examples of documents', () => {
   })
 
   it('run in a test, or a reason says why they are only parsed', () => {
-    const unrun = parsed.filter((example) => !isOnlyParsed(example) && RUN_BY[example.document] === undefined)
+    const isRun = (example: DocumentExample) => hasStandIns(example) || RUN_BY[example.document] !== undefined
+    const unrun = parsed.filter((example) => !isOnlyParsed(example) && !isRun(example))
     expect(unrun.map(({ document, language, number }) => `${document} ${language} ${number}`)).toEqual([])
     const listed = ONLY_PARSED.flatMap(({ document, numbers }) => numbers.map((number) => `${document} ${number}`))
     const present = parsed.filter(isOnlyParsed).map(({ document, number }) => `${document} ${number}`)

@@ -1,28 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-
-/** What is read of a command of commander. */
-interface Listed {
-  readonly name: () => string
-  readonly options: readonly { readonly long?: string | undefined }[]
-  readonly commands: readonly Listed[]
-}
-
-interface Commands {
-  readonly otherCommands: (first: unknown, second: NodeJS.Process) => readonly Listed[]
-}
-
-/** auth and payments take one object, inventory its first member: all three are both. */
-const needs = Object.assign(() => expect.fail('reads settings'), { load: () => expect.fail('reads settings'), process })
+import { commandsOf, type ListedCommand } from './service-commands.ts'
 
 it.each(['auth', 'payments', 'inventory'])(
   'the README of %s lists the commands and options that --help prints',
   async (service) => {
     const folder = join(import.meta.dirname, '../services', service)
-    // A path that the compiler does not follow: it would join the types of three apps in one program.
-    const { otherCommands }: Commands = await import(join(folder, 'src/commands/other-commands.ts'))
-    const commands = otherCommands(needs, process)
+    const commands = await commandsOf(service)
     const readme = readFileSync(join(folder, 'README.md'), 'utf8')
     const printed = ['serve', ...commands.flatMap((command) => linesOf(command))]
     expect([...new Set(listedIn(readme, service))].sort()).toEqual(printed.sort())
@@ -30,7 +15,7 @@ it.each(['auth', 'payments', 'inventory'])(
 )
 
 /** Every command below a command, and each with each of its options: `keys add`, `keys add --alg`. */
-function linesOf(command: Listed, above = ''): readonly string[] {
+function linesOf(command: ListedCommand, above = ''): readonly string[] {
   const path = `${above}${command.name()}`
   // Every command of operators has it, as the README says once.
   const options = command.options.map(({ long }) => long).filter((long) => long !== '--json')

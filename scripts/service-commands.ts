@@ -1,0 +1,27 @@
+import { join } from 'node:path'
+
+/** What is read of a command of commander. */
+export interface ListedCommand {
+  readonly name: () => string
+  readonly options: readonly { readonly long?: string | undefined }[]
+  readonly commands: readonly ListedCommand[]
+}
+
+interface Commands {
+  readonly otherCommands: (first: unknown, second: NodeJS.Process) => readonly ListedCommand[]
+}
+
+function refuseSettings(): never {
+  throw new Error('a list of commands reads no settings')
+}
+
+/** auth and payments take one object, inventory its first member: all three are both. */
+const needs = Object.assign(refuseSettings, { load: refuseSettings, process })
+
+/** The commands of a service beside `serve`, without running any. */
+export async function commandsOf(service: string): Promise<readonly ListedCommand[]> {
+  const folder = join(import.meta.dirname, '../services', service)
+  // A path that the compiler does not follow: it would join the types of three apps in one program.
+  const { otherCommands }: Commands = await import(join(folder, 'src/commands/other-commands.ts'))
+  return otherCommands(needs, process)
+}
