@@ -11,6 +11,7 @@ const STEPS_MAX = 20
 const ATTEMPTS = 3
 const RETRY_MS = 1_000
 const REQUEST_MS = 45_000
+const pause = (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, value))
 /** Statuses below 500 that, like 5xx, leave open whether the order was paid. */
 const BUSY = [409, 429]
 /** Codes that the checkout does not have. UNANSWERED: no answer came, so nobody knows whether the order is paid. */
@@ -170,28 +171,20 @@ async function post(path, body) {
   return { ok, refused: status < 500 && !BUSY.includes(status), data: await response.json() }
 }
 
-function pause(ms, value) {
-  return new Promise((resolve) => setTimeout(resolve, ms, value))
-}
-
 /** The card of the form. Shows what is wrong with a card, and returns undefined. */
 function readCard() {
   const number = form.number.value.replaceAll(/[\s-]/g, '')
   const code = form.code.value.trim()
   const [, month, year] = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/.exec(form.expiry.value.trim()) ?? []
   const expiry = { month: Number(month), year: 2_000 + Number(year) }
+  const isPast = Date.UTC(expiry.year, expiry.month, 1) <= Date.now()
   const flaws = {
     number: /^\d{10,19}$/.test(number) ? undefined : texts.numberInvalid,
-    expiry: month === undefined ? texts.expiryInvalid : isPast(expiry) ? texts.expiryPast : undefined,
+    expiry: month === undefined ? texts.expiryInvalid : isPast ? texts.expiryPast : undefined,
     code: /^\d{3}$/.test(code) ? undefined : texts.codeInvalid,
   }
   if (FIELDS.every((field) => flaws[field] === undefined)) return { number, expiry, code }
   show(flaws, texts.fieldsInvalid)
-  return undefined
-}
-
-function isPast({ month, year }) {
-  return Date.UTC(year, month, 1) <= Date.now()
 }
 
 /** Shows why nothing was paid, and empties the form for another card. */
