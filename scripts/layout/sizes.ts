@@ -1,7 +1,7 @@
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-const CHECKED = /^(services|packages|migrations|scripts|bench)\/.*\.ts$/
+const CHECKED = /^(services|packages|migrations|scripts|bench|deploy|examples)\/.*\.(ts|m?js)$/
 const TESTED = /\.test\.ts$|\/(test|testing)\//
 const FILE_LINES_MAX = 250
 const TEST_LINES_MAX = 500

@@ -33,7 +33,7 @@ const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
 
 /** Whether the name of a file is that of a source or a document. */
 export function isSource(name: string): boolean {
-  return /\.(ts|mjs|md|sql)$/.test(name)
+  return /\.(ts|m?js|md|sql)$/.test(name)
 }
 
 /** Reads sources and documents under `root`, except what is installed, generated or hidden. */
