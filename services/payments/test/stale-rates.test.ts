@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 beforeEach(async () => {
-  await sql`DELETE FROM ${sql.table('fx_rates')} WHERE source = 'ecb'`.execute(payments.database.db)
+  await forgetRates()
   merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
   await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchant.id).execute()
   north.asked.authorizations.length = 0
@@ -26,6 +26,7 @@ beforeEach(async () => {
 
 const order = () =>
   makeOrder(browse(payments), { key: merchant.key, number: '4242424242424242', test: undefined, amount: AMOUNT })
+const forgetRates = () => sql`DELETE FROM ${sql.table('fx_rates')} WHERE source = 'ecb'`.execute(payments.database.db)
 /** Makes the rates recent, as an import of today's rates does. */
 const importRate = (daysAgo: number) =>
   sql`INSERT INTO ${sql.table('fx_rates')} (date, currency, source, rate)
@@ -65,4 +66,22 @@ describe('a live charge in a currency whose rate is too old to capture by', () =
     await importRate(0)
     expect((await page()).statusCode).toBe(200)
   })
+})
+
+it('503: a live capture posts nothing at a rate of eight days; 201 at one of seven', async () => {
+  await importRate(7)
+  const id = await customerPayment(payments, merchant.id, { currency: 'USD', number: '4242424242424242' })
+  const capture = () =>
+    payments.app.inject({
+      method: 'POST',
+      url: `/transactions/${id}/captures`,
+      headers: app.headers,
+      payload: { amount: 100 },
+    })
+  await forgetRates()
+  await importRate(8)
+  const refused = await capture()
+  expect([refused.statusCode, refused.json()]).toEqual([503, UNAVAILABLE])
+  await importRate(7)
+  expect((await capture()).statusCode).toBe(201)
 })

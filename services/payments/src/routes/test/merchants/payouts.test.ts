@@ -165,6 +165,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect((await payOut(poor)).json()).toEqual(skip('below_minimum'))
     await captured(poor, 126)
     expect((await payOut(poor)).json()).toEqual(skip('below_minimum'))
+    expect(await balance(poor)).toBe(99n)
     await captured(poor, 127)
     expect((await payOut(poor)).statusCode).toBe(201)
     const homeless = await merchant({ bank: undefined })
@@ -177,6 +178,13 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     await post(`/test/disputes/${id}/outcomes`, { outcome: 'lost' })
     const response = await payOut(indebted)
     expect([response.statusCode, response.json()]).toEqual([400, skip('negative')])
+  })
+
+  it('201: pays out the minimum itself', async () => {
+    const id = await merchant()
+    await captured(id, 127)
+    expect(await balance(id)).toBe(100n)
+    expect(payoutOf(await payOut(id)).amount).toBe(100)
   })
 
   it('201: answers a repeat with the same bytes, also on another day; does not remember a refusal', async () => {
