@@ -114,6 +114,8 @@ it.each([
   ['Math.random', "export const dice = Math['random']()"],
   ['Date.now', 'export const now = Date.now()'],
   ['Date.now', 'export const clock = Date.now'],
+  ['Date.now', 'const { now } = Date\nexport const moment = now()'],
+  ['Math.random', 'const { max, random: dice } = Math\nexport const roll = max(1, dice())'],
   ['new Date()', 'export const now = new Date()'],
   ['Date()', 'export const now = Date()'],
   ['fetch', "export const page = fetch('https://example.com')"],

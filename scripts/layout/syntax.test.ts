@@ -18,6 +18,7 @@ it.each([
   ["export * from 'x'", 'x', { names: [], isWhole: true, isType: false }],
   ["export type * from 'x'", 'x', { names: [], isWhole: true, isType: true }],
   ["const a = import('x')", 'x', { names: [], isWhole: true, isType: false }],
+  ["type A = import('x').B<C>", 'x', { names: [], isWhole: true, isType: true }],
   ['const a = import(x)', '', { names: [], isWhole: true, isType: false }],
 ])('finds the import of %s', (text, specifier, expected) => {
   expect(importsOf(file(`\n${text}\n`))).toEqual([{ specifier, line: 2, typeNames: [], ...expected }])

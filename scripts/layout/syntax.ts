@@ -103,6 +103,9 @@ function findImports(file: SourceFile): readonly ImportedModule[] {
       const specifier = source.type === 'Literal' && typeof source.value === 'string' ? source.value : ''
       add(specifier, node.start, { isWhole: true })
     },
+    TSImportType({ source, start }) {
+      add(source.value, start, { isWhole: true, isType: true })
+    },
   })
   return found
 }

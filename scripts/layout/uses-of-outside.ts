@@ -82,6 +82,14 @@ function globalsOf(file: SourceFile): readonly string[] {
       const name = `${object.name}.${member}`
       if (MEMBERS.has(name)) found.push({ name, start })
     },
+    VariableDeclarator({ id, init }) {
+      if (id.type !== 'ObjectPattern' || init?.type !== 'Identifier') return
+      for (const taken of id.properties) {
+        if (taken.type !== 'Property' || taken.key.type !== 'Identifier') continue
+        const name = `${init.name}.${taken.key.name}`
+        if (MEMBERS.has(name)) found.push({ name, start: taken.start })
+      }
+    },
     NewExpression({ callee, arguments: given, start }) {
       if (callee.type === 'Identifier' && callee.name === 'Date' && given.length === 0)
         found.push({ name: 'new Date()', start })
