@@ -23,7 +23,7 @@ type AuthValues = SettingValues<typeof settings>
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export type AuthConfig = ReturnType<typeof toAuthConfig>
 
-/** The settings by subject. */
+/** Groups the checked settings by subject, so that a function takes only the subjects that it works with. */
 export function toAuthConfig(values: AuthValues) {
   return {
     server: toServerConfig(values),

@@ -28,7 +28,7 @@ interface ImportFlags {
   readonly firebaseMemCost: number
 }
 
-/** The command `users import|export`. */
+/** The command `users import|export`, which moves users with the hashes of their passwords. A refused line makes it fail. */
 export function usersCommand(options: UsersCommandOptions): Command {
   const { withDeps, stdout } = options
   // Set this before the commands are added, because they inherit it. The exit code tells wrong usage from failures.

@@ -82,7 +82,7 @@ const addressesWithoutEffect = group(
   }),
 )
 
-/** Settings of external providers (docs/settings/auth.md). */
+/** Settings of external providers (docs/settings/auth.md). An address of a provider with one address has no effect. */
 export const externalSettings = {
   ...group('External providers', { ...flowSettings, ...providerSettings }),
   ...addressesWithoutEffect,
@@ -90,7 +90,7 @@ export const externalSettings = {
 
 type ExternalValues = SettingValues<typeof externalSettings>
 
-/** The settings of one provider. */
+/** The settings of one provider, whether or not it is enabled. */
 export interface ProviderConfig {
   readonly enabled: boolean
   /** The first is the client id of authorization requests. All are accepted as audiences. */

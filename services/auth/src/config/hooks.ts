@@ -29,7 +29,7 @@ export interface HookConfig {
 /** The hooks that are on. A hook that is off is absent. */
 export type HooksConfig = Readonly<Partial<Record<HookName, HookConfig>>>
 
-/** Settings of hooks (docs/settings/auth.md). */
+/** Settings of hooks (docs/settings/auth.md): for each its switch, its URL and its keys. */
 export const hookSettings = group(
   { title: 'Hooks', about: 'A server of your own is asked, or told, by signed HTTP calls.' },
   family(HOOKS, {
@@ -43,7 +43,7 @@ export const hookSettings = group(
 
 type HookValues = SettingValues<typeof hookSettings>
 
-/** The hooks that are on. */
+/** Groups the settings of the hooks that are on. A hook that is off is absent. */
 export function toHooksConfig(values: HookValues): HooksConfig {
   const hooks = HOOK_NAMES.flatMap((name) => {
     const [url, keys] = [values[`HOOK_${name}_URI`], values[`HOOK_${name}_SECRETS`]]

@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { importSigningKey, PrivateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
 
-/** Settings of access tokens (docs/settings/auth.md). */
+/** Settings of access tokens (docs/settings/auth.md): keys, lifetime, audiences and roles. */
 export const jwtSettings = group('Tokens', {
   JWT_SECRET: secret().describe(
     'Key of tokens that are signed with HS256: at least 32 random bytes, as text. Other keys are derived from it where they are not set.',
@@ -41,7 +41,7 @@ type JwtValues = SettingValues<typeof jwtSettings>
 const SECRET_BYTES_MIN = 32
 const DEFAULT_ROLE = 'authenticated'
 
-/** The settings of access tokens. */
+/** How access tokens are made and verified, as `toJwtConfig` groups it. */
 export type JwtConfig = ReturnType<typeof toJwtConfig>
 
 /** How access tokens are made and verified. */

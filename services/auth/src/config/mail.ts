@@ -8,7 +8,7 @@ import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import { emailProblem } from '../requests/identifier.ts'
 import { codeLength, lifetimeSeconds, type ProfileValues, templateText, urlReference } from './rules.ts'
 
-/** The switches MAILER_NOTIFICATIONS_<X>_ENABLED. */
+/** What users may be notified of. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED, which is off by default. */
 export const NOTIFICATIONS = [
   'PASSWORD_CHANGED',
   'EMAIL_CHANGED',
@@ -101,7 +101,7 @@ const messageSettings = group('Mails', {
   }),
 })
 
-/** Settings of mails (docs/settings/auth.md). */
+/** Settings of mails (docs/settings/auth.md): of the mail server, and of the messages. */
 export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
 type MailValues = SettingValues<typeof mailSettings>

@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { codeLength, limit, templateText } from './rules.ts'
 import type { webauthnSettings } from './webauthn.ts'
 
-/** Settings of second factors (docs/settings/auth.md). */
+/** Settings of second factors (docs/settings/auth.md): lifetimes, limits, and which types are switched on. */
 export const mfaSettings = group('Second factors', {
   MFA_CHALLENGE_EXPIRY_DURATION: integer(0, undefined, 'seconds')
     .prefault('300')

@@ -34,7 +34,7 @@ export const sessionSettings = group('Sessions', {
     ),
 })
 
-/** Settings of passwords (docs/settings/auth.md). */
+/** Settings of passwords (docs/settings/auth.md): what a new one must have, and where it is looked up. */
 export const passwordSettings = group('Passwords', {
   PASSWORD_MIN_LENGTH: integer(0, 72)
     .prefault('6')
@@ -89,7 +89,7 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
   }
 }
 
-/** The settings of passwords. */
+/** The rules for new passwords. A password that is stored already need not meet them. */
 export interface PasswordConfig {
   readonly policy: PasswordPolicy
   /** Whether passwords that admins give to new users must meet the policy too. */

@@ -10,7 +10,7 @@ import { vonage } from '../messages/gateways/vonage.ts'
 import { normalisePhone } from '../requests/identifier.ts'
 import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
 
-/** The gateways (reference: SMS). */
+/** The gateways that can send SMS, of which SMS_PROVIDER names one (reference: SMS). */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
 
 /** The name of a gateway, as AUTH_SMS_PROVIDER takes it. */
@@ -71,7 +71,7 @@ const CREDENTIALS = {
 /** The settings of SMS and of the one gateway that sends them. */
 export type SmsConfig = ReturnType<typeof toSmsConfig>
 
-/** Groups the settings of SMS. */
+/** Groups the settings of SMS, and makes the gateway of them. */
 export function toSmsConfig(values: SmsValues) {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,

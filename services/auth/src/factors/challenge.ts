@@ -13,7 +13,7 @@ export interface Challenge {
   readonly createdAt: Timestamp
 }
 
-/** When a challenge expires. */
+/** When a challenge expires. From that moment on it takes no answer. */
 export function challengeEnd(createdAt: Date, lifetimeSeconds: number): Date {
   return new Date(createdAt.getTime() + lifetimeSeconds * 1_000)
 }

@@ -4,7 +4,7 @@ import type { GeneratedTimestamp, TimestampColumn } from '../records/column-type
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { Factor, FactorType } from './factor.ts'
 
-/** A second factor. */
+/** A second factor, except sets of recovery codes. The columns are those of supabase/auth, and some of our own. */
 export interface MfaFactorsTable {
   id: string
   user_id: string
@@ -62,7 +62,7 @@ export interface MfaRecoverySetsTable {
   updated_at: TimestampColumn
 }
 
-/** One code of a set. */
+/** One recovery code of a set, hashed. A used code keeps its row. */
 export interface MfaRecoveryCodesTable {
   id: Generated<string>
   set_id: string

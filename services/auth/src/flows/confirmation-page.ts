@@ -8,7 +8,7 @@ export interface ConfirmationForm {
   readonly redirectTo: string
 }
 
-/** A page and its Content-Security-Policy. */
+/** The page of a link with a button, and the Content-Security-Policy that it needs. */
 export interface ConfirmationPage {
   readonly html: string
   readonly policy: string

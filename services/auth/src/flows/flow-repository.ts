@@ -41,7 +41,7 @@ interface SealedProviderTokens {
   readonly refresh: SealedSecret | null
 }
 
-/** A flow that begins. */
+/** A flow to store while its browser is at the provider. `at`: when it began. */
 export type NewAuthorizationFlow = AuthorizationFlow & { readonly at: Date }
 
 /** Stores a flow while its browser is at the provider. */

@@ -1,6 +1,6 @@
 import { type GlobNode, parseGlob } from './parse-glob.ts'
 
-/** A compiled glob of URI_ALLOW_LIST. */
+/** A glob of URI_ALLOW_LIST, compiled when the service starts. */
 export interface Glob {
   readonly source: string
   /** Whether the whole of `text` matches, in time proportional to text × glob. It never backtracks. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Glob } from './glob.ts'
 
-/** Where redirects may go. */
+/** Where redirects may go: SITE_URL, and what matches URI_ALLOW_LIST (reference: Redirect rules). */
 export interface RedirectPolicy {
   readonly siteUrl: string
   /** Whether every URL with the host of `siteUrl` is permitted. Otherwise `siteUrl` alone is, as if the list named it. */

@@ -46,7 +46,7 @@ function toError({ http_code: status = 500, message }: z.output<typeof Refusal>[
   return hookRejected({ status, message })
 }
 
-/** Checks the form of an answer. @throws hookFailed */
+/** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws hookFailed */
 export function requireHookAnswer<Output>(
   schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
   answer: HookAnswer,

@@ -1,7 +1,7 @@
 /** How a text reaches a phone. */
 export type SmsChannel = 'sms' | 'whatsapp'
 
-/** An SMS with a code. */
+/** An SMS with a code, as every gateway takes it. */
 export interface Sms {
   /** E.164 digits, without `+`. */
   readonly to: string

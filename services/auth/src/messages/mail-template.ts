@@ -34,7 +34,7 @@ export function renderHtml(template: Template, variables: TemplateVariables): st
   return render(template, variables, escapeHtml)
 }
 
-/** Renders plain text, without escaping. */
+/** Renders a template as plain text. Values are not escaped, so the result must not be used as HTML. */
 export function renderText(template: Template, variables: TemplateVariables): string {
   return render(template, variables, (text) => text)
 }

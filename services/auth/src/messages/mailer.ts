@@ -17,7 +17,7 @@ export interface Mail {
   readonly variables: TemplateVariables
 }
 
-/** Sends mails by SMTP. */
+/** Sends mails by SMTP, each over a connection of its own. */
 export interface Mailer {
   /** @returns false where no server is set, and the mail is dropped @throws Error when the server does not take it */
   send(mail: Mail, now: Date): Promise<boolean>

@@ -1,7 +1,7 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { GatewayOutcome, GatewayProtocol, LibraryGateway, PostForm, Sms } from './gateway-protocol.ts'
 
-/** Sends SMS. */
+/** Sends SMS by the gateway of SMS_PROVIDER. It makes one attempt: its caller decides on another. */
 export interface SmsGateway {
   /** @returns the gateway's id of the message @throws SmsRefused, or another Error while the gateway does not work */
   send(sms: Sms): Promise<string>

@@ -35,7 +35,7 @@ export const smsTask = defineTask<SmsJob>('sms', { ...RETRY_FOR_A_DAY, timeoutSe
 const HELD_SECONDS = smsTask.timeoutSeconds + 5
 const PATIENCE_MS = 2_000
 
-/** What sends queued SMS. */
+/** What the job works with that sends queued SMS, by the hook SEND_SMS or by the gateway. */
 export interface SmsWorkDeps {
   readonly db: Db
   readonly hooks: Hooks

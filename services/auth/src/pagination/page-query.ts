@@ -48,7 +48,7 @@ function parseCount(name: string, text: string | undefined, { usual, max }: { us
   throw pageOutOfRange({ name, max })
 }
 
-/** Formats a cursor for clients. */
+/** Formats a cursor for clients: base64url, without a signature. It tells only what the row itself tells. */
 export function formatCursor({ createdAt, id }: Cursor): string {
   return Buffer.from(`${createdAt} ${id}`).toString('base64url')
 }

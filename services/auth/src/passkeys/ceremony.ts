@@ -10,7 +10,7 @@ export interface RelyingParty {
   readonly origins: readonly string[]
 }
 
-/** What a ceremony needs. */
+/** What a ceremony needs. Undefined `relyingParty`: WebAuthn is not set up, and no ceremony begins. */
 export interface CeremonyDeps {
   readonly config: { readonly webauthn: { readonly relyingParty: RelyingParty | undefined } }
   readonly logger: ServiceLogger['logger']

@@ -52,7 +52,7 @@ export const CredentialOptions = z.record(z.string(), z.unknown())
 /** The options that a browser passes to an authenticator, as JSON. */
 export type CredentialOptions = z.output<typeof CredentialOptions>
 
-/** A passkey; bytes are base64url. */
+/** A passkey of a user as a row; bytes are base64url. */
 export interface WebauthnCredentialsTable {
   id: Generated<string>
   user_id: string

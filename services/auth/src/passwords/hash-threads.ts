@@ -85,7 +85,7 @@ export async function loadArgon2(): Promise<Argon2> {
   }
 }
 
-/** `@node-rs/argon2`: prebuilt for the common platforms. */
+/** Loads `@node-rs/argon2`, which comes prebuilt for the common platforms. @throws Error on any other platform */
 export async function loadRustArgon2(): Promise<Argon2> {
   const { hashSync, verifySync } = await import('@node-rs/argon2')
   const cost = { memoryCost: ARGON2_COST.m, timeCost: ARGON2_COST.t, parallelism: ARGON2_COST.p }
@@ -95,7 +95,7 @@ export async function loadRustArgon2(): Promise<Argon2> {
   }
 }
 
-/** `argon2`: compiled where it is installed. */
+/** Loads `argon2`, whose C code is compiled where it is installed. @throws Error where it is not installed */
 export async function loadNodeArgon2(): Promise<Argon2> {
   const { argon2id, hash, verify } = await import('argon2')
   const cost = { memoryCost: ARGON2_COST.m, timeCost: ARGON2_COST.t, parallelism: ARGON2_COST.p }

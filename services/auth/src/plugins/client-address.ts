@@ -6,7 +6,7 @@ import type { AuthConfig } from '../config.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import type { Bucket, RateLimits } from '../rate-limits/rate-limits.ts'
 
-/** Where a request comes from. */
+/** The address that a request comes from, in the form of each of its uses. */
 export interface ClientAddress {
   /** The client's address, for limits, the log and the audit log; empty where the socket has none. */
   readonly ip: string

@@ -3,7 +3,7 @@ import type { ColumnType } from 'kysely'
 /** A jsonb column whose top level is an object. */
 export type JsonObject = Record<string, unknown>
 
-/** A column that PostgreSQL computes. */
+/** A column that PostgreSQL computes, and that no statement writes. */
 export type Computed<T> = ColumnType<T, never, never>
 
 /** A timestamptz: RFC 3339 text with microseconds when read (see timestamp.ts), a Date or such text when written. */

@@ -13,7 +13,7 @@ const InviteBody = z.looseObject({
   data: Metadata.optional(),
 })
 
-/** `POST /invite`: mails an invitation. */
+/** `POST /invite`: makes a user for an admin, and mails the invitation. */
 export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { signOut } from '../use-cases/sign-out.ts'
 
-/** `POST /logout` */
+/** `POST /logout`: ends sessions of the caller. Their access tokens stay valid until they expire. */
 export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
   await app.register(authenticate)
 

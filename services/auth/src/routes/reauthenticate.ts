@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { reauthenticate } from '../use-cases/reauthenticate.ts'
 
-/** `GET /reauthenticate` */
+/** `GET /reauthenticate`: sends the caller the code that a change of password needs. */
 export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
   await app.register(authenticate)
 

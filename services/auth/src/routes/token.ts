@@ -58,7 +58,7 @@ const TokenAnswer = SessionView.extend({
   provider_refresh_token: z.string().optional(),
 })
 
-/** `POST /token` */
+/** `POST /token`: a session for what `grant_type` names: a password, a refresh token, an id_token or an auth code. */
 export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/token',

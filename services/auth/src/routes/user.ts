@@ -28,7 +28,7 @@ const UserBody = z.object({
   ...pkceFields,
 })
 
-/** `GET /user`, `PUT /user` */
+/** `GET /user`, `PUT /user`: the caller's own record. New addresses have to be confirmed. */
 export const userRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -8,7 +8,7 @@ export interface SessionTimes {
   readonly notAfter: number | null
 }
 
-/** SESSIONS_…; null is no limit. */
+/** The limits of the settings SESSIONS_…; null is no limit. */
 export interface SessionLimits {
   readonly timeboxMs: number | null
   readonly inactivityMs: number | null

@@ -17,7 +17,7 @@ export type SignInMethod =
   | 'phone_change'
   | 'passkey'
 
-/** Who asks for a session. */
+/** Who asks for a session, as its row stores them. */
 export interface SessionOrigin {
   /** At most 512 characters. Null where the request has none. */
   readonly userAgent: string | null

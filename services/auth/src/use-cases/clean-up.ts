@@ -16,7 +16,7 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   sealed: false,
 })
 
-/** Every minute. */
+/** When clean-up runs: every minute, in one process of all. */
 export const CLEAN_UP_CRON = '* * * * *'
 
 /** A run continues while there are rows to delete, to keep up with any load. It ends before the next run begins. */
@@ -67,7 +67,7 @@ export function createCleanUp(
   }
 }
 
-/** Counts the rows in `auth_cleanup_affected_rows_total`. */
+/** Makes what counts removed rows by table, in `auth_cleanup_affected_rows_total`. */
 export function createCleanUpCounter({ meter }: { readonly meter: Meter }): CountRows {
   const counter = meter.createCounter('auth_cleanup_affected_rows_total', { description: 'Rows removed by clean-up' })
   return (table, rows) => counter.add(rows, { table })

@@ -35,7 +35,7 @@ export interface NewFactor extends WantedFactor {
   readonly type: EnrolledType
 }
 
-/** An enrolled factor, still unverified. */
+/** An enrolled factor. It protects nothing until its first proof. */
 export interface EnrolledFactor {
   readonly id: string
   /** The user's name, for the label in an authenticator app. */

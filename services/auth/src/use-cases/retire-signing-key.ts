@@ -12,7 +12,7 @@ import type { CommandDeps } from '../deps.ts'
  */
 export type TokensOfRetired = 'hold' | 'refused'
 
-/** The outcome of a retirement. */
+/** How a retirement went. Only `retired` has changed anything. */
 export type Retirement =
   /** `until`: when the key stops verifying; undefined when it has stopped. `wasActive`: JWT_SECRET signs instead. */
   | { readonly verdict: 'retired'; readonly until: string | undefined; readonly wasActive: boolean }

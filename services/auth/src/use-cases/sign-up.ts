@@ -30,7 +30,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
-/** What a sign-up works with. */
+/** What a sign-up works with, by email or by phone. */
 export type SignUpDeps = Pick<
   AuthDeps,
   | 'config'

@@ -55,7 +55,7 @@ export type Redeemed =
   | { readonly verdict: 'auth-code'; readonly code: string }
   | { readonly verdict: 'other-address-left' }
 
-/** A typed code. */
+/** A code that somebody has typed, and the address to which it was sent. */
 export interface VerifyCodeInput {
   readonly type: VerifyType
   /** The address that got the code. For a change of email or phone it is not the user's own yet. */
@@ -120,7 +120,7 @@ function matchCode(
   return found
 }
 
-/** The token of a link. */
+/** The token of a link that somebody has followed, or posted to the API. */
 export interface VerifyLinkInput {
   readonly type: VerifyType
   readonly token: string

@@ -90,7 +90,7 @@ export function profileColumns(): RawBuilder<ProfileRow> {
       FROM ${sql.table('user_factors')} f WHERE f.user_id = u.id) AS factors`
 }
 
-/** Maps a row of `profileColumns`. */
+/** Maps a row of `profileColumns`, which has no password hash. */
 export function toProfile(row: ProfileRow): Profile {
   return {
     user: toUser({ ...row, encrypted_password: null }),

@@ -9,7 +9,7 @@ import { type Profile, type ProfileRow, profileColumns, toProfile } from './prof
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
-/** Which users are listed. */
+/** Which users are listed: those of an audience, and of them those that a search matches. */
 export interface UserFilter {
   readonly audience: string
   /** Part of an email, phone number or full name in any case; up to two characters are the beginning of one. */
@@ -44,7 +44,7 @@ export async function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return rows.map(toProfile)
 }
 
-/** Counts users: exactly while there are few. */
+/** Counts users: exactly up to 100,000, beyond that by an estimate of the planner (reference: Lists of users). */
 export function countUsers(db: Db, { audience, filter }: UserFilter): Promise<number> {
   const all = sql`FROM ${directory} WHERE aud = ${audience}`
   return filter === undefined ? countAll(db, all) : countFound(db, sql`${all} ${matches(filter)}`)

@@ -1,7 +1,7 @@
 import { type Cursor, type Page, parseCursor, parsePage, parsePerPage } from '../pagination/page-query.ts'
 import { sortMalformed } from '../request-errors.ts'
 
-/** The query of `GET /admin/users`. */
+/** The query of `GET /admin/users`, as it comes. Nothing of it has been checked. */
 export interface UserListFields {
   readonly page?: string | undefined
   readonly per_page?: string | undefined

@@ -123,7 +123,7 @@ function viewIdentity(identity: Identity): IdentityView {
   }
 }
 
-/** The record of a factor. */
+/** The record of a factor. Clients never see its secret. */
 export function viewFactor(factor: Factor): FactorView {
   return {
     id: factor.id,

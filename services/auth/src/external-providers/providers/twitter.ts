@@ -11,7 +11,7 @@ const Profile = z.object({
 })
 const PROFILE = `${API}/1.1/account/verify_credentials.json?include_entities=false&skip_status=true&include_email=true`
 
-/** Twitter, over OAuth 1.0a. */
+/** Twitter, over OAuth 1.0a. It tells only emails that it has verified. */
 export const twitter: DefineProvider<OAuth1Provider> = () => ({
   protocol: 'oauth1a',
   issuer: API,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../gateway-protocol.ts'
 
-/** The account at MessageBird. */
+/** The account at MessageBird that sends, and where its API is. */
 export interface MessagebirdConfig {
   /** Scheme and host. */
   readonly apiUrl: string
@@ -16,7 +16,7 @@ const Answer = z.object({
   errors: z.array(z.object({ code: z.number().optional(), description: z.string().optional() })).optional(),
 })
 
-/** https://developers.messagebird.com/api/sms-messaging/ */
+/** Sends SMS by MessageBird (https://developers.messagebird.com/api/sms-messaging/). */
 export function messagebird({ apiUrl, accessKey, originator }: MessagebirdConfig): GatewayProtocol {
   return {
     name: 'messagebird',

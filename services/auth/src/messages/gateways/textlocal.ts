@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../gateway-protocol.ts'
 
-/** The account at Textlocal. */
+/** The account at Textlocal that sends, and where its API is. */
 export interface TextlocalConfig {
   /** Scheme and host. */
   readonly apiUrl: string
@@ -15,7 +15,7 @@ const Answer = z.object({
   errors: z.array(z.object({ code: z.number().optional(), message: z.string().optional() })).optional(),
 })
 
-/** https://api.textlocal.in/docs/sendsms */
+/** Sends SMS by Textlocal (https://api.textlocal.in/docs/sendsms). */
 export function textlocal({ apiUrl, apiKey, sender }: TextlocalConfig): GatewayProtocol {
   return {
     name: 'textlocal',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GatewayOutcome, LibraryGateway, PostForm, Sms } from '../gateway-protocol.ts'
 
-/** The account at Twilio. */
+/** The account at Twilio that sends, and where its API is. */
 export interface TwilioConfig {
   /** Scheme and host. */
   readonly apiUrl: string
@@ -16,7 +16,7 @@ export interface TwilioConfig {
 
 const FAILED: readonly unknown[] = ['failed', 'undelivered']
 
-/** https://www.twilio.com/docs/messaging/api/message-resource */
+/** Sends SMS and WhatsApp messages by Twilio (https://www.twilio.com/docs/messaging/api/message-resource). */
 export function twilio(config: TwilioConfig): LibraryGateway {
   return {
     name: 'twilio',

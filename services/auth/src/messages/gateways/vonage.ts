@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { GatewayProtocol } from '../gateway-protocol.ts'
 
-/** The account at Vonage. */
+/** The account at Vonage that sends, and where its API is. */
 export interface VonageConfig {
   /** Scheme and host. */
   readonly apiUrl: string
@@ -16,7 +16,7 @@ const Answer = z.object({
     .min(1),
 })
 
-/** https://developer.vonage.com/en/api/sms */
+/** Sends SMS by Vonage (https://developer.vonage.com/en/api/sms). */
 export function vonage({ apiUrl, apiKey, apiSecret, from }: VonageConfig): GatewayProtocol {
   return {
     name: 'vonage',

@@ -13,7 +13,7 @@ const AuditQuery = z.object({
   query: z.string().optional().meta({ description: 'author:…, action:… or type:…, with a part of the value' }),
 })
 
-/** `GET /admin/audit` */
+/** `GET /admin/audit`: a page of the audit log, newest first, and its total in the headers. */
 export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/admin/audit',

@@ -33,7 +33,7 @@ const LinkAnswer = UserView.extend({
   type: z.string(),
 })
 
-/** `POST /admin/generate_link` */
+/** `POST /admin/generate_link`: a link and a code that the admin sends by other means. No mail goes out. */
 export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(

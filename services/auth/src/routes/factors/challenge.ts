@@ -23,7 +23,7 @@ const ChallengeAnswer = z.object({
     .optional(),
 })
 
-/** `POST /factors/{factor_id}/challenge` */
+/** `POST /factors/{factor_id}/challenge`: begins the proof of a factor. A phone gets a code. */
 export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

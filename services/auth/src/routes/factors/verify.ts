@@ -21,7 +21,7 @@ const VerifyBody = z.object({
     .optional(),
 })
 
-/** `POST /factors/{factor_id}/verify` */
+/** `POST /factors/{factor_id}/verify`: answers a challenge, and raises the session to aal2. The first proof makes the factor count. */
 export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -6,7 +6,7 @@ import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { requireId } from '../../records/ids.ts'
 import { unlinkIdentity } from '../../use-cases/unlink-identity.ts'
 
-/** `DELETE /user/identities/{identity_id}` */
+/** `DELETE /user/identities/{identity_id}`: unlinks an identity of the caller, but never the last one. */
 export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {
   await app.register(authenticate)
 

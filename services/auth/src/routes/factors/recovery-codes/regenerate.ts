@@ -5,7 +5,7 @@ import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { regenerateRecoveryCodes } from '../../../use-cases/generate-recovery-codes.ts'
 
-/** `POST /factors/recovery-codes/regenerate` */
+/** `POST /factors/recovery-codes/regenerate`: replaces all codes, so that the old codes are void. */
 export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -9,7 +9,7 @@ import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 
 const VerifyBody = z.object({ code: z.string().optional() })
 
-/** `POST /factors/recovery-codes/verify` */
+/** `POST /factors/recovery-codes/verify`: uses one code up, and raises the session to aal2. */
 export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -5,7 +5,7 @@ import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { askForSignIn } from '../../../use-cases/sign-in-with-passkey.ts'
 
-/** `POST /passkeys/authentication/options` */
+/** `POST /passkeys/authentication/options`: the challenge of a sign-in. It names no user. */
 export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -10,7 +10,7 @@ import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: Assertion })
 
-/** `POST /passkeys/authentication/verify` */
+/** `POST /passkeys/authentication/verify`: a session for the answer of an authenticator. */
 export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -6,7 +6,7 @@ import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { askForPasskey } from '../../../use-cases/register-passkey.ts'
 
-/** `POST /passkeys/registration/options` */
+/** `POST /passkeys/registration/options`: the challenge of the caller's new passkey. */
 export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -10,7 +10,7 @@ import { registerPasskey } from '../../../use-cases/register-passkey.ts'
 
 const VerifyBody = z.object({ challenge_id: z.string(), credential: Registration })
 
-/** `POST /passkeys/registration/verify` */
+/** `POST /passkeys/registration/verify`: stores the passkey that an authenticator has made. */
 export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)
