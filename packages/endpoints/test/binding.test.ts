@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { type Ask, type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer, jsonAnswer } from './whole-answers.ts'
+import { errorAnswer, errorBody, jsonAnswer } from './whole-answers.ts'
+
+const NOTHING_HERE = 'There is nothing at this URL'
 
 const reflected = {
   None: class extends Controller {
@@ -155,15 +157,15 @@ describe('undeclared handlers', () => {
   })
 
   it.each([
-    ['/none/1'],
-    ['/required/1'],
-    ['/required/1/2/3'],
-    ['/optional'],
-    ['/optional/1/2/3'],
-    ['/rest'],
-    ['/none/1?x=1'],
-  ])('404: refuses GET %s, with a number of positionals that no handler accepts', async (path) => {
-    expect((await ask({ path }))[0]).toBe(404)
+    ['/none/1', NOTHING_HERE],
+    ['/required/1', `${NOTHING_HERE}; GET answers /required/{a}/{b}`],
+    ['/required/1/2/3', NOTHING_HERE],
+    ['/optional', `${NOTHING_HERE}; GET answers /optional/{a}`],
+    ['/optional/1/2/3', NOTHING_HERE],
+    ['/rest', `${NOTHING_HERE}; GET answers /rest/{a}`],
+    ['/none/1?x=1', NOTHING_HERE],
+  ])('404: refuses GET %s, with a number of positionals that no handler accepts: %s', async (path, description) => {
+    expect(await ask({ path })).toEqual([404, errorBody(404, 'RESOURCE_NOT_FOUND', description)])
   })
 
   it.each([
@@ -219,29 +221,41 @@ describe('bodies', () => {
     ['an encoding', { ...json({ a: 1 }), headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } }],
     ['a broken media type', json({ a: 1 }, 'json')],
   ])('415: refuses %s', async (_case, request) => {
-    expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(415)
+    const description = 'The media type, charset or encoding of the body is not supported'
+    expect(await ask({ ...request, path: '/keywords' })).toEqual([
+      415,
+      errorBody(415, 'UNSUPPORTED_MEDIA_TYPE', description),
+    ])
   })
 
   const deep = (levels: number): string => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
 
   it.each([
-    ['broken JSON', json('{"a":1')],
-    ['JSON that is no object', json('[1]')],
-    ['a JSON text', json('"a"')],
-    ['JSON that is not UTF-8', { ...json(''), body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]) }],
-    ['__proto__ in JSON', json('{"a":1,"__proto__":{"x":1}}')],
-    ['__proto__ far inside', json('{"a":[{"b":{"__proto__":1}}]}')],
-    ['__proto__ with escapes', json('{"a":{"\\u005f_proto__":1}}')],
-    ['constructor.prototype', json('{"a":{"constructor":{"prototype":{}}}}')],
-    ['65 levels', json(deep(65))],
-    ['200,000 levels', json(deep(200_000))],
-    ['a broken form', form('a=%zz')],
-    ['__proto__ in a form', form('a=1&__proto__=1')],
-    ['too many keys in a form', form('a=1&'.repeat(1_001))],
-    ['broken multipart', json('--x', 'multipart/form-data; boundary=y')],
-    ['multipart without a boundary', json('--x', 'multipart/form-data')],
-  ])('400: refuses %s', async (_case, request) => {
-    expect((await ask({ ...request, path: '/keywords' }))[0]).toBe(400)
+    ['broken JSON', 'The body is no JSON', json('{"a":1')],
+    ['JSON that is no object', 'The body must be a JSON object', json('[1]')],
+    ['a JSON text', 'The body must be a JSON object', json('"a"')],
+    [
+      'JSON that is not UTF-8',
+      'The body is not UTF-8',
+      { ...json(''), body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]) },
+    ],
+    ['__proto__ in JSON', 'The body has a key with a forbidden name', json('{"a":1,"__proto__":{"x":1}}')],
+    ['__proto__ far inside', 'The body has a key with a forbidden name', json('{"a":[{"b":{"__proto__":1}}]}')],
+    ['__proto__ with escapes', 'The body has a key with a forbidden name', json('{"a":{"\\u005f_proto__":1}}')],
+    [
+      'constructor.prototype',
+      'The body has a key with a forbidden name',
+      json('{"a":{"constructor":{"prototype":{}}}}'),
+    ],
+    ['65 levels', 'The body is nested deeper than 64 levels', json(deep(65))],
+    ['200,000 levels', 'The body is nested deeper than 64 levels', json(deep(200_000))],
+    ['a broken form', 'The URL is malformed', form('a=%zz')],
+    ['__proto__ in a form', 'A keyword has a forbidden name', form('a=1&__proto__=1')],
+    ['too many keys in a form', 'There are more than 1000 keywords', form('a=1&'.repeat(1_001))],
+    ['broken multipart', 'The body is no multipart form', json('--x', 'multipart/form-data; boundary=y')],
+    ['multipart without a boundary', 'The body is no multipart form', json('--x', 'multipart/form-data')],
+  ])('400: refuses %s: %s', async (_case, description, request) => {
+    expect(await ask({ ...request, path: '/keywords' })).toEqual([400, errorBody(400, 'BAD_REQUEST', description)])
   })
 
   it('200: accepts 64 levels, and a key constructor with harmless values', async () => {
@@ -256,14 +270,15 @@ describe('bodies', () => {
     expect(small.body.length).toBe(limit)
     expect((await ask({ ...small, path: '/keywords' }))[0]).toBe(200)
     const answer = await ask({ ...json(`${small.body} `), path: '/keywords' })
-    expect(answer).toEqual([
+    const tooLarge = (bytes: number) => [
       413,
-      { error: { type: 'PAYLOAD_TOO_LARGE', description: 'The body is larger than 1048576 bytes' }, statusCode: 413 },
-    ])
-    expect((await ask({ ...json({ a: 'abc' }), path: '/declared/small' }))[0]).toBe(413)
+      errorBody(413, 'PAYLOAD_TOO_LARGE', `The body is larger than ${bytes} bytes`),
+    ]
+    expect(answer).toEqual(tooLarge(1_048_576))
+    expect(await ask({ ...json({ a: 'abc' }), path: '/declared/small' })).toEqual(tooLarge(10))
     expect(await ask({ ...json({ a: 'ab' }), path: '/declared/small' })).toEqual([200, 'ab'])
     expect(await ask({ ...json('0123456789'), path: '/declared/small-raw' })).toEqual([200, 10])
-    expect((await ask({ ...json('0123456789a'), path: '/declared/small-raw' }))[0]).toBe(413)
+    expect(await ask({ ...json('0123456789a'), path: '/declared/small-raw' })).toEqual(tooLarge(10))
   })
 
   const part = (name: string, text: string, more = '') =>
@@ -343,12 +358,13 @@ describe('declared handlers', () => {
     ])
   })
 
-  it.each([['/declared/7/8'], ['/declared/rest'], ['/declared/loose/1']])(
-    '404: finds no handler for GET %s',
-    async (path) => {
-      expect((await ask({ path }))[0]).toBe(404)
-    },
-  )
+  it.each([
+    ['/declared/7/8', NOTHING_HERE],
+    ['/declared/rest', `${NOTHING_HERE}; GET answers /declared/rest/{first}`],
+    ['/declared/loose/1', NOTHING_HERE],
+  ])('404: finds no handler for GET %s: %s', async (path, description) => {
+    expect(await ask({ path })).toEqual([404, errorBody(404, 'RESOURCE_NOT_FOUND', description)])
+  })
 
   it.each([
     [200, '/declared/items', json('[1,2,3]'), [1, 2, 3]],

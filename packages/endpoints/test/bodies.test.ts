@@ -160,7 +160,7 @@ describe('an object in place of a text', () => {
   })
 
   it('500: a defect of a schema is no fault of the client', async () => {
-    expect((await post('defect', '{"free":{"toString":0}}'))[0]).toBe(500)
+    expect(await post('defect', '{"free":{"toString":0}}')).toEqual([500, 'An unexpected error occurred'])
   })
 })
 

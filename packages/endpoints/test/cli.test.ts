@@ -7,6 +7,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { controllers, framework, moduleFolder } from './module-folder.ts'
 import { portOf } from './port-of.ts'
 import { programEnvironment } from './program-environment.ts'
+import { errorBody } from './whole-answers.ts'
 
 // Each test starts programs, which is slow on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
@@ -80,7 +81,11 @@ describe('serving', () => {
     const url = await listening(child)
     expect(url).toMatch(/^http:\/\/(localhost|127\.0\.0\.1|\[::1\]):[1-9]\d*$/)
     expect(await (await fetch(`${url}/foo`)).text()).toBe('"Foo"')
-    expect((await fetch(`${url}/foo`, { method: 'POST', body: 'x' })).status).toBe(405)
+    const refused = await fetch(`${url}/foo`, { method: 'POST', body: 'x' })
+    expect([refused.status, await refused.json()]).toEqual([
+      405,
+      errorBody(405, 'NOT_ALLOWED', 'This URL does not take this method'),
+    ])
     expect(await stop(child)).toBe(0)
   })
 
@@ -124,7 +129,11 @@ describe('serving', () => {
       })
       const url = `http://127.0.0.1:${await port}`
       expect((await fetch(`${url}/foo`)).status).toBe(200)
-      expect((await fetch(`${url}/no%20where?token=secret`)).status).toBe(404)
+      const missing = await fetch(`${url}/no%20where?token=secret`)
+      expect([missing.status, await missing.json()]).toEqual([
+        404,
+        errorBody(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'),
+      ])
       expect(await stop(child)).toBe(0)
       if (line === undefined) expect(out).toBe('')
       else expect(out).toMatch(line)
@@ -151,7 +160,8 @@ describe('serving', () => {
     }
     const child = start(folder.path, ['--app', 'src/app:failing', '--host', '0'])
     const fault = printed(child, /GET \/ failed Error: a fault/, 'stderr')
-    expect((await fetch(await listening(child))).status).toBe(500)
+    const failed = await fetch(await listening(child))
+    expect([failed.status, await failed.text()]).toEqual([500, ''])
     await fault
     await stop(child)
     expect(await run(folder.path, ['--app', 'src/app:value'])).toEqual({

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { Application, type ApplicationOptions, accepts, Controller } from '../src/endpoints.ts'
 import { controllers, moduleFolder } from './module-folder.ts'
+import { errorBody } from './whole-answers.ts'
 
 afterEach(() => {
   vi.unstubAllEnvs()
@@ -288,7 +289,12 @@ describe('handlers', () => {
     }
     Object.defineProperty(Hiding.prototype, 'GET', { get: () => () => {} })
     const app = await new Application({ modules: { index: { Hiding } } }).ready()
-    expect(app.resolve('GET', '/hiding').status).toBe(405)
+    expect(app.resolve('GET', '/hiding')).toEqual({
+      status: 405,
+      allow: ['POST', 'OPTIONS'],
+      positionals: [],
+      route: undefined,
+    })
   })
 
   it('cause a warning when there are none at all', async () => {
@@ -434,7 +440,11 @@ describe('options', () => {
       modules: { index: () => Promise.reject(new Error('no')) },
       log: { warn: vi.fn(), error },
     })
-    expect((await failing.inject({ path: '/foo' })).status).toBe(500)
+    const failed = await failing.inject({ path: '/foo' })
+    expect([failed.status, await failed.json()]).toEqual([
+      500,
+      errorBody(500, 'SERVER_ERROR', 'An unexpected error occurred'),
+    ])
     expect(error).toHaveBeenCalledOnce()
   })
 })

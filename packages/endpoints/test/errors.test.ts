@@ -13,7 +13,7 @@ import {
   ValidationError,
 } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer, jsonAnswer } from './whole-answers.ts'
+import { errorAnswer, errorBody, jsonAnswer } from './whole-answers.ts'
 
 const thrown: Readonly<Record<string, () => unknown>> = {
   default: () => new CallError(),
@@ -215,7 +215,11 @@ it('a failing listener fails no request', async () => {
   }
   app.app.on('route', fail).on('error', fail)
   logged.length = 0
-  expect((await app.app.inject({ path: '/errors/error' })).status).toBe(500)
+  const failed = await app.app.inject({ path: '/errors/error' })
+  expect([failed.status, await failed.json()]).toEqual([
+    500,
+    errorBody(500, 'SERVER_ERROR', 'An unexpected error occurred'),
+  ])
   expect(logged.map(String)).toEqual(['Error: secret', 'Error: a listener', 'Error: a listener'])
   await app.close()
 })

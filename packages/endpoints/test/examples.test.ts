@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import clock from '../examples/clock/worker.ts'
 import { app as notes } from '../examples/notes/server.ts'
 import { buildServer } from '../examples/shop/server.ts'
+import { errorBody } from './whole-answers.ts'
 
 describe('notes', () => {
   const ask = async (method: string, path: string, body?: object) => {
@@ -77,9 +78,10 @@ describe('shop', () => {
 
   it('takes orders by 201, and by 409 when the stock is gone', async () => {
     const headers = { authorization: 'Bearer owner-token' }
-    const order = async (query: string) =>
-      (await shop.inject({ method: 'POST', url: `/api/orders?sku=tea${query}`, headers })).statusCode
-    expect([await order('&quantity=3'), await order('')]).toEqual([201, 409])
+    const order = async (query: string) => shop.inject({ method: 'POST', url: `/api/orders?sku=tea${query}`, headers })
+    expect((await order('&quantity=3')).statusCode).toBe(201)
+    const refused = await order('')
+    expect([refused.statusCode, refused.json()]).toEqual([409, errorBody(409, 'CONFLICT', 'There is not so much tea')])
   })
 
   it('answers every path of its document', async () => {

@@ -18,7 +18,7 @@ import {
   requireScopes,
 } from '../src/endpoints.ts'
 import { type Ask, type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer, jsonAnswer } from './whole-answers.ts'
+import { errorAnswer, errorBody, jsonAnswer } from './whole-answers.ts'
 
 let order: string[] = []
 const noting = (name: string) => () => void order.push(name)
@@ -162,7 +162,9 @@ describe('order', () => {
       }
     }
     const fields = await everyInterface({ modules: { index: { Field } } })
-    expect((await fields.ask({ path: '/field' })).status).toBe(403)
+    expect(await fields.ask({ path: '/field' })).toEqual(
+      errorAnswer(403, 'INSUFFICIENT_PRIVILEGES', 'Access is refused'),
+    )
     await fields.close()
   })
 
@@ -216,7 +218,11 @@ describe('order', () => {
     const app = new Application({ modules: { index: { Admin, Users } } })
     const authorization = 'Bearer t0k.en'
     for (const [method, path] of [['DELETE', '/admin/keys/7'] as const, ['GET', '/users/roles'] as const]) {
-      expect((await app.inject({ method, path })).status).toBe(401)
+      const refused = await app.inject({ method, path })
+      expect([refused.status, await refused.json()]).toEqual([
+        401,
+        errorBody(401, 'UNAUTHENTICATED', 'Authentication is required'),
+      ])
       expect((await app.inject({ method, path, headers: { authorization } })).status).toBe(204)
     }
     await app.ready()

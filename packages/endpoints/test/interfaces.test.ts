@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { fetchListener } from '../src/cli/fetch-listener.ts'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
 import { portOf } from './port-of.ts'
+import { errorBody } from './whole-answers.ts'
 
 class Default extends Controller<{ readonly word: string }> {
   GET() {
@@ -246,8 +247,9 @@ it('answers HTTP/2 like HTTP/1', async () => {
   expect(await ask({ ...json, 'content-length': 7 }, '{"a":1}')).toEqual([200, '{"a":1}'])
   expect(await ask(json, '{"a":1}')).toEqual([200, '{"a":1}'])
   expect(await ask(json)).toEqual([200, '{}'])
-  expect((await ask({ ...json, 'content-length': 11 }, '{"a":12345}'))[0]).toBe(413)
-  expect((await ask(json, '{"a":12345}'))[0]).toBe(413)
+  const tooLarge = [413, JSON.stringify(errorBody(413, 'PAYLOAD_TOO_LARGE', 'The body is larger than 10 bytes'))]
+  expect(await ask({ ...json, 'content-length': 11 }, '{"a":12345}')).toEqual(tooLarge)
+  expect(await ask(json, '{"a":12345}')).toEqual(tooLarge)
   client.close()
   server.close()
 })
@@ -305,7 +307,11 @@ describe('fastify', () => {
         word: null,
       })
     }
-    expect((await host.inject('/api/fails')).statusCode).toBe(500)
+    const failed = await host.inject('/api/fails')
+    expect([failed.statusCode, failed.json()]).toEqual([
+      500,
+      errorBody(500, 'SERVER_ERROR', 'An unexpected error occurred'),
+    ])
     expect(lines.map(({ reqId, err, msg }) => [reqId, err?.message, msg])).toEqual([
       ['req-7', 'a fault', 'GET /api/fails failed (request req-7)'],
     ])
@@ -317,7 +323,11 @@ describe('fastify', () => {
     const faults: unknown[] = []
     const onFault = (error: unknown, { id }: { readonly id: string }) => faults.push([error, id])
     const host = await mounted(new Application({ modules, onFault }), undefined, { logger, genReqId: () => 'req-7' })
-    expect((await host.inject('/api/fails')).statusCode).toBe(500)
+    const failed = await host.inject('/api/fails')
+    expect([failed.statusCode, failed.json()]).toEqual([
+      500,
+      errorBody(500, 'SERVER_ERROR', 'An unexpected error occurred'),
+    ])
     expect([faults, lines]).toEqual([[[new Error('a fault'), 'req-7']], []])
   })
 
@@ -372,8 +382,12 @@ describe('fastify', () => {
         statusCode: 415,
       },
     ])
-    expect((await post('/api/nowhere')).statusCode).toBe(404)
-    expect((await post('/api/fails')).statusCode).toBe(405)
+    expect((await post('/api/nowhere')).json()).toEqual(
+      errorBody(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'),
+    )
+    expect((await post('/api/fails')).json()).toEqual(
+      errorBody(405, 'NOT_ALLOWED', 'This URL does not take this method'),
+    )
     expect(hooked).toBe(3)
   })
 

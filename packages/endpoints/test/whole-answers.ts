@@ -17,6 +17,12 @@ export function jsonAnswer(status: number, body: string, headers: Answered['head
   }
 }
 
+/** The body of an error without issues, whole. */
+export const errorBody = (statusCode: number, type: string, description: string): object => ({
+  statusCode,
+  error: { type, description },
+})
+
 /** The whole answer with an error without issues, as `everyInterface` gives it. */
 export function errorAnswer(
   status: number,
@@ -24,5 +30,5 @@ export function errorAnswer(
   description: string,
   headers: Answered['headers'] = {},
 ): object {
-  return jsonAnswer(status, JSON.stringify({ statusCode: status, error: { type, description } }), headers)
+  return jsonAnswer(status, JSON.stringify(errorBody(status, type, description)), headers)
 }

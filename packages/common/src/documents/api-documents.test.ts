@@ -45,7 +45,16 @@ it('200: serves the document that a module makes in another process, without the
 
 it('500: answers when the module makes no document', async () => {
   await using app = await startApp(moduleOf('export const other = 1'))
-  expect((await app.inject('/openapi.json')).statusCode).toBe(500)
+  const answer = await app.inject('/openapi.json')
+  expect([answer.statusCode, answer.json()]).toEqual([
+    500,
+    {
+      statusCode: 500,
+      code: '1',
+      error: 'Internal Server Error',
+      message: expect.stringMatching(/^Command failed: .*ZodError.*"buildOpenApi"/s),
+    },
+  ])
 })
 
 // ASVS 13.4.5

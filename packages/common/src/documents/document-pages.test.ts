@@ -30,7 +30,11 @@ describe('GET /openapi.json', () => {
     })
     failing.get('/openapi.json', pages.document)
     const ask = (encoding: string) => failing.inject({ url: '/openapi.json', headers: { 'accept-encoding': encoding } })
-    expect((await ask('identity')).statusCode).toBe(500)
+    const failed = await ask('identity')
+    expect([failed.statusCode, failed.json()]).toEqual([
+      500,
+      { statusCode: 500, error: 'Internal Server Error', message: 'not yet' },
+    ])
     for (const encoding of ['identity', 'gzip', 'br']) expect((await ask(encoding)).statusCode).toBe(200)
     expect((await ask('identity')).json()).toEqual(document)
     expect(timesDescribed).toBe(2)

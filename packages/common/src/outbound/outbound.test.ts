@@ -37,7 +37,7 @@ describe('send', () => {
     await expect(get('/big', { bytesMax: 1_000 })).rejects.toThrow('more than 1000 bytes')
     const cut = await get('/big', { bytesMax: 1_000, beyondMax: 'cut' })
     expect(cut).toEqual({ status: 200, body: 'x'.repeat(1_000), contentType: 'application/json' })
-    await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow()
+    await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow('The operation was aborted due to timeout')
   })
 
   // ASVS 1.3.6

@@ -29,7 +29,8 @@ describe('the metrics listener', () => {
     const asked = Promise.all(Array.from({ length: 20 }, ask))
     await expect.poll(() => observed).toBe(1)
     // The server answers this request after it has read the earlier ones.
-    expect((await fetch(`http://127.0.0.1:${port}/other`)).status).toBe(404)
+    const other = await fetch(`http://127.0.0.1:${port}/other`)
+    expect([other.status, await other.text()]).toEqual([404, ''])
     resolve()
     const texts = await asked
     expect(texts.every((text) => /^example_gauge\b.* \d+$/m.test(text))).toBe(true)

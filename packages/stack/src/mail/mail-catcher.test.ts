@@ -146,7 +146,7 @@ describe('the page', () => {
   it('is emptied by its button, but not by the form of a foreign site', async () => {
     await deliver()
     const foreign = await call('/clear', { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' } })
-    expect(foreign.status).toBe(404)
+    expect([foreign.status, foreign.body]).toEqual([404, expect.stringContaining('<h1>Not found</h1>')])
     expect(JSON.parse((await call('/messages')).body).messages).not.toEqual([])
     const own = await call('/clear', { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } })
     expect([own.status, own.headers.get('location')]).toEqual([303, '/'])
