@@ -41,5 +41,5 @@ it.each([
 })
 
 it('refuses a report of another shape', () => {
-  expect(() => countTests('{"tests":1}', true)).toThrow()
+  expect(() => countTests('{"tests":1}', true)).toThrow(/"path": \[\s+"numPassedTests"/)
 })
