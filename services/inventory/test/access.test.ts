@@ -61,21 +61,27 @@ const send = (token: string | undefined, method: 'GET' | 'POST' | 'HEAD', url = 
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     ...(method === 'POST' ? { payload: { sku: randomUUID(), attributes: '{}' } } : {}),
   })
-const statusesOf = async (token: string | undefined) => [
-  (await send(token, 'GET')).statusCode,
-  (await send(token, 'POST')).statusCode,
-]
+/** The status of success, or the whole refusal, of a read of products, then of a creation. */
+const outcomesOf = async (token: string | undefined) => {
+  const answers = [await send(token, 'GET'), await send(token, 'POST')]
+  return answers.map((answer) => (answer.statusCode < 300 ? answer.statusCode : answer.json()))
+}
+const scopeMissing = (scope: string) =>
+  refusedBody(403, 'INSUFFICIENT_PRIVILEGES', `The access token has not the scope ${scope}.`)
+const READ_REFUSED = scopeMissing('inventory:read')
+const WRITE_REFUSED = scopeMissing('inventory:write')
+const UNAUTHORIZED = refusedBody(401, 'UNAUTHENTICATED', 'The access token is not valid.')
 
 describe('tokens of the authentication service', () => {
   // ASVS 8.2.1
   it('get scopes from the role and from app_metadata; anonymous users get none', async () => {
     const token = await askAuth('/signup', PERSON)
-    expect(await statusesOf(token)).toEqual([200, 403])
-    expect(await statusesOf(await askAuth('/signup', {}))).toEqual([403, 403])
+    expect(await outcomesOf(token)).toEqual([200, WRITE_REFUSED])
+    expect(await outcomesOf(await askAuth('/signup', {}))).toEqual([READ_REFUSED, WRITE_REFUSED])
     await execute(`UPDATE auth.users SET raw_app_meta_data = raw_app_meta_data || '{"scopes":["inventory:write"]}'
       WHERE email = 'clerk@example.com'`)
     const clerk = await askAuth('/token?grant_type=password', PERSON)
-    expect(await statusesOf(clerk)).toEqual([200, 201])
+    expect(await outcomesOf(clerk)).toEqual([200, 201])
     expect((await send(clerk, 'HEAD')).statusCode).toBe(200)
   })
 
@@ -193,8 +199,8 @@ const zeros: Signer = () => Buffer.alloc(64)
 // ASVS 8.3.1, 9.1.1, 9.1.2, 9.1.3, 9.2.1, 9.2.3
 describe('a forged token', () => {
   it('is refused, while the token that it imitates is accepted', async () => {
-    expect(await statusesOf(token(ES256, good(), signBy(privateKey)))).toEqual([200, 201])
-    expect(await statusesOf(sealed({ exp: now() - 20, scope: 'inventory:read' }))).toEqual([200, 403])
+    expect(await outcomesOf(token(ES256, good(), signBy(privateKey)))).toEqual([200, 201])
+    expect(await outcomesOf(sealed({ exp: now() - 20, scope: 'inventory:read' }))).toEqual([200, WRITE_REFUSED])
   })
 
   it.each<[string, () => string]>([
@@ -254,7 +260,7 @@ describe('a forged token', () => {
     ],
     ['claims that are no object', () => token(ES256, '[]', signBy(privateKey))],
   ])('401: refuses a token with %s', async (_name, forge) => {
-    expect(await statusesOf(forge())).toEqual([401, 401])
+    expect(await outcomesOf(forge())).toEqual([UNAUTHORIZED, UNAUTHORIZED])
   })
 
   it('is never written into the log', async () => {

@@ -104,7 +104,6 @@ describe('a database that goes away under load', () => {
     await door.shut()
     await busy
     await load(3)
-    expect((await app.inject({ url: '/ready' })).statusCode).toBe(503)
     expect((await app.inject({ url: '/ready' })).json()).toEqual({
       error: { type: 'SERVICE_UNAVAILABLE', description: 'database does not answer' },
       statusCode: 503,

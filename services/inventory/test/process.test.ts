@@ -4,7 +4,7 @@ import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inv
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it, vi } from 'vitest'
-import { requestLine } from './bodies.ts'
+import { refusedBody, requestLine } from './bodies.ts'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
 
 const databases: TemporaryDatabase[] = []
@@ -150,7 +150,9 @@ describe('inventory serve', () => {
     const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     await expect.poll(read).toContain('jobs_total{task="reservation_expiry",outcome="done"}')
     await fetch(`${address}/users/4`)
-    expect((await fetch(`${address}/metrics`)).status).toBe(404)
+    expect(await (await fetch(`${address}/metrics`)).json()).toEqual(
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+    )
     const text = await read()
     expect(text).toContain('inventory_movements_total{type="receive"} 1')
     expect(text).toContain('inventory_reservations_total{status="active"} 1')

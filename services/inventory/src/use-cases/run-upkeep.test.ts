@@ -55,7 +55,7 @@ describe('upkeep', () => {
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE status = 'active'`)
     await expect.poll(reserved).toBe(0)
     await one.stop()
-    await expect(one.check()).rejects.toThrow()
+    await expect(one.check()).rejects.toThrow('nothing ends reservations that are due')
   })
 
   it('deletes keys after a day', async () => {
