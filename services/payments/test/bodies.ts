@@ -220,6 +220,7 @@ export const refusals = {
   unauthorized: [401, errorBodies.unauthorized],
   forbidden: [403, errorBodies.forbidden],
   notFound: [404, errorBodies.notFound],
+  rateLimited: [429, { code: 'RATE_LIMITED', message: 'Too many requests' }],
   unsupportedMediaType: [415, { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be JSON or a form, in UTF-8' }],
 } as const
 

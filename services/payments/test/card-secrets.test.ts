@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { refusalOf } from './bodies.ts'
 import { browse, makeOrder, walk } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
@@ -56,7 +57,20 @@ it('stores and logs no card number in clear when a charge is approved, declined 
   answers.push(await charge('declined'))
   north.answers.authorize = ({ card }) => Promise.reject(new Error(`no route to the issuer of ${card.number()}`))
   answers.push(await charge('unknown'))
-  expect(answers.map(({ statusCode }) => statusCode)).toEqual([201, 400, 400])
+  expect(answers[0]?.statusCode).toBe(201)
+  expect(answers.slice(1).map(refusalOf)).toEqual([
+    [400, { client: true, code: 10, merchant: false, message: 'Card rejected', text: 'Card rejected' }],
+    [
+      400,
+      {
+        client: true,
+        code: 12,
+        merchant: true,
+        message: 'Error, try again or contact support',
+        text: 'Error, try again or contact support',
+      },
+    ],
+  ])
   const everywhere = [await dump(), ...answers.map(({ body, headers }) => body + JSON.stringify(headers))].join('\n')
   expect(everywhere).toContain(transactionId)
   for (const secret of [NUMBER, Buffer.from(NUMBER).toString('hex'), app.key]) expect(everywhere).not.toContain(secret)

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf } from './bodies.ts'
 import { createdOf, createTestApp, merchantBody, startPayments, type TestPayments } from './payments-app.ts'
 
 let payments: TestPayments
@@ -54,7 +55,7 @@ describe('create_merchant', () => {
       headers: { ...headers },
       payload: merchantBody,
     })
-    return { status: response.statusCode, id: response.json().merchant?.id ?? '' }
+    return { response, status: response.statusCode, id: response.json().merchant?.id ?? '' }
   }
 
   it('draws the tag again while it is taken', async () => {
@@ -69,7 +70,10 @@ describe('create_merchant', () => {
     const second = await create(headers)
     expect([second.status, second.id.slice(16)]).toEqual([201, free])
     const third = await create(headers)
-    expect(third.status).toBe(500)
+    expect(refusalOf(third.response)).toEqual([
+      500,
+      { code: 'INTERNAL_ERROR', message: 'Something went wrong on our side' },
+    ])
     await owner.query(`
       CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
         SELECT right(gen_random_uuid()::text, 8) $$;

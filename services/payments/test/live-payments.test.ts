@@ -222,17 +222,31 @@ it('400: refuses a live order whose returnUrl leaves the site of the merchant', 
 it('429: refuses an address whose cards were refused too often, and counts no test merchants', async () => {
   const bad = () => order({ number: '4242424242424241' })
   const tester = secure('198.51.100.7')
-  const pay = async (given: object) => (await walk(tester, given)).status
+  /** 201, or the status and the body of the refusal. */
+  const pay = async (given: object) => {
+    const { status, body } = await walk(tester, given)
+    return status === 201 ? 201 : [status, body]
+  }
+  const limitedBody = { code: 'RATE_LIMITED', message: 'Too many requests' }
+  const unknown = [
+    400,
+    {
+      code: 'PAYMENT_CARD_SCHEME_UNKNOWN',
+      message: 'Invalid card number or card not supported',
+      supported: ['visa', 'mastercard'],
+    },
+  ]
+  const invalid = [400, { code: 'PAYMENT_CARD_NUMBER_INVALID', message: 'Invalid card number' }]
   const test = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
   const refusedTest = () => makeOrder(browser, { key: test.key, test: { card: { scheme: 'unknown' } } })
-  for (let i = 0; i < 5; i++) expect(await pay(await refusedTest())).toBe(400)
+  for (let i = 0; i < 5; i++) expect(await pay(await refusedTest())).toEqual(unknown)
   expect(await pay(await order())).toBe(201)
-  expect([await pay(await bad()), await pay(await bad()), await pay(await bad())]).toEqual([400, 400, 400])
+  expect([await pay(await bad()), await pay(await bad()), await pay(await bad())]).toEqual([invalid, invalid, invalid])
   const limited = await walk(tester, await bad())
-  expect([limited.status, limited.body]).toEqual([429, { code: 'RATE_LIMITED', message: 'Too many requests' }])
+  expect([limited.status, limited.body]).toEqual([429, limitedBody])
   expect(limited.headers['retry-after']).toBe('600')
-  expect(await pay(await order())).toBe(429)
-  expect(await pay(await refusedTest())).toBe(400)
+  expect(await pay(await order())).toEqual([429, limitedBody])
+  expect(await pay(await refusedTest())).toEqual(unknown)
   expect((await walk(secure('198.51.100.8'), await order())).status).toBe(201)
 })
 

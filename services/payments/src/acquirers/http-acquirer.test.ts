@@ -90,19 +90,23 @@ describe('createHttpAcquirer', () => {
     expect(lastRequest()).toEqual({ method: 'GET', url: `/cards/authorizations/${attempt}`, body: '' })
   })
 
-  it.each<[string, StubAnswer]>([
-    ['a status of failure', { status: 500, body: { verdict: 'approved', ref: 'r' } }],
-    ['a redirect', { status: 302, body: { verdict: 'approved', ref: 'r' }, headers: { location: '/' } }],
-    ['no JSON', { body: 'approved' }],
-    ['another verdict', { body: { verdict: 'maybe' } }],
-    ['no reference', { body: { verdict: 'approved' } }],
-    ['nothing', { body: '' }],
-  ])('throws for an answer with %s', async (_name, given) => {
+  it.each<[string, string, StubAnswer]>([
+    ['a status of failure', 'the acquirer answered 500', { status: 500, body: { verdict: 'approved', ref: 'r' } }],
+    [
+      'a redirect',
+      'the acquirer answered 302',
+      { status: 302, body: { verdict: 'approved', ref: 'r' }, headers: { location: '/' } },
+    ],
+    ['no JSON', 'is not valid JSON', { body: 'approved' }],
+    ['another verdict', '"invalid_union"', { body: { verdict: 'maybe' } }],
+    ['no reference', '"invalid_union"', { body: { verdict: 'approved' } }],
+    ['nothing', 'received null', { body: '' }],
+  ])('throws for an answer with %s: %s', async (_name, error, given) => {
     answer = given
-    await expect(acquirer.authorize(request)).rejects.toThrow()
-    await expect(acquirer.inquire(attempt)).rejects.toThrow()
-    await expect(acquirer.reverse(attempt)).rejects.toThrow()
-    await expect(acquirer.submit(task)).rejects.toThrow()
+    await expect(acquirer.authorize(request)).rejects.toThrow(error)
+    await expect(acquirer.inquire(attempt)).rejects.toThrow(error)
+    await expect(acquirer.reverse(attempt)).rejects.toThrow(error)
+    await expect(acquirer.submit(task)).rejects.toThrow(error)
   })
 
   it('reads 404 to an inquiry as a decline, because the acquirer was never asked to authorize', async () => {
@@ -119,7 +123,7 @@ describe('createHttpAcquirer', () => {
     { ref: 'r'.repeat(256) },
   ])('accepts no approval with %j, which cannot be stored exactly, but reverses it after an inquiry', async (refs) => {
     answer = { body: { verdict: 'approved', ...refs } }
-    await expect(acquirer.authorize(request)).rejects.toThrow()
+    await expect(acquirer.authorize(request)).rejects.toThrow(/"(ref|networkRef)"/)
     expect((await acquirer.inquire(attempt)).verdict).toBe('approved')
   })
 
@@ -218,7 +222,7 @@ describe('createHttpAcquirer', () => {
     answer = { body: [known, { type: 'fraud', merchantId }, null, 'x', { reference: '' }, known] }
     expect(await acquirer.events()).toEqual({ events: [known, known], unnamed: 4 })
     answer = { body: { events: [known] } }
-    await expect(acquirer.events()).rejects.toThrow()
+    await expect(acquirer.events()).rejects.toThrow('expected array, received object')
   })
 
   it('reads a list of more than a mebibyte', async () => {

@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { handlerDeadline } from '@trestle/common/limits/handler-deadline.ts'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -98,14 +99,26 @@ describe('answerInPieces', () => {
     late.decorateRequest('inListTurn', (_size, read) => read())
     // A handler that never ends is refused at its deadline.
     late.get('/hanging', () => new Promise(() => {}))
+    const hanging: unknown[] = []
     const read = async ({ above }: PageBounds) => {
-      if (above !== LOWEST) expect((await late.inject({ url: '/hanging' })).statusCode).toBe(503)
+      if (above !== LOWEST) hanging.push(refusalOf(await late.inject({ url: '/hanging' })))
       return { rows: [{ id: above === LOWEST ? '1' : '2' }], isCut: above === LOWEST }
     }
     const page = { limit: 2, above: LOWEST, below: HIGHEST, order: 'oldest-first' } as const
     late.get('/list', (_request, reply) => answerInPieces(reply, { page, read, view: (row) => row }))
     const response = await late.inject({ url: '/list' })
     expect([response.statusCode, response.body]).toEqual([200, '[\n{"id":"1"},\n{"id":"2"}\n]\n'])
+    expect(hanging).toEqual([
+      [
+        503,
+        {
+          statusCode: 503,
+          code: 'SERVER_BUSY',
+          error: 'Service Unavailable',
+          message: 'Too many operations wait for their turn',
+        },
+      ],
+    ])
     await late.close()
   })
 })

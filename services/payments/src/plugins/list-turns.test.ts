@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusalOf, refusals, refusedField } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
@@ -70,7 +71,8 @@ describe('long lists', () => {
         ask(`/merchants/${'f'.repeat(24)}/lines?limit=1000`, ONE),
         ask(`${path}/lines?limit=1001`, ONE),
       ])
-      expect([unknown.statusCode, invalid.statusCode]).toEqual([404, 400])
+      expect(refusalOf(unknown)).toEqual(refusals.notFound)
+      expect(refusalOf(invalid)).toEqual(refusedField('limit', 'must be at most 1000', 'RANGE'))
     }
     expect((await ask(`${path}/lines?limit=1000`, ONE)).statusCode).toBe(200)
   })

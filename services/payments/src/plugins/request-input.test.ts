@@ -1,6 +1,7 @@
 import { type FastifyRequest, fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
+import { refusalOf } from '../../test/bodies.ts'
 import { createTestApp, merchantBody, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
 import { ParsedInput } from '../bodies/validate-input.ts'
 import { requestInput } from './request-input.ts'
@@ -72,7 +73,11 @@ describe('requestInput', () => {
 
   it('413: refuses a body above 128 KiB', async () => {
     const fill = (bytes: number) => post(`{"x":"${'x'.repeat(bytes - 8)}"}`, type('application/json'))
-    expect((await fill(131_072)).statusCode).toBe(400)
+    const missing = ['currency', 'email', 'website', 'descriptor', 'company.country']
+    expect(refusalOf(await fill(131_072))).toEqual([
+      400,
+      missing.map((field) => ({ field, message: 'is required', code: 'REQUIRED' })),
+    ])
     const response = await fill(131_073)
     expect(response.statusCode).toBe(413)
     expect(response.json()).toEqual({ code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' })

@@ -380,7 +380,15 @@ describe('POST /payments with an Idempotency-Key', () => {
     const given = await order()
     expect((await browser.send('/payments', given, repeat('k-3'))).status).toBe(200)
     const refused = { ...given, test: { card: { scheme: 'unknown' } } }
-    expect((await browser.send('/payments', refused, repeat('k-3'))).status).toBe(400)
+    const declined = await browser.send('/payments', refused, repeat('k-3'))
+    expect([declined.status, declined.body]).toEqual([
+      400,
+      {
+        code: 'PAYMENT_CARD_SCHEME_UNKNOWN',
+        message: 'Invalid card number or card not supported',
+        supported: ['visa', 'mastercard'],
+      },
+    ])
     expect((await browser.send('/payments', given, repeat('k-3'))).body).toEqual({
       code: REQUEST_INVALID,
       message: 'Idempotency-Key was used with another body',

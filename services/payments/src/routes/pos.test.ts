@@ -147,14 +147,19 @@ describe('POST /pos', () => {
   })
 
   it('404, 400: answers a faulty link or form with a page', async () => {
-    expect((await post({ link: 'key=1', amount: '1' })).statusCode).toBe(404)
+    const unknown = await post({ link: 'key=1', amount: '1' })
+    expect([unknown.statusCode, textOf(unknown.body)]).toEqual([
+      404,
+      expect.stringContaining('No shop is known by this link.'),
+    ])
     for (const form of [
       { amount: '1' },
       { link: link(), amount: '0'.repeat(41) },
       { link: `${link()}&x=${'a'.repeat(8_192)}` },
     ]) {
-      const { statusCode, headers } = await post(form)
+      const { statusCode, headers, body } = await post(form)
       expect([statusCode, headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+      expect(textOf(body)).toContain('Something went wrong')
     }
   })
 })

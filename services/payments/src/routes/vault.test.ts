@@ -78,17 +78,17 @@ describe('POST /vault', () => {
         ),
       )),
     ]
-    expect(answers.map((answer) => [answer.statusCode, answer.json().code])).toEqual([
-      [400, 'VERSION_MISSING'],
-      [400, 'VERSION_UNSUPPORTED'],
-      ...Array.from({ length: 7 }, () => [400, 'BODY_INVALID']),
+    expect(answers.map(refusalOf)).toEqual([
+      [400, { code: 'VERSION_MISSING', message: 'The header Accept-Version is missing' }],
+      [400, { code: 'VERSION_UNSUPPORTED', message: 'Accept-Version must be 1' }],
+      ...Array(7).fill([400, { code: 'BODY_INVALID', message: 'The body must be JSON, sent as application/json' }]),
     ])
     for (const answer of answers) expect(answer.headers).toMatchObject(CORS)
   })
 
   it('413: refuses a body above 4 KiB', async () => {
     const response = await vault({ type: 'pcn', value: '1'.repeat(4_096) })
-    expect([response.statusCode, response.json().code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    expect(refusalOf(response)).toEqual([413, { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' }])
   })
 
   // ASVS 3.4.2

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { operationException } from '../../test/bodies.ts'
+import { operationException, refusalOf } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -57,10 +57,22 @@ const exceptions = async () =>
   (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
     ({ payload }) => payload,
   )
+/** The refusal of a charge whose outcome is unknown. */
+const LOST = [
+  400,
+  {
+    client: true,
+    code: 12,
+    merchant: true,
+    message: 'Error, try again or contact support',
+    text: 'Error, try again or contact support',
+  },
+]
+
 /** An attempt whose answer from the acquirer was lost. */
 async function unknownAttempt(): Promise<string> {
   north.answers.authorize = () => Promise.reject(new Error('reset'))
-  expect((await charge()).statusCode).toBe(400)
+  expect(refusalOf(await charge())).toEqual(LOST)
   const [request] = north.asked.authorizations.splice(0)
   return request?.idempotencyRef ?? ''
 }
@@ -236,7 +248,7 @@ describe('sweepAttempts', () => {
     expect(await statusOf(id)).toBe('unknown')
     answered.resolve()
     const answer = await first
-    expect([answer.statusCode, answer.json().code]).toEqual([400, 12])
+    expect(refusalOf(answer)).toEqual(LOST)
     const again = await charge({ 'idempotency-key': 'lost' })
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([answer.body, 'true'])
     expect(north.asked.authorizations).toHaveLength(1)

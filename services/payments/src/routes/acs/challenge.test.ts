@@ -109,8 +109,10 @@ describe('POST /acs/challenge', () => {
         expect(page.body).toContain('This payment is not known here')
       }
     }
-    expect((await post({ state, decision: 'perhaps' })).statusCode).toBe(400)
-    expect((await post({})).statusCode).toBe(400)
+    for (const page of [await post({ state, decision: 'perhaps' }), await post({})]) {
+      expect([page.statusCode, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+      expect(page.body).toContain('This payment is not known here')
+    }
   })
 })
 

@@ -70,9 +70,12 @@ describe('GET /merchants/:merchantId/events', () => {
     await news()
     const payload = { transactionId: source, currency: 'EUR', amount: 300 }
     const response = await payments.app.inject({ method: 'POST', url: path, headers: member.headers, payload })
-    expect(response.statusCode).toBe(400)
     const [failed] = await told()
     const [latest] = await send('GET', `/merchants/${merchant.id}/transactions?limit=1`)
+    expect(refusalOf(response)).toEqual([
+      400,
+      { client: true, code: 7, merchant: false, message: 'Insufficient funds', text: 'Insufficient funds' },
+    ])
     expect(failed).toEqual({ type: 'transaction.failed', data: { transaction: latest } })
     expect(failed?.data).toEqual({
       transaction: shownTransaction({

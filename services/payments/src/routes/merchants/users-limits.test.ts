@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { refusalOf, refusals } from '../../../test/bodies.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -14,7 +15,8 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-async function invite(app: TestApp, merchantId: string, address: string): Promise<number> {
+/** 201, or the status and the body of the refusal. */
+async function invite(app: TestApp, merchantId: string, address: string): Promise<unknown> {
   const email = `${randomUUID()}@example.com`
   const response = await payments.app.inject({
     method: 'POST',
@@ -22,23 +24,23 @@ async function invite(app: TestApp, merchantId: string, address: string): Promis
     payload: { email },
     headers: { ...app.headers, 'x-forwarded-for': address },
   })
-  return response.statusCode
+  return response.statusCode === 201 ? 201 : refusalOf(response)
 }
 
 it('429: limits the invitations of an address in an hour, with any number of apps', async () => {
-  const statuses: number[] = []
+  const outcomes: unknown[] = []
   for (let i = 0; i < 5; i++) {
     const app = await createTestApp(payments)
     const { id } = await createTestMerchant(payments, app)
-    statuses.push(await invite(app, id, '192.0.2.1'))
+    outcomes.push(await invite(app, id, '192.0.2.1'))
   }
-  expect(statuses).toEqual([201, 201, 201, 429, 429])
+  expect(outcomes).toEqual([201, 201, 201, refusals.rateLimited, refusals.rateLimited])
 })
 
 it('429: limits the invitations of an app in an hour, from any number of addresses', async () => {
   const app = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, app)
-  const statuses: number[] = []
-  for (let i = 0; i < 5; i++) statuses.push(await invite(app, id, `198.51.100.${i}`))
-  expect(statuses).toEqual([201, 201, 201, 429, 429])
+  const outcomes: unknown[] = []
+  for (let i = 0; i < 5; i++) outcomes.push(await invite(app, id, `198.51.100.${i}`))
+  expect(outcomes).toEqual([201, 201, 201, refusals.rateLimited, refusals.rateLimited])
 })
