@@ -33,6 +33,16 @@ export function grantErrorBody(error: string, code: string, text: string, status
   return { ...errorBody(status, code, text), error, error_description: text }
 }
 
+/** 200, or the status and the whole body of a refusal. */
+export const outcomeOf = (answer: Answer): unknown => (answer.statusCode === 200 ? 200 : statusAndBody(answer))
+
+/** Status and whole body of each answer that refuses. */
+export const refusalsIn = (answers: readonly Answer[]): readonly unknown[] =>
+  answers.filter(({ statusCode }) => statusCode >= 400).map(statusAndBody)
+
+/** The refusal of a wrong password, with its status. */
+export const wrongPassword = [400, grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials')]
+
 /** A user record, by default of somebody without an address. */
 export function userBody(members: Members = {}): Members {
   return {

@@ -8,6 +8,7 @@ import {
   emailIdentity,
   errorBody,
   grantErrorBody,
+  outcomeOf,
   proof,
   statusAndBody,
   userBody,
@@ -233,13 +234,16 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     const change = async (payload: object) => {
       const wanted = { password: 'another horse', ...payload }
       const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload: wanted })
-      return [answer.statusCode, answer.json().msg]
+      return outcomeOf(answer)
     }
-    expect((await change({ current_password: 'wrong' }))[0]).toBe(400)
+    expect(await change({ current_password: 'wrong' })).toEqual([
+      400,
+      errorBody(400, 'current_password_invalid', 'Current password required when setting new password.'),
+    ])
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Come back later' }) })
-    expect(await change({ current_password })).toEqual([400, 'Come back later'])
+    expect(await change({ current_password })).toEqual([400, errorBody(400, 'invalid_credentials', 'Come back later')])
     answers({})
-    expect((await change({ current_password }))[0]).toBe(200)
+    expect(await change({ current_password })).toBe(200)
     const calls = stub.callsOf('PASSWORD_VERIFICATION_ATTEMPT').filter(({ payload }) => payload.user_id === user.id)
     expect(calls.map(({ payload }) => payload.valid)).toEqual([true, false, true, true])
   })
@@ -247,7 +251,11 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
   it('500: fails for an answer without a decision', async () => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({}) })
-    expect((await logIn({ email, password })).statusCode).toBe(500)
+    const error = { error: 'server_error', error_description: 'Error running hook', error_id: anyId }
+    expect(statusAndBody(await logIn({ email, password }))).toEqual([
+      500,
+      errorBody(500, 'unexpected_failure', 'Error running hook', error),
+    ])
   })
 })
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
-import { anyId, statusAndBody } from './bodies.ts'
+import { anyId, errorBody, outcomeOf, statusAndBody } from './bodies.ts'
 import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -60,7 +60,8 @@ describe.each(['compatible', 'strict'])(
       const clock = { now: () => new Date(), advance: () => {} }
       await addApp({ ...service, clock }, (await signIn(service, person)).headers)
     }
-    const verify = async (payload: object) => (await service.post('/verify', payload)).statusCode
+    const EXPIRED = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
+    const verify = async (payload: object) => outcomeOf(await service.post('/verify', payload))
     const resend = async (type: 'email_change' | 'phone_change') =>
       expect(statusAndBody(await service.post('/resend', { type, email: person.email }))).toEqual([
         200,
@@ -89,8 +90,8 @@ describe.each(['compatible', 'strict'])(
       expect(await verify(present)).toBe(200)
       await end()
       expect(await waiting()).toEqual({ email_change: '', email_change_confirm_status: 0, phone_change: '' })
-      expect(await verify({ type: 'phone_change', phone, token: smsCode })).toBe(403)
-      expect(await verify({ type: 'email_change', email, token: mailCode })).toBe(403)
+      expect(await verify({ type: 'phone_change', phone, token: smsCode })).toEqual(EXPIRED)
+      expect(await verify({ type: 'email_change', email, token: mailCode })).toEqual(EXPIRED)
       await resend('phone_change')
       await resend('email_change')
       await service.idle()

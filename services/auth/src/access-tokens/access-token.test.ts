@@ -165,16 +165,24 @@ describe('importSigningKey', () => {
   })
   // ASVS 11.6.1
   it.each([
-    ['an unknown type', { kty: 'xyz', kid: 'k' }],
-    ['a curve that is not supported', { ...foreign, kid: 'k' }],
-    ['an algorithm of another type', { ...jwks.RS256, kid: 'k', alg: 'ES256' }],
-    ['an empty secret', { kty: 'oct', k: '', kid: 'k' }],
-    ['a secret of 31 bytes', { kty: 'oct', k: Buffer.alloc(31).toString('base64url'), kid: 'k' }],
-    ['an RSA key of 1024 bits', { ...weak, kid: 'k' }],
-    ['halves of two keys', { ...jwks.ES256, kid: 'k', x: otherX, y: otherY }],
-    ['a public key', { kty: 'OKP', crv: 'Ed25519', x: jwks.EdDSA?.x ?? '', kid: 'k' }],
-  ])('refuses %s', (_case, key) => {
-    expect(() => importSigningKey(key)).toThrow()
+    ['an unknown type', 'key k has no supported algorithm', { kty: 'xyz', kid: 'k' }],
+    ['a curve that is not supported', 'key k has no supported algorithm', { ...foreign, kid: 'k' }],
+    ['an algorithm of another type', 'key k has no supported algorithm', { ...jwks.RS256, kid: 'k', alg: 'ES256' }],
+    ['an empty secret', 'key k is shorter than 32 bytes', { kty: 'oct', k: '', kid: 'k' }],
+    [
+      'a secret of 31 bytes',
+      'key k is shorter than 32 bytes',
+      { kty: 'oct', k: Buffer.alloc(31).toString('base64url'), kid: 'k' },
+    ],
+    ['an RSA key of 1024 bits', 'key k is shorter than 2048 bits', { ...weak, kid: 'k' }],
+    ['halves of two keys', 'key k does not fit together', { ...jwks.ES256, kid: 'k', x: otherX, y: otherY }],
+    [
+      'a public key',
+      'JWK does not contain private key material',
+      { kty: 'OKP', crv: 'Ed25519', x: jwks.EdDSA?.x ?? '', kid: 'k' },
+    ],
+  ])('refuses %s: %s', (_case, message, key) => {
+    expect(() => importSigningKey(key)).toThrow(message)
   })
 
   it('shows only the public part of a private key, whatever other members the JWK has', () => {

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { errorBody, outcomeOf } from '../../test/bodies.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { createKeyRing, POLL_MS } from '../access-tokens/key-ring.ts'
 import { buildApp } from '../app.ts'
@@ -91,10 +92,19 @@ async function signIn(replica: Replica): Promise<{ readonly token: string; reado
   return { token, header: JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) }
 }
 
-/** The status that each process answers to a token. */
-async function answersTo(token: string): Promise<readonly number[]> {
+const refused = [
+  403,
+  errorBody(
+    403,
+    'bad_jwt',
+    'invalid JWT: unable to parse or verify signature, token is unverifiable: unrecognized key or algorithm',
+  ),
+]
+
+/** What each process answers to a token: 200, or the whole refusal. */
+async function answersTo(token: string): Promise<readonly unknown[]> {
   const headers = { authorization: `Bearer ${token}` }
-  return Promise.all(replicas.map(async ({ app }) => (await app.inject({ url: '/user', headers })).statusCode))
+  return Promise.all(replicas.map(async ({ app }) => outcomeOf(await app.inject({ url: '/user', headers }))))
 }
 
 describe('auth keys', () => {
@@ -133,7 +143,7 @@ describe('auth keys', () => {
     expect(await kidsOf(first)).toEqual(['a', 'b'])
     await age(1)
     await poll('b')
-    expect(await answersTo(byA.token)).toEqual([403, 403])
+    expect(await answersTo(byA.token)).toEqual([refused, refused])
     expect(await keys('list')).toEqual([
       expect.stringMatching(/^active {2}EdDSA b made 20\S+$/),
       expect.stringMatching(/^retired ES256 a made 20\S+ over since 20\S+$/),
@@ -189,7 +199,7 @@ describe('auth keys', () => {
       'AUTH_JWT_SECRET signs (HS256) until a key is promoted',
     ])
     await poll()
-    expect(await answersTo(token)).toEqual([403, 403])
+    expect(await answersTo(token)).toEqual([refused, refused])
     expect(await keys('retire', 'a', '--now')).toEqual(['a is retired already'])
     await expect(keys('promote', 'a')).rejects.toThrow('a is over: add another key')
   })

@@ -101,7 +101,7 @@ describe('sendQueuedMail', () => {
     await expect(sendQueuedMail({ logger, send: mailer.send, now: () => later(-1) }, job)).rejects.toThrow('SMTP')
     await expect(
       sendQueuedMail({ logger, send: mailer.send, now: () => now }, { ...job, expiresAt: null }),
-    ).rejects.toThrow()
+    ).rejects.toThrow('SMTP ESOCKET')
   })
 })
 

@@ -1,5 +1,6 @@
 import { afterAll, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { outcomeOf, wrongPassword } from '../../test/bodies.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
 const test = await openTestApp({
@@ -16,8 +17,11 @@ it.each([
   const tryPassword = async (guess: string, address: string) => {
     const headers = { 'auth-forwarded-for': address }
     const payload = { email, password: guess }
-    return (await test.app.inject({ method: 'POST', url: '/token?grant_type=password', headers, payload })).statusCode
+    return outcomeOf(await test.app.inject({ method: 'POST', url: '/token?grant_type=password', headers, payload }))
   }
-  expect([await tryPassword('guess 1', one), await tryPassword('guess 2', other)]).toEqual([400, 400])
-  expect([await tryPassword(password, one), await tryPassword(password, elsewhere)]).toEqual([400, 200])
+  expect([await tryPassword('guess 1', one), await tryPassword('guess 2', other)]).toEqual([
+    wrongPassword,
+    wrongPassword,
+  ])
+  expect([await tryPassword(password, one), await tryPassword(password, elsewhere)]).toEqual([wrongPassword, 200])
 })

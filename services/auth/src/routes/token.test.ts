@@ -1,7 +1,15 @@
 import { argon2i, hash as hashByReference } from 'argon2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
-import { anyTime, claimsBody, emailIdentity, grantErrorBody, proof, signedUpBody } from '../../test/bodies.ts'
+import {
+  anyTime,
+  claimsBody,
+  emailIdentity,
+  grantErrorBody,
+  proof,
+  signedUpBody,
+  wrongPassword,
+} from '../../test/bodies.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { deriveChildToken } from '../sessions/refresh-token.ts'
@@ -267,13 +275,7 @@ describe('POST /token?grant_type=password', () => {
       }),
       settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '2' },
     })
-    const wrong = {
-      code: 400,
-      error_code: 'invalid_credentials',
-      msg: 'Invalid login credentials',
-      error: 'invalid_grant',
-      error_description: 'Invalid login credentials',
-    }
+    const [, wrong] = wrongPassword
     const known = await createSignedUp(counted.deps)
     const cases = [
       { email: 'nobody@example.com', password: 'guess' },
@@ -311,11 +313,14 @@ describe('POST /token?grant_type=password', () => {
       }),
     })
     const { email, password } = await createSignedUp(limited.deps)
-    const tryPassword = async (guess: string) => (await ask('password', { email, password: guess }, {}, limited)).status
+    const tryPassword = async (guess: string) => {
+      const { status, body } = await ask('password', { email, password: guess }, {}, limited)
+      return [status, body]
+    }
     const right = tryPassword(password)
-    expect(await Promise.all(['guess 1', 'guess 2'].map(tryPassword))).toEqual([400, 400])
+    expect(await Promise.all(['guess 1', 'guess 2'].map(tryPassword))).toEqual([wrongPassword, wrongPassword])
     letGo()
-    expect(await right).toBe(400)
+    expect(await right).toEqual(wrongPassword)
     await limited.close()
   })
 })

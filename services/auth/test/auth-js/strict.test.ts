@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AuthApiError, AuthSessionMissingError, AuthWeakPasswordError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
-import { anyTime, emailIdentity, userBody } from '../bodies.ts'
+import { anyTime, emailIdentity, errorBody, userBody } from '../bodies.ts'
 import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
 import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
 
@@ -107,7 +107,11 @@ describe('other flows of a client, in the strict profile', () => {
     const implicit = dataOf(
       await service.newClient().signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }),
     )
-    expect((await fetch(implicit.url, { redirect: 'manual' })).status).toBe(400)
+    const refused = await fetch(implicit.url, { redirect: 'manual' })
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      errorBody(400, 'validation_failed', 'Only PKCE flows are taken: send code_challenge and code_challenge_method'),
+    ])
   })
 
   it('links and unlinks an identity', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
-import { anyTime, claimsBody, identityBody, proof, signedUpBody, userBody } from '../../../test/bodies.ts'
+import { anyTime, claimsBody, errorBody, identityBody, proof, signedUpBody, userBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createSignedIn, type SignedIn } from '../../../test/signed-in.ts'
@@ -152,7 +152,9 @@ describe('DELETE /user/identities/{identity_id}', () => {
     const person = await createSignedIn(test)
     const github = await link(person, 'github', { email: person.email, email_verified: true })
     const answers = await Promise.all([unlink(person, github), unlink(person, ownIdentity(person))])
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 422])
+    const single = 'User must have at least 1 identity after unlinking'
+    const refused = answers.filter(({ status }) => status !== 200).map(({ status, body }) => ({ status, body }))
+    expect(refused).toEqual([{ status: 422, body: errorBody(422, 'single_identity_not_deletable', single) }])
   })
 
   it('401, 403 and 404: refuses no session, another audience, a malformed id and a request while linking is off', async () => {
