@@ -1,4 +1,3 @@
-import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import type { AuthConfig } from '../config.ts'
 import {
   phoneEnrolDisabled,
@@ -14,20 +13,18 @@ import type { FactorWithSecrets } from './factor-repository.ts'
 /** The types of factors that are enrolled and challenged. Recovery codes are not. */
 export type EnrolledType = 'totp' | 'phone' | 'webauthn'
 
-const DISABLED: Readonly<Record<EnrolledType, { readonly enrol: ErrorFactory; readonly verify: ErrorFactory }>> = {
-  totp: { enrol: totpEnrolDisabled, verify: totpVerifyDisabled },
-  phone: { enrol: phoneEnrolDisabled, verify: phoneVerifyDisabled },
-  webauthn: { enrol: webauthnEnrolDisabled, verify: webauthnVerifyDisabled },
-}
-
 /** Refuses to enrol a type that is switched off. @throws totpEnrolDisabled, phoneEnrolDisabled, webauthnEnrolDisabled */
 export function requireEnrolEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
-  if (!mfa[type].enrolEnabled) throw DISABLED[type].enrol()
+  if (mfa[type].enrolEnabled) return
+  if (type === 'totp') throw totpEnrolDisabled()
+  throw type === 'phone' ? phoneEnrolDisabled() : webauthnEnrolDisabled()
 }
 
 /** Refuses to use a type that is switched off. @throws totpVerifyDisabled, phoneVerifyDisabled, webauthnVerifyDisabled */
 export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: EnrolledType): void {
-  if (!mfa[type].verifyEnabled) throw DISABLED[type].verify()
+  if (mfa[type].verifyEnabled) return
+  if (type === 'totp') throw totpVerifyDisabled()
+  throw type === 'phone' ? phoneVerifyDisabled() : webauthnVerifyDisabled()
 }
 
 /** Whether a factor can be challenged. Recovery codes are used without a challenge. */

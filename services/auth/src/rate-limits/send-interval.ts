@@ -56,6 +56,6 @@ export async function requireInterval(trx: Db, deps: IntervalDeps, interval: Int
   if (waitMs === undefined) return
   const seconds = retryAfterSeconds(waitMs)
   const isSms = interval.kind === 'sms' || interval.kind === 'mfa_sms'
-  const refuse = isSms ? smsTooSoon : emailTooSoon
-  throw refuse({ seconds }, { headers: { 'retry-after': String(seconds) } })
+  const headers = { 'retry-after': String(seconds) }
+  throw isSms ? smsTooSoon({ seconds }, { headers }) : emailTooSoon({ seconds }, { headers })
 }

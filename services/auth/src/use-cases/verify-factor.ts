@@ -81,8 +81,6 @@ export interface VerifyFactorInput extends SessionOrigin {
   readonly network: string | undefined
 }
 
-const WRONG_ANSWER = { totp: totpCodeWrong, phone: phoneFactorCodeWrong, webauthn: webauthnFactorWrong } as const
-
 /** A challenge and its factor. */
 interface Asked {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
@@ -123,7 +121,9 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
     await failures.record()
   }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
-  throw WRONG_ANSWER[asked.factor.factorType]()
+  const { factorType } = asked.factor
+  if (factorType === 'totp') throw totpCodeWrong()
+  throw factorType === 'phone' ? phoneFactorCodeWrong() : webauthnFactorWrong()
 }
 
 async function findAsked(
