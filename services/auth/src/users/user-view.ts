@@ -9,7 +9,7 @@ const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03
 const Id = z.guid()
 
 /** An identity as clients see it (reference: Identity). */
-export const IdentityView = z.object({
+const IdentityView = z.object({
   identity_id: Id,
   id: z.string().meta({ description: 'subject at the provider; for email and phone identities the user id' }),
   user_id: Id,
@@ -67,7 +67,7 @@ export const UserView = z.object({
 })
 
 /** An identity as clients see it (reference: Identity). */
-export type IdentityView = z.output<typeof IdentityView>
+type IdentityView = z.output<typeof IdentityView>
 
 /** A factor as clients see it (reference: Factor). */
 export type FactorView = z.output<typeof FactorView>
