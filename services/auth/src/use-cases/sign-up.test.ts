@@ -1,0 +1,89 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { CONTEXT } from '../../test/request-context.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import {
+  emailSignupsDisabled,
+  overEmailRateLimit,
+  phoneSignupsDisabled,
+  signupDisabled,
+  userAlreadyExists,
+} from '../errors.ts'
+import { passwordMissingAtSignUp, pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
+import { checkSignUp, type SignUpFields, signUp } from './sign-up.ts'
+
+const { deps, close } = await openTestApp()
+const [counted, failing] = [await openLimited(), await openLimited()]
+const auto = await openTestApp({ settings: { AUTH_MAILER_AUTOCONFIRM: 'true' } })
+afterAll(() => Promise.all([close(), counted.close(), failing.close(), auto.close()]))
+
+/** A service that sends two mails an hour. */
+function openLimited(): Promise<TestApp> {
+  return openTestApp({ settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '2' } })
+}
+
+const [email, phone, password] = ['ada@example.com', '14155550100', 'correct horse']
+const pkce = { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }
+const check = (fields: SignUpFields, changes: Partial<TestApp['deps']['config']['signup']> = {}) => {
+  const signup = { ...deps.config.signup, ...changes }
+  return checkSignUp({ ...deps, config: { ...deps.config, signup } }, fields)
+}
+const request = (value: string, on: TestApp['deps']) => {
+  const identifier = { kind: 'email', value } as const
+  return signUp(on, { identifier, password, pkce: undefined, channel: 'sms', data: {}, context: CONTEXT })
+}
+
+describe('checkSignUp', () => {
+  it('normalises the address', async () => {
+    expect(await check({ email: 'Ada@Example.com', password })).toEqual({
+      identifier: { kind: 'email', value: email },
+      password,
+      pkce: undefined,
+      channel: 'sms',
+    })
+  })
+
+  // Each request has the faults of the later ones too, so the order of the checks decides.
+  it.each([
+    ['a service without sign-ups', { email, phone }, { disabled: true }, signupDisabled],
+    ['no password', { email, phone }, {}, passwordMissingAtSignUp],
+    ['two addresses', { email, phone, password, ...pkce }, {}, twoAddressesAtSignUp],
+    ['PKCE for a phone', { phone, password, ...pkce }, { phoneEnabled: false }, pkceAtPhoneSignUp],
+    ['an email where only phones may', { email, password }, { emailEnabled: false }, emailSignupsDisabled],
+    ['a phone where only emails may', { phone, password }, { phoneEnabled: false }, phoneSignupsDisabled],
+  ])('refuses %s', async (_case, fields, changes, error) => {
+    await expect(check(fields, changes)).rejects.toThrow(error())
+  })
+})
+
+describe('signUp', () => {
+  it('answers a taken address like a free one', async () => {
+    const taken = await createSignedUp(deps)
+    const free = await request('free@example.com', deps)
+    const repeated = await request(taken.email, deps)
+    expect([free.verdict, repeated.verdict]).toEqual(['confirm', 'confirm'])
+    expect(Object.keys(repeated)).toEqual(Object.keys(free))
+    expect('user' in repeated && repeated.user.id).not.toBe(taken.user.id)
+  })
+
+  it('counts a taken address like a free one', async () => {
+    const taken = await createSignedUp(counted.deps)
+    for (const address of [taken.email, 'second@example.com']) await request(address, counted.deps)
+    await expect(request('third@example.com', counted.deps)).rejects.toThrow(
+      overEmailRateLimit({ headers: { 'retry-after': '3600' } }),
+    )
+  })
+
+  it('gives its mail back when it fails', async () => {
+    const broken = { ...failing.deps, insertSignUp: () => Promise.reject(new Error('no database')) }
+    for (let time = 0; time < 3; time += 1) {
+      await expect(request('lost@example.com', broken)).rejects.toThrow('no database')
+    }
+    expect((await request('kept@example.com', failing.deps)).verdict).toBe('confirm')
+  })
+
+  it('signs in where addresses need no confirmation, and then reveals that an address is taken', async () => {
+    expect((await request(email, auto.deps)).verdict).toBe('signed-in')
+    await expect(request(email, auto.deps)).rejects.toThrow(userAlreadyExists())
+  })
+})
