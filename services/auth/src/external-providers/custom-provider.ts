@@ -14,6 +14,8 @@ const ENTRIES_MAX = 100
 const Text = z.string().min(1).max(TEXT_LENGTH_MAX)
 const Address = z
   .url({ protocol: /^https$/, error: FIELD_TEXTS.notHttps })
+  // A URI is ASCII (RFC 3986): names of hosts in other letters have a form of their own.
+  .refine((value) => /^[!-~]*$/.test(value), { error: FIELD_TEXTS.notHttps })
   .max(TEXT_LENGTH_MAX)
   .refine((value) => !/[#@\\]/.test(value), { error: FIELD_TEXTS.urlParts })
 const Texts = z.array(Text).max(ENTRIES_MAX)

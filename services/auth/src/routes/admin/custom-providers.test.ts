@@ -142,6 +142,7 @@ describe('POST /admin/custom-providers', () => {
     [{ client_secret: '' }, /^client_secret: /],
     [{ name: { length: { toString: 0 } } }, /^name: /],
     [{ issuer: 'http://idp.example.com' }, /^issuer: must be an https URL/],
+    [{ issuer: 'https://idp.exämple.com' }, /^issuer: must be an https URL/],
     [{ issuer: 'https://user@idp.example.com' }, /^issuer: may have neither/],
     [{ issuer: undefined }, /^issuer is required/],
     [{ token_url: `${ISSUER}/t` }, /^token_url is not for providers of the type oidc/],
