@@ -35,7 +35,9 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/runbooks/README.md': 'scripts/shell-examples.test.ts',
   'docs/runbooks/changed-rows.md': 'scripts/examples.test.ts',
   'docs/runbooks/key-rotation.md': 'scripts/examples.test.ts',
+  'docs/runbooks/one-machine.md': 'scripts/examples.test.ts',
   'docs/runbooks/rollback.md': 'scripts/examples.test.ts',
+  'docs/runbooks/scaling-out.md': 'scripts/examples.test.ts',
   'docs/runbooks/upgrade.md': 'scripts/examples.test.ts',
   'examples/shop/README.md': 'scripts/examples.test.ts',
   'packages/endpoints/README.md': 'packages/endpoints/test/readme.test.ts',
@@ -65,16 +67,11 @@ export const ONLY_PARSED: readonly {
   readonly numbers: readonly number[]
   readonly reason: string
 }[] = [
-  { document: 'README.md', numbers: [4], reason: 'it does not end; every test of inventory starts its application' },
   {
     document: 'packages/endpoints/README.md',
     numbers: [1],
     reason: 'its script try-package installs the package and does the same',
   },
-  { document: 'docs/runbooks/changed-rows.md', numbers: [2, 3], reason: 'they need psql, which a machine may lack' },
-  { document: 'docs/runbooks/key-rotation.md', numbers: [2], reason: 'it succeeds ten minutes after the first' },
-  { document: 'docs/runbooks/one-machine.md', numbers: [2], reason: 'it needs psql, which a machine may lack' },
-  { document: 'docs/runbooks/scaling-out.md', numbers: [4, 5, 10], reason: 'they need psql and further servers' },
 ]
 
 /** Whether tests only parse an example. */

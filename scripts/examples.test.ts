@@ -223,11 +223,37 @@ it('proves a delivery by the example of the reference of payments', () => {
   expect(isGenuine(signDelivery(['other'], now, body))).toBe(false)
 })
 
+it('runs one service alone on a database of its own, as README.md says', async () => {
+  const [, , , alone = ''] = examplesOf('README.md', 'sh')
+  const { DATABASE_URL = '' } = parseEnv(readFileSync(join(folder, 'data', 'inventory.env'), 'utf8'))
+  const INVENTORY_PORT = await freePort()
+  const INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT = await freePort()
+  const node = `'${process.execPath}' '${root}`
+  const programs = `createdb() { ${node}/scripts/stand-in-psql.ts' "$SERVER" -c "CREATE DATABASE $1"; }
+    pnpm() { exec ${node}/services/inventory/src/main.ts' "\${@:2}"; }\n`
+  const script = alone.replace('postgres://localhost/shop', DATABASE_URL.replace(/[^/]+$/, 'shop'))
+  const own = { INVENTORY_PORT, INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT, SERVER: DATABASE_URL }
+  const child = spawn('bash', ['--norc', '-euc', programs + script], {
+    cwd: folder,
+    env: { ...env, ...own },
+    stdio: 'ignore',
+  })
+  running.push(child)
+  const statusOf = async () => (await fetch(`http://127.0.0.1:${INVENTORY_PORT}/ready`)).status
+  await vi.waitFor(async () => expect(await statusOf()).toBe(200), { timeout: 20_000, interval: 100 })
+  const ended = once(child, 'close')
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+}, 60_000)
+
 describe('docs/runbooks/', () => {
   const services = ['auth', 'payments', 'inventory']
-  const programs = services.map(
-    (name) => `${name}() { '${process.execPath}' '${root}/services/${name}/src/main.ts' "$@"; }`,
-  )
+  const programs = [
+    ...services.map((name) => `${name}() { '${process.execPath}' '${root}/services/${name}/src/main.ts' "$@"; }`),
+    `psql() { '${process.execPath}' '${root}/scripts/stand-in-psql.ts' "$@"; }`,
+    // The superuser of the stack is the one that its address names.
+    'runuser() { psql "$DATABASE_URL"; }',
+  ]
 
   /** The programs have the settings of the stack, and payments has a card in its vault. */
   beforeAll(async () => {
@@ -258,13 +284,24 @@ describe('docs/runbooks/', () => {
   const verified = String.raw`\d+ merchants, \d+ links, 0 violations\n`
   /** What the scripts of a runbook print on the stack, by their number. */
   const outputs: Readonly<Record<string, Readonly<Record<number, string>>>> = {
-    'changed-rows.md': { 1: verified },
+    'changed-rows.md': {
+      1: verified,
+      2: String.raw`created\|table_name\|login\n(?:[^|]+\|merchants\|trestle\n)+`,
+      3: String.raw`record_states\n\n`,
+    },
     'key-rotation.md': {
       1: said('key-rotation.md', 0),
+      2: `${said('key-rotation.md', 1)}\\S+ verifies until .+\n`,
       3: String.raw`[\w-]{43}\n`,
       4: String.raw`[\w-]+\.[\w-]+\.[\w-]+\n`,
       5: 'every secret is sealed with key [0-9a-f]{16}\n',
       6: said('key-rotation.md', 7),
+    },
+    'one-machine.md': { 2: 'machine\nmachine_auth\nmachine_inventory\nmachine_payments\n' },
+    'scaling-out.md': {
+      4: String.raw`"trestle" "SCRAM-SHA-256\$.+"\n`,
+      5: '',
+      10: String.raw`(?:create_reference_table\npayments\.\w+\n)+(?:create_distributed_table\nmerchant_id\n)+`,
     },
     'upgrade.md': {
       3: '(?:-- nothing to do\n){3}',
@@ -283,6 +320,38 @@ describe('docs/runbooks/', () => {
   )
   const scriptOf = (name: string, number: number) => examplesOf(`docs/runbooks/${name}`, 'sh')[number - 1] ?? ''
 
+  /** What a reader has done before a script. It prints nothing. */
+  const preparations: Readonly<Record<string, string>> = {
+    // restore.md says how the heads are written that a ledger is compared with.
+    'changed-rows.md 1': 'payments ledger verify --head > heads.txt\n',
+    // Ten minutes have passed since the key was added.
+    'key-rotation.md 2': `auth keys add --kid 2027-11 > added.txt
+      psql "$DATABASE_URL" -c "UPDATE auth.signing_keys SET created_at = created_at - interval '10 minutes' WHERE kid = '2027-11'"
+    `,
+    // Takes the place of Citus: each table and its column must exist.
+    'scaling-out.md 10': `psql "$DATABASE_URL" <<'END'
+CREATE SCHEMA citus;
+CREATE FUNCTION citus.create_reference_table(name text) RETURNS text LANGUAGE sql AS 'SELECT name::regclass::text';
+CREATE FUNCTION citus.create_distributed_table(name text, key text, colocate_with text) RETURNS text LANGUAGE sql
+  AS 'SELECT max(attname::text) FROM pg_attribute WHERE attrelid = name::regclass AND attname = key';
+END
+export PAYMENTS_DATABASE_URL=$DATABASE_URL PGOPTIONS='-c search_path=citus,public'
+`,
+  }
+
+  const listLogins = `psql "$DATABASE_URL" -Atc "SELECT rolname FROM pg_roles WHERE rolname LIKE 'machine%' AND rolcanlogin
+    AND has_database_privilege(rolname, 'machine', 'CONNECT') ORDER BY rolname"`
+
+  /** Puts objects of the stack in place of those that a runbook takes as an example. */
+  function replaceNames(name: string, script: string): string {
+    if (name === 'changed-rows.md')
+      return script.replaceAll('6b02f1d70f20002d7e6831fa', seed.transactions[0].merchantId)
+    if (name === 'key-rotation.md') return script.replace('promote 2026', 'promote 2027')
+    if (name !== 'one-machine.md') return script
+    // The stack has a database and a superuser named trestle.
+    return script.replaceAll(/\btrestle/g, 'machine').replaceAll(/<(\w+)>/g, '$1') + listLogins
+  }
+
   it('has a test in this file for each script that is neither only parsed nor run with stand-ins', () => {
     const all = globSync('docs/runbooks/*.md', { cwd: root }).flatMap((document) => examplesIn(root, document))
     const elsewhere = (example: DocumentExample) => isOnlyParsed(example) || hasStandIns(example)
@@ -295,9 +364,8 @@ describe('docs/runbooks/', () => {
   it.each(scripts)(
     '%s: example %d prints what it should',
     async (name, number, output) => {
-      // The heads that a ledger is compared with are written before, as restore.md says.
-      const before = name === 'changed-rows.md' ? 'payments ledger verify --head > heads.txt\n' : ''
-      expect(await inShell(before + scriptOf(name, number))).toMatch(new RegExp(`^${output}$`))
+      const before = preparations[`${name} ${number}`] ?? ''
+      expect(await inShell(before + replaceNames(name, scriptOf(name, number)))).toMatch(new RegExp(`^${output}$`))
     },
     60_000,
   )
