@@ -2,11 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { basename, join } from 'node:path'
-import { parseEnv } from 'node:util'
+import { parseArgs, parseEnv } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { integer } from '../packages/common/src/config/setting.ts'
+import { loadAuthConfig } from '../services/auth/src/config.ts'
 import {
   type DocumentExample,
   examplesIn,
@@ -82,11 +83,22 @@ function exampleOf(document: string, language: string): string {
   return first?.text ?? ''
 }
 
-it('docs/reference/auth.md: the settings of a provider are settings of auth', () => {
-  const page = readFileSync(join(root, 'docs/settings/auth.md'), 'utf8')
-  const names = Object.keys(parseEnv(exampleOf('docs/reference/auth.md', 'sh')))
-  expect(names).toHaveLength(4)
-  expect(names.filter((name) => !page.includes(`\`${name.replace('GITHUB', '<PROVIDER>')}\``))).toEqual([])
+it('docs/reference/auth.md: the settings switch the provider on', () => {
+  const settings = parseEnv(exampleOf('docs/reference/auth.md', 'sh'))
+  const addresses = { AUTH_SITE_URL: 'https://www.example.com', AUTH_API_EXTERNAL_URL: 'https://auth.example.com' }
+  const database = {
+    AUTH_DB_DRIVER: 'postgres',
+    DATABASE_URL: 'postgres://localhost/a',
+    AUTH_JWT_SECRET: 's'.repeat(32),
+  }
+  const mail = { AUTH_SMTP_HOST: 'localhost', AUTH_SMTP_PORT: '25', AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com' }
+  const { config } = loadAuthConfig({ ...addresses, ...database, ...mail, ...settings })
+  expect(config.external.providers.get('github')).toMatchObject({
+    enabled: true,
+    clientIds: ['<client id>'],
+    secret: '<client secret>',
+    redirectUri: `${addresses.AUTH_API_EXTERNAL_URL}/callback`,
+  })
 })
 
 it('CONTRIBUTING.md: the setting reads numbers in its range, and has its default and meaning', () => {
@@ -97,9 +109,15 @@ it('CONTRIBUTING.md: the setting reads numbers in its range, and has its default
   expect(setting.description).toBe('Most products of a page.')
 })
 
-it('bench/README.md: the commands have options that --help lists', () => {
-  const options = exampleOf('bench/README.md', 'sh').match(/--[a-z]+/g) ?? []
+it('bench/README.md: the commands have services and options that --help lists', () => {
   const help = execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
-  expect(options.length).toBeGreaterThan(0)
-  for (const option of options) expect(help).toContain(`  ${option} <`)
+  const names = [...help.matchAll(/^ +--(\w+) </gm)].map(([, name = '']) => name)
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
+  const lines = exampleOf('bench/README.md', 'sh').trim().split('\n')
+  for (const line of lines) {
+    const [pnpm, bench, ...args] = line.replace(/ *#.*/, '').split(' ')
+    expect([pnpm, bench]).toEqual(['pnpm', 'bench'])
+    const { positionals } = parseArgs({ args, options, allowPositionals: true })
+    for (const service of positionals) expect(help).toMatch(new RegExp(`services +.*\\b${service}\\b`))
+  }
 })
