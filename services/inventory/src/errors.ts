@@ -1,6 +1,6 @@
 import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
-import { FIELD_TEXTS } from './field-errors.ts'
+import { FIELD_TEXTS, MALFORMED_TEXTS } from './field-errors.ts'
 
 // Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
 // field-errors.ts for what is wrong with one value.
@@ -16,8 +16,12 @@ export interface Issue {
 
 /** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
-/** @param fault what the framework could not read, in its words: packages/endpoints/src/error-texts.ts has them */
-export const malformedRequest = defineError(400, 'BAD_REQUEST', ({ fault }: { readonly fault: string }) => `${fault}.`)
+/** @param fault what the framework could not read, in its words */
+export const malformedRequest = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ fault }: { readonly fault: string }) => MALFORMED_TEXTS[fault] ?? badRequest.message,
+)
 
 const invalidValues = defineError(
   400,

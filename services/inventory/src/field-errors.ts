@@ -2,6 +2,8 @@
 // `description` of a `VALIDATION_ERROR` repeats. The framework has further ones, for numbers, words and lists:
 // packages/endpoints/src/error-texts.ts.
 
+import { FAULT_TEXTS } from '@trestle/endpoints/error-texts.ts'
+
 interface Limit {
   readonly max: number
 }
@@ -57,6 +59,20 @@ export const FIELD_TEXTS = {
   besideLines: 'must not stand beside lines',
   otherMovement: 'is of another type of movement',
 } as const
+
+/** What the framework could not read of a request, by its own text: packages/endpoints/src names who throws that. */
+export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
+  [FAULT_TEXTS.malformedUrl]: 'The URL is malformed.',
+  [FAULT_TEXTS.forbiddenKeyword]: 'A keyword has a forbidden name.',
+  [FAULT_TEXTS.tooManyKeywords({ max: 1_000 })]: 'There are more than 1000 keywords.',
+  [FAULT_TEXTS.bodyEndedEarly]: 'The body ended early.',
+  [FAULT_TEXTS.bodyNotUtf8]: 'The body is not UTF-8.',
+  [FAULT_TEXTS.bodyNotJson]: 'The body is no JSON.',
+  [FAULT_TEXTS.bodyNotObject]: 'The body must be a JSON object.',
+  [FAULT_TEXTS.bodyTooDeep({ max: 64 })]: 'The body is nested deeper than 64 levels.',
+  [FAULT_TEXTS.forbiddenKey]: 'The body has a key with a forbidden name.',
+  [FAULT_TEXTS.notMultipart]: 'The body is no multipart form.',
+}
 
 /** The texts of records of an import, in its report. */
 export const RECORD_TEXTS = {
