@@ -1,17 +1,6 @@
 // The texts of field errors (reference: Field errors), a part of the catalogue in errors.ts: what follows the name of a field.
 // Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
 
-/** By the type that the schema expects, in the words of zod. */
-const WRONG_TYPES: Readonly<Record<string, string>> = {
-  string: 'must be a string',
-  int: 'must be an integer',
-  number: 'must be an integer',
-  boolean: 'must be a boolean',
-  object: 'must be an object',
-  record: 'must be an object',
-  array: 'must be an array',
-}
-
 interface Limit {
   readonly max: number
 }
@@ -25,7 +14,12 @@ interface Bound {
 export const FIELD_TEXTS = {
   required: 'is required',
   invalid: 'is not valid',
-  wrongType: (expected: string) => WRONG_TYPES[expected] ?? `must be a value of type ${expected}`,
+  notString: 'must be a string',
+  notInteger: 'must be an integer',
+  notBoolean: 'must be a boolean',
+  notObject: 'must be an object',
+  notArray: 'must be an array',
+  notOfType: (expected: string) => `must be a value of type ${expected}`,
   tooSmall: ({ limit }: Bound) => `must be at least ${limit}`,
   tooBig: ({ limit }: Bound) => `must be at most ${limit}`,
   tooShort: ({ limit }: Bound) => `must be at least ${limit} characters`,
@@ -36,7 +30,6 @@ export const FIELD_TEXTS = {
   // Bodies and queries as a whole.
   notUtf8: 'is not valid UTF-8',
   notJson: 'is not valid JSON',
-  notObject: 'must be an object',
   notPercentEncoded: 'is not valid percent-encoded UTF-8',
   forbiddenMember: (name: string) => `must not have a member ${name}`,
   forbiddenName: 'is not an allowed name',

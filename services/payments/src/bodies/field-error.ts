@@ -28,10 +28,18 @@ function isBeyondInteger(issue: Issue, issues: readonly Issue[]): boolean {
 function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
   if (valueAt(input, issue.path) === undefined) return { message: FIELD_TEXTS.required, code: 'REQUIRED' }
   if (issue.code === 'custom') return { message: issue.message, code: customCode(issue) }
-  if (issue.code === 'invalid_type') return { message: FIELD_TEXTS.wrongType(issue.expected), code: 'TYPE' }
+  if (issue.code === 'invalid_type') return { message: wrongTypeText(issue), code: 'TYPE' }
   if (issue.code === 'too_small' || issue.code === 'too_big') return { message: boundText(issue), code: 'RANGE' }
   if (issue.code === 'unrecognized_keys') return { message: unknownMembersText(issue), code: 'FORMAT' }
   return { message: FIELD_TEXTS.invalid, code: 'FORMAT' }
+}
+
+function wrongTypeText({ expected }: z.core.$ZodIssueInvalidType): string {
+  if (expected === 'string') return FIELD_TEXTS.notString
+  if (expected === 'int' || expected === 'number') return FIELD_TEXTS.notInteger
+  if (expected === 'boolean') return FIELD_TEXTS.notBoolean
+  if (expected === 'object' || expected === 'record') return FIELD_TEXTS.notObject
+  return expected === 'array' ? FIELD_TEXTS.notArray : FIELD_TEXTS.notOfType(expected)
 }
 
 /** Repeats only names that look like members: a client may send anything as a name, even a card number. */
