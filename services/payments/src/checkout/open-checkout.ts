@@ -34,7 +34,7 @@ export interface OrderRequest {
   readonly order: Order
   readonly repeat: Repeat | undefined
   /** The address of the customer. Refused cards are counted by it. */
-  readonly address: string
+  readonly ip: string
   /** Whether it came by TLS. */
   readonly isSecure: boolean
   /** Called with the merchant once it is known, for the log. */

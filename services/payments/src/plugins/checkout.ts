@@ -50,7 +50,7 @@ export const checkout = fp(
 export function toOrderRequest(request: FastifyRequest & { readonly body: Order }): OrderRequest {
   return {
     order: request.body,
-    address: request.ip,
+    ip: request.ip,
     isSecure: request.protocol === 'https',
     repeat: undefined,
     onMerchant: (merchantId) => {

@@ -12,7 +12,7 @@ import type { RateLimit } from './rate-limit.ts'
  * @throws rateLimited when too many cards from the address were refused
  */
 export type LimitRefusals = (
-  address: string,
+  ip: string,
   decide: () => Promise<PaymentEnd | undefined>,
 ) => Promise<PaymentEnd | undefined>
 
@@ -23,10 +23,10 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
   const inTurn = createTurns(1)
   const underWay = new Map<string, Set<Promise<void>>>()
   /** Counts a refusal. When none is left, waits while payments of the address are under way: they may give theirs back. */
-  const countRefusal = async (address: string) => {
+  const countRefusal = async (client: string) => {
     for (;;) {
-      const others = [...(underWay.get(address) ?? [])]
-      const seconds = await takeRefusal(refusals, address)
+      const others = [...(underWay.get(client) ?? [])]
+      const seconds = await takeRefusal(refusals, client)
       if (seconds === undefined) return
       if (others.length === 0) {
         limited.add(1, { scope: 'refusals' })
@@ -36,10 +36,10 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
     }
   }
   return async (ip, decide) => {
-    const address = addressKey(ip)
-    const finish = await inTurn(address, async () => {
-      await countRefusal(address)
-      return notePayment(underWay, address)
+    const client = addressKey(ip)
+    const finish = await inTurn(client, async () => {
+      await countRefusal(client)
+      return notePayment(underWay, client)
     })
     let isRefused = false
     try {
@@ -48,7 +48,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
       return end
     } finally {
       try {
-        if (!isRefused) await refusals.giveBack(address)
+        if (!isRefused) await refusals.giveBack(client)
       } finally {
         finish()
       }
@@ -60,22 +60,22 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
  * Counts a payment as refused before it is decided. Otherwise payments that are sent at once, to any process, would all pass
  * before the first is refused.
  */
-async function takeRefusal(refusals: RateLimit, address: string): Promise<number | undefined> {
-  const noneLeft = await refusals.wait(address)
+async function takeRefusal(refusals: RateLimit, client: string): Promise<number | undefined> {
+  const noneLeft = await refusals.wait(client)
   if (noneLeft !== undefined) return noneLeft
-  const seconds = await refusals.consume(address)
-  if (seconds !== undefined) await refusals.giveBack(address)
+  const seconds = await refusals.consume(client)
+  if (seconds !== undefined) await refusals.giveBack(client)
   return seconds
 }
 
 /** Notes that a payment is under way. @returns a function that notes its end */
-function notePayment(underWay: Map<string, Set<Promise<void>>>, address: string): () => void {
+function notePayment(underWay: Map<string, Set<Promise<void>>>, client: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const payments = underWay.get(address) ?? new Set()
-  underWay.set(address, payments.add(promise))
+  const payments = underWay.get(client) ?? new Set()
+  underWay.set(client, payments.add(promise))
   return () => {
     payments.delete(promise)
-    if (payments.size === 0) underWay.delete(address)
+    if (payments.size === 0) underWay.delete(client)
     resolve()
   }
 }

@@ -24,7 +24,7 @@ function formOf(pageId: string): LinkPayment {
   return {
     link,
     pageId,
-    address: '192.0.2.1',
+    ip: '192.0.2.1',
     isSecure: true,
     returnUrl: 'https://payments.example/pos/pay',
     card: { ...card, expiry: { year: 2066, month: 8 }, hints: [] },

@@ -11,7 +11,7 @@ import { type PayDeps, pay } from './pay.ts'
 import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
 
 /** The state of a payment on the page of a link. */
-export interface LinkPayment extends Pick<OrderRequest, 'address' | 'isSecure'> {
+export interface LinkPayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
   readonly link: PayableLink
   readonly card: TokenisedCard
   /** Names the rendering of the page, so that a reload or a second click does not pay twice. */
@@ -48,14 +48,14 @@ export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPaym
 
 async function takeSteps(
   deps: PayDeps & ChallengeDeps,
-  { link, card, pageId, returnUrl, address, isSecure }: LinkPayment,
+  { link, card, pageId, returnUrl, ip, isSecure }: LinkPayment,
 ): Promise<LinkPaymentAnswer> {
   const { number, code, expiry } = card
   const order = { ...orderOfLink(link), card: { number, code, expiry }, returnUrl }
   const repeat = { method: 'POST', path: 'payment-link', key: pageId, fingerprint: fingerprintOf(link.query) }
   const hints = [...card.hints]
   for (let steps = 0; steps < STEPS_MAX; steps++) {
-    const request = { order: { ...order, hints }, repeat, address, isSecure }
+    const request = { order: { ...order, hints }, repeat, ip, isSecure }
     const answer = await pay(deps, request)
     if ('transactionId' in answer) return toReceipt(deps, link, answer.transactionId)
     const step = answer.challenges[0]?.name

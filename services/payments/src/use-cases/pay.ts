@@ -52,7 +52,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   if ('step' in next) return offerStep(deps, opened, next.step)
   const decision = 'status' in next ? judgeAuthentication(opened, next.status) : next
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
-  const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.address, authorize))
+  const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.ip, authorize))
   if (!end) return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
   return toAnswer({ end, network: opened.network, replayed: false, bound: undefined })
 }

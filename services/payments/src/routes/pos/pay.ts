@@ -65,9 +65,9 @@ export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
 type CardPageRequest = Pick<PagePayment, 'pageId' | 'source'>
 
 async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: CardPageRequest): Promise<FastifyReply> {
-  const { ip: address, protocol, method, server } = visit.request
+  const { ip, protocol, method, server } = visit.request
   const path = `/pos/pay/${asked.pageId}`
-  const answer = await payOnPage(server.deps, { ...asked, query, path, address, isSecure: protocol === 'https' })
+  const answer = await payOnPage(server.deps, { ...asked, query, path, ip, isSecure: protocol === 'https' })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
   const isKept = answer.outcome === 'at-bank' || (answer.outcome === 'paid' && method === 'GET')
   if (isKept && answer.keep) setCookies(visit, path, answer.keep)
