@@ -47,7 +47,7 @@ function configOf(url: string, standbyConfig?: Partial<StandbyConfig>): Database
     lockTimeoutMs: 1_000,
     prepared,
     onConnectionError: () => {},
-    ...(standbyConfig && { standby: { url: '', lagMaxMs: 5_000, onChange: () => {}, ...standbyConfig } }),
+    ...(standbyConfig && { standby: { url: '', lagMsMax: 5_000, onChange: () => {}, ...standbyConfig } }),
   }
 }
 
@@ -121,7 +121,7 @@ describe('watchStandby', () => {
   it('does not use a server of another cluster, whatever its position', async () => {
     const { promise: first, resolve: onChange } = Promise.withResolvers<boolean>()
     const place = (system: bigint) => async (): Promise<Rows> => [{ position: 100n, system }]
-    const choice = watchStandby({ url: '', lagMaxMs: 2_000, onChange }, place(1n), place(2n))
+    const choice = watchStandby({ url: '', lagMsMax: 2_000, onChange }, place(1n), place(2n))
     onTestFinished(choice.close)
     expect(await first).toBe(false)
     expect(choice.state().lagMs).toBeUndefined()
@@ -129,7 +129,7 @@ describe('watchStandby', () => {
 
   it('does not use a standby that is too far behind', async () => {
     const changes: boolean[] = []
-    const config = { url: '', lagMaxMs: 2_000, onChange: (isAsked: boolean) => changes.push(isAsked) }
+    const config = { url: '', lagMsMax: 2_000, onChange: (isAsked: boolean) => changes.push(isAsked) }
     let position = 0n
     const ahead = async (): Promise<Rows> => {
       position += 100n

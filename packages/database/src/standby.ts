@@ -6,7 +6,7 @@ export interface StandbyConfig {
   /** `postgres://…` */
   readonly url: string
   /** A standby that is further behind serves no reads. */
-  readonly lagMaxMs: number
+  readonly lagMsMax: number
   /** Called after the first check, and whenever the standby begins or stops to serve reads. */
   readonly onChange: (isUsed: boolean, lagMs: number | undefined) => void
 }
@@ -33,7 +33,7 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
   const lag = trackReplicationLag()
   const reads = { standby: 0, primary: 0 }
   let wasUsed: boolean | undefined
-  const isUsed = () => (lag.lagMs(performance.now()) ?? Number.POSITIVE_INFINITY) <= config.lagMaxMs
+  const isUsed = () => (lag.lagMs(performance.now()) ?? Number.POSITIVE_INFINITY) <= config.lagMsMax
   const check = async () => {
     // A server that does not answer makes the lag grow.
     await compare(lag, askPrimary, askStandby).catch(() => {})

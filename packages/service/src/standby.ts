@@ -5,18 +5,18 @@ import type { StandbyConfig } from '@trestle/database/standby.ts'
 export interface StandbySettings {
   /** Undefined: there is no standby. */
   readonly url: string | undefined
-  readonly lagMaxMs: number
+  readonly lagMsMax: number
 }
 
 /** The standby of a service. It logs when the standby begins and stops to serve lists. */
 export function standbyOf(
-  { url, lagMaxMs }: StandbySettings,
+  { url, lagMsMax }: StandbySettings,
   logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>,
 ): StandbyConfig | undefined {
   if (url === undefined) return undefined
   return {
     url,
-    lagMaxMs,
+    lagMsMax,
     onChange: (isAsked, lagMs) => {
       const known = { lag_ms: lagMs === undefined ? null : Math.round(lagMs) }
       if (isAsked) logger.info(known, 'the standby serves lists')

@@ -26,7 +26,7 @@ describe('loadPaymentsConfig', () => {
       databaseUrl: 'postgres://localhost/payments',
       migrationDatabaseUrl: 'postgres://localhost/payments',
       isProduction: false,
-      standby: { url: undefined, lagMaxMs: 10_000 },
+      standby: { url: undefined, lagMsMax: 10_000 },
       databaseRole: undefined,
       databaseNamespace: '',
       databasePoolSize: 16,

@@ -39,7 +39,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
     isProduction: values.NODE_ENV === 'production',
-    standby: { url: values.DB_READ_URL, lagMaxMs: values.DB_READ_LAG_MAX },
+    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
     databaseRole: values.DB_ROLE,
     databaseNamespace: values.DB_NAMESPACE,
     databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,

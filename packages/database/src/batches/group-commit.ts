@@ -36,7 +36,7 @@ const SLOW_MS = 100
 const UNDER_WAY_MAX = 8
 const WAITING_MAX = 4_096
 /** How long an item waits, in milliseconds: as long as a pool waits for a connection. */
-const WAIT_MAX_MS = 5_000
+const WAIT_MS_MAX = 5_000
 
 /**
  * Group commit: items that arrive while batches are in the database go together in the next batch. An item that arrives alone
@@ -107,7 +107,7 @@ function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Resul
   let timer: NodeJS.Timeout | undefined
 
   const refuseLate = (): void => {
-    const latest = performance.now() - WAIT_MAX_MS
+    const latest = performance.now() - WAIT_MS_MAX
     const inTime = waiting.findIndex(({ arrivedMs }) => arrivedMs > latest)
     for (const { listener } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
       listener.reject(options.tooMany())
@@ -122,7 +122,7 @@ function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Resul
       refuseLate()
       watchOldest()
     }
-    timer = setTimeout(onTime, oldest.arrivedMs + WAIT_MAX_MS - performance.now()).unref()
+    timer = setTimeout(onTime, oldest.arrivedMs + WAIT_MS_MAX - performance.now()).unref()
   }
   return {
     count: () => waiting.length,

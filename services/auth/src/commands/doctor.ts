@@ -9,7 +9,7 @@ import { createDeps, type OpenDeps } from '../deps.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 
-const CLOCK_DRIFT_MAX_MS = 5_000
+const CLOCK_DRIFT_MS_MAX = 5_000
 
 const checks: readonly Check<OpenDeps>[] = [
   {
@@ -18,7 +18,7 @@ const checks: readonly Check<OpenDeps>[] = [
     run: async ({ deps }) => {
       const { rows } = await sql<{ now: string }>`SELECT clock_timestamp() AS now`.execute(deps.db)
       const driftMs = Math.abs(Date.parse(rows[0]?.now ?? '') - deps.now().getTime())
-      if (driftMs > CLOCK_DRIFT_MAX_MS) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
+      if (driftMs > CLOCK_DRIFT_MS_MAX) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
       return 'agrees with that of the database'
     },
   },

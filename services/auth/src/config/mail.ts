@@ -154,7 +154,7 @@ export function toMailConfig(values: MailValues & ProfileValues & { readonly SIT
     },
     templates: {
       sizeMax: values.MAILER_TEMPLATE_MAX_SIZE,
-      ageMaxMs: values.MAILER_TEMPLATE_MAX_AGE,
+      ageMsMax: values.MAILER_TEMPLATE_MAX_AGE,
       retryMs: values.MAILER_TEMPLATE_RETRY_INTERVAL,
     },
     inviteOnAdminCreate: values.MAILER_INVITE_ON_ADMIN_CREATE,

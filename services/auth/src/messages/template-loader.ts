@@ -29,13 +29,13 @@ export function createTemplateLoader(
   const copies = new Map<MailKind, Copy>()
   const fetches = new Map<MailKind, Promise<Template>>()
   const refresh = async (kind: MailKind, url: string, now: Date): Promise<Template> => {
-    const { ageMaxMs, retryMs } = config.templates
+    const { ageMsMax, retryMs } = config.templates
     const keep = (template: Template, forMs: number): Template => {
       copies.set(kind, { template, dueAt: now.getTime() + forMs })
       return template
     }
     try {
-      return keep(await fetchTemplate(config, outbound, url), ageMaxMs)
+      return keep(await fetchTemplate(config, outbound, url), ageMsMax)
     } catch (error) {
       logger.warn({ err: error, kind }, 'mail template not usable; an older copy or the built-in one takes its place')
       return keep(copies.get(kind)?.template ?? builtIn(kind), retryMs)

@@ -5,14 +5,14 @@ import { limitStoreSettings } from '@trestle/service/common-settings.ts'
 /** PostgreSQL cannot index the words of some longer attributes, because a tsvector holds 1 MiB. */
 const ATTRIBUTES_BYTES_MAX = 131_072
 const BODY_BYTES_MAX = 104_857_600
-const PAGE_MAX = 10_000
+const LIMIT_MAX = 10_000
 
 /** How much a request may ask for. */
 export const limitSettings = group('Limits', {
   RATE_LIMIT: integer(0, 1_000_000).prefault('0').describe('Requests of an address in a minute. 0 lifts the limit.'),
   ...limitStoreSettings,
-  DEFAULT_LIMIT: integer(1, PAGE_MAX).prefault('50').describe('Products of a page when the request names no limit.'),
-  MAX_LIMIT: integer(1, PAGE_MAX).prefault('500').describe('Most products of a page.'),
+  DEFAULT_LIMIT: integer(1, LIMIT_MAX).prefault('50').describe('Products of a page when the request names no limit.'),
+  MAX_LIMIT: integer(1, LIMIT_MAX).prefault('500').describe('Most products of a page.'),
   MAX_BODY_BYTES: integer(1, BODY_BYTES_MAX, 'bytes').prefault('1048576').describe('Largest body of a request.'),
   MAX_ATTRIBUTES_BYTES: integer(2, ATTRIBUTES_BYTES_MAX, 'bytes')
     .prefault('65536')

@@ -53,9 +53,9 @@ export interface ImportTurns {
 /** Makes the turns of a process (reference: Turns). Writes share the pool of `databasePoolSize` connections. */
 export function openTurns(config: {
   readonly databasePoolSize: number
-  readonly exportSpoolMaxBytes: number
+  readonly exportSpoolBytesMax: number
 }): Turns & ImportTurns {
-  const { databasePoolSize, exportSpoolMaxBytes } = config
+  const { databasePoolSize, exportSpoolBytesMax } = config
   return {
     productWrites: openWrites(Math.ceil(databasePoolSize * WRITE_SHARE)),
     stockWrites: openWrites(databasePoolSize),
@@ -64,7 +64,7 @@ export function openTurns(config: {
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
     exportReading: {
-      space: new SpoolSpace({ bytes: exportSpoolMaxBytes, patienceMs: SLOW_CLIENT_MS }),
+      space: new SpoolSpace({ bytes: exportSpoolBytesMax, patienceMs: SLOW_CLIENT_MS }),
       turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: () => serverBusy() }),
     },
     batches: new FairGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS, refuse: serviceUnavailable }),

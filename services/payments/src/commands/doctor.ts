@@ -20,7 +20,7 @@ interface Subject {
   readonly now: () => Date
 }
 
-const CLOCK_DRIFT_MAX_MS = 5_000
+const CLOCK_DRIFT_MS_MAX = 5_000
 
 const checks: readonly Check<Subject>[] = [
   {
@@ -29,7 +29,7 @@ const checks: readonly Check<Subject>[] = [
     run: async ({ database, now }) => {
       const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(database.db)
       const driftMs = Math.abs((rows[0]?.now.getTime() ?? 0) - now().getTime())
-      if (driftMs > CLOCK_DRIFT_MAX_MS) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
+      if (driftMs > CLOCK_DRIFT_MS_MAX) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
       return 'agrees with that of the database'
     },
   },

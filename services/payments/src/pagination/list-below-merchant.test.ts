@@ -33,7 +33,7 @@ beforeAll(async () => {
   oldHook = await addHook('old')
   spareKey = await addKey()
   await copyRows(primary.url, copy.url)
-  payments = await secondProcess(primary, { url: copy.url, lagMaxMs: 60_000, onChange: () => {} })
+  payments = await secondProcess(primary, { url: copy.url, lagMsMax: 60_000, onChange: () => {} })
   await vi.waitFor(() => expect(payments.database.standby()?.lagMs).toBeDefined(), { timeout: 10_000 })
 })
 afterAll(async () => {

@@ -58,7 +58,7 @@ export class Default extends InventoryController {
   #checkBody(): OpenRecords {
     const { config, timeouts } = this.application.context
     const format = formatOf(this.request.header('content-type'), this.request.header('content-encoding'))
-    const limits = { bytesMax: config.importMaxBytes, attributesBytesMax: config.attributesBytesMax }
+    const limits = { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
     if (Number(this.request.header('content-length') ?? 0) > limits.bytesMax) throw payloadTooLarge()
     return () =>
       readRecords(requestBytes(this.request.stream(Number.POSITIVE_INFINITY), timeouts.silenceMs), format, limits)
