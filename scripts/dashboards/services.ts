@@ -139,7 +139,7 @@ export const inventory: Dashboard = {
       ],
     },
     {
-      title: 'Imports and upkeep',
+      title: 'Imports and clean-up',
       panels: [
         {
           title: 'Rows of imports',
@@ -149,7 +149,7 @@ export const inventory: Dashboard = {
           ],
         },
         {
-          title: 'Turns of upkeep',
+          title: 'Turns of clean-up',
           unit: 'ops',
           queries: [
             {

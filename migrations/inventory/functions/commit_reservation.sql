@@ -1,5 +1,5 @@
 -- Ships stock that is reserved.
--- A due reservation never commits, whether or not a sweep has expired it.
+-- A due reservation never commits, whether or not clean-up has expired it.
 --
 -- p_caller: who asks, and the key of the request.
 -- p_id: the reservation.

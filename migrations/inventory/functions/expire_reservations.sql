@@ -5,9 +5,9 @@
 -- p_limit: how many reservations to expire at most.
 -- Returns how many expired. As many as p_limit means that more may be due.
 --
--- Lock order: the sweep, the reservations that are due, their levels by product and location. The lock of the sweep lets one
--- process at a time expire. Requests lock a reservation before its level, and levels in this order, so that a sweep and a request
--- never wait for each other.
+-- Lock order: the lock of this function, the reservations that are due, their levels by product and location. The first lets one
+-- process at a time expire. Requests lock a reservation before its level, and levels in this order, so that this function and a
+-- request never wait for each other.
 CREATE OR REPLACE FUNCTION {{expire_reservations}}(p_limit integer)
 RETURNS integer
 LANGUAGE plpgsql

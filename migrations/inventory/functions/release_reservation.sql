@@ -1,5 +1,5 @@
 -- Releases a reservation: gives back what remains of it.
--- A due reservation is over and is not released, whether or not a sweep has expired it.
+-- A due reservation is over and is not released, whether or not clean-up has expired it.
 --
 -- p_actor: who asks.
 -- p_id: the reservation.

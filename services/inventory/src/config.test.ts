@@ -34,7 +34,7 @@ describe('loadInventoryConfig', () => {
       requireIfMatch: false,
       corsOrigins: [],
       rateLimit: { requestsPerMinute: 0, store: 'memory', redisUrl: undefined },
-      reservationSweepMs: 5_000,
+      cleanUpEveryMs: 5_000,
       trustedProxies: 0,
       metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
       otlpProtocol: 'http/protobuf',

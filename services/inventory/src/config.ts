@@ -52,7 +52,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
       store: values.RATE_LIMIT_STORE,
       redisUrl: values.REDIS_URL,
     },
-    reservationSweepMs: values.RESERVATION_SWEEP_MS,
+    cleanUpEveryMs: values.RESERVATION_SWEEP_MS,
     trustedProxies: values.TRUSTED_PROXIES,
     metrics: {
       enabled: values.METRICS_ENABLED,

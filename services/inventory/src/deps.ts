@@ -27,7 +27,7 @@ import {
   type Turns,
 } from './plugins/turns.ts'
 import { createStockMetrics, observeOverdue, type StockMetrics } from './reservations/stock-metrics.ts'
-import { createUpkeep } from './use-cases/run-upkeep.ts'
+import { CleanUpTimer, cleanUp } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
 
 /** The database for imports and exports, with the turns of imports. */
@@ -73,8 +73,8 @@ const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 
 /** The dependencies of a process, and what ends them. */
 export interface OpenInventoryDeps extends InventoryDeps {
-  readonly upkeep: ReturnType<typeof createUpkeep>
-  /** Ends upkeep, metrics, traces and the database. The log stays open. */
+  readonly cleanUp: CleanUpTimer
+  /** Ends clean-up, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }
 
@@ -105,11 +105,11 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   const rateLimit = await openRateLimit(config.rateLimit, database, (error) =>
     log.logger.warn({ err: error }, 'the store of the rate limit is away'),
   )
-  const upkeep = openUpkeep(config, { log, lanes, metrics, stockMetrics })
+  const cleanUp = openCleanUp(config, { log, lanes, metrics, stockMetrics })
   const readiness = createReadiness({
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
-    upkeep: () => upkeep.check(),
+    upkeep: () => cleanUp.check(),
   })
   observeReadiness(metrics.meter, readiness)
   observeOverdue(metrics.meter, lanes)
@@ -126,7 +126,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     stockMetrics,
     tracing,
     readiness,
-    upkeep,
+    cleanUp,
     transferDatabase: { ...transferDatabase, batches, wholeImports },
     countImport: createImportCounter(metrics.meter),
     tokens: await openTokens(config, log),
@@ -134,7 +134,7 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     now: () => new Date(),
     timeouts: TIMEOUTS,
     close: async () => {
-      await upkeep.stop()
+      await cleanUp.stop()
       rateLimit?.close()
       await Promise.all([metrics.close(), tracing.close()])
       await Promise.all([database.close(), transferDatabase.close()])
@@ -142,16 +142,16 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
   }
 }
 
-function openUpkeep(
-  { reservationSweepMs, databaseStatementTimeoutMs }: InventoryConfig,
+function openCleanUp(
+  { cleanUpEveryMs, databaseStatementTimeoutMs }: InventoryConfig,
   { log, lanes, metrics, stockMetrics }: Pick<InventoryDeps, 'log' | 'lanes' | 'metrics' | 'stockMetrics'>,
-) {
-  return createUpkeep({
-    lanes,
-    stockMetrics,
-    meter: metrics.meter,
-    logger: log.logger,
-    everyMs: reservationSweepMs,
+): CleanUpTimer {
+  const outcomes = metrics.meter.createCounter('jobs_total', {
+    description: 'Attempts of background jobs by outcome',
+  })
+  const deps = { lanes, stockMetrics, outcomes, logger: log.logger }
+  return new CleanUpTimer((noteAnswer) => cleanUp(deps, noteAnswer), {
+    everyMs: cleanUpEveryMs,
     stuckMs: STUCK_MS + databaseStatementTimeoutMs,
   })
 }

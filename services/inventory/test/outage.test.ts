@@ -61,7 +61,7 @@ beforeAll(async () => {
   })
   deps = await createDeps(config, createInventoryLog(config))
   app = await buildApp(deps)
-  deps.upkeep.start()
+  deps.cleanUp.start()
   deps.readiness.markReady()
 })
 afterAll(async () => {

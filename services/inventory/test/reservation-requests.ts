@@ -26,7 +26,7 @@ export function reservationRequests(inventory: TestInventory, product: StockedPr
     release: (id: number) => requests.send('DELETE', `/reservations/${id}`),
     /** Reserves, by default four, and answers the id. */
     begin: async (body: object = { quantity: 4 }): Promise<number> => (await reserve(body)).json().data.id,
-    /** Makes a reservation due, which no sweep has seen. */
+    /** Makes a reservation due, which no clean-up has seen. */
     expire: (id: number) => inventory.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [id]),
     stock: async () => {
       const { onHand, reserved, available } = (await requests.get(`/stock/${product.productId}`)).json().data

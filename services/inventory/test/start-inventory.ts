@@ -70,7 +70,7 @@ export async function startReplica(
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log)
   const app = await buildApp({ ...deps, ...instead })
-  deps.upkeep.start()
+  deps.cleanUp.start()
   deps.readiness.markReady()
   return {
     app,

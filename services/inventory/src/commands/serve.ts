@@ -46,7 +46,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       await answered
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
-      deps.upkeep.start()
+      deps.cleanUp.start()
     },
     stop: deps.close,
     shutdownDelayMs: config.shutdownDelayMs,

@@ -145,7 +145,7 @@ describe('DELETE /reservations/:reservationId', () => {
     expect([response.statusCode, response.json()]).toEqual([409, over('The reservation is committed.')])
   })
 
-  it('409: refuses a due reservation, also before the sweep', async () => {
+  it('409: refuses a due reservation, also before clean-up', async () => {
     const id = await reservations.begin({ quantity: 1, expiresInSeconds: 60 })
     await reservations.expire(id)
     for (const response of [await reservations.release(id), await reservations.release(id)]) {
@@ -200,7 +200,7 @@ describe('GET /reservations/:reservationId', () => {
 })
 
 describe('a reservation that is due', () => {
-  it('200: is shown as expired, and its stock is free, before the sweep', async () => {
+  it('200: is shown as expired, and its stock is free, before clean-up', async () => {
     const replica = await startInventory({ INVENTORY_RESERVATION_SWEEP_MS: '3600000' })
     const own = stockRequests(replica)
     const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }

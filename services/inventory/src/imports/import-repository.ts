@@ -161,7 +161,7 @@ export async function lockImports(trx: Trx, id: bigint): Promise<void> {
 }
 
 /**
- * Deletes a staged file with its rows. Lock order: the file, its rows. The upkeep takes them in this order too, so that the two
+ * Deletes a staged file with its rows. Lock order: the file, its rows. Clean-up takes them in this order too, so that the two
  * never wait for each other.
  */
 export async function deleteImport(db: Db, id: bigint): Promise<void> {

@@ -98,13 +98,13 @@ export class StagedImport implements AsyncDisposable {
     }
   }
 
-  /** The upkeep deletes the file an hour later if this fails. */
+  /** Clean-up deletes the file an hour later if this fails. */
   async [Symbol.asyncDispose](): Promise<void> {
     await deleteImport(this.#db, this.#id).catch(() => {})
   }
 
   /**
-   * Rows may be gone: the tables are not logged, so a crash empties them, and the upkeep deletes files after an hour.
+   * Rows may be gone: the tables are not logged, so a crash empties them, and clean-up deletes files after an hour.
    * @throws serviceUnavailable when rows are gone
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {

@@ -8,7 +8,7 @@ let inventory: TestInventory
 beforeAll(async () => {
   inventory = await startInventory({
     ...{ INVENTORY_DB_POOL_SIZE: String(POOL), INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000' },
-    // Upkeep is off, because it would wait for the locks of the tests.
+    // Clean-up is off, because it would wait for the locks of the tests.
     INVENTORY_RESERVATION_SWEEP_MS: '3600000',
   })
   await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('P', '{}')`)

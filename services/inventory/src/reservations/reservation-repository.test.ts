@@ -77,7 +77,7 @@ describe('parallel calls', () => {
     )
   })
 
-  it('commit a reservation once, also during sweeps', async () => {
+  it('commit a reservation once, also during clean-ups', async () => {
     await begin(5)
     const reserved = await reserve(5)
     const id = reserved.body?.id ?? 0
@@ -92,8 +92,8 @@ describe('parallel calls', () => {
     await begin(60)
     await Promise.all(Array.from({ length: 50 }, () => reserve(1, 60)))
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1`, [productId])
-    const sweeps = await Promise.all(Array.from({ length: 20 }, () => callExpireReservations(stock.lanes, 20)))
-    let expired = sweeps.reduce((sum, count) => sum + count, 0)
+    const expiries = await Promise.all(Array.from({ length: 20 }, () => callExpireReservations(stock.lanes, 20)))
+    let expired = expiries.reduce((sum, count) => sum + count, 0)
     while (expired < 50) expired += await callExpireReservations(stock.lanes, 20)
     expect(expired).toBe(50)
     expect(await level()).toEqual({ on_hand: 60, reserved: 0 })

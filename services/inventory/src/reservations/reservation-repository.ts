@@ -44,7 +44,7 @@ export interface ReservationFilters {
   readonly reference?: string | undefined
 }
 
-/** Due, but not expired by the sweep yet. Such a reservation is shown exactly as an expired one. */
+/** Due, but not expired by clean-up yet. Such a reservation is shown exactly as an expired one. */
 const IS_DUE = sql`(r.status = 'active' AND r.expires_at <= now())`
 const RESERVATION = sql`
   CASE WHEN ${IS_DUE} THEN (${sql.table('reservation_json')}(r)::jsonb || '{"status":"expired","remaining":0}')::json

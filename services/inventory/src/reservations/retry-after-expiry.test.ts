@@ -44,23 +44,23 @@ describe('stock that is due', () => {
   })
 
   it('waits for another process that expires its reservation', async () => {
-    const sweep = new pg.Client(stock.url)
-    await sweep.connect()
+    const other = new pg.Client(stock.url)
+    await other.connect()
     try {
-      await sweep.query('BEGIN; SELECT inventory.expire_reservations(100)')
+      await other.query('BEGIN; SELECT inventory.expire_reservations(100)')
       const asking = Promise.all(Array.from({ length: 50 }, () => reserveDue()))
       const waiting = () =>
         stock.query(`SELECT 1 AS waits FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event = 'advisory' LIMIT 1`)
       await expect.poll(waiting, { timeout: 10_000 }).toEqual([{ waits: 1 }])
-      await sweep.query('COMMIT')
+      await other.query('COMMIT')
       expect(verdicts(await asking)).toEqual(['done'])
     } finally {
-      await sweep.end()
+      await other.end()
     }
   })
 
-  it('is available to a request when the sweep has just expired its reservation', async () => {
+  it('is available to a request when clean-up has just expired its reservation', async () => {
     let overtaken = false
     const take = async () => {
       const answer = await reserve(1)

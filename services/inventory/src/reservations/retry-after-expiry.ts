@@ -12,7 +12,7 @@ const BATCHES_MAX = 10
 
 /**
  * Takes stock. If there is too little, expires the reservations that are due and tries again, because reserved stock is free from
- * `expiresAt` on, and not only after the next sweep (reference: Reservation expiry).
+ * `expiresAt` on, and not only after the next clean-up (reference: Reservation expiry).
  */
 export async function retryAfterExpiry<Answer extends { readonly verdict: string }>(
   { lanes, stockMetrics }: ExpiryDeps,
@@ -27,6 +27,6 @@ export async function retryAfterExpiry<Answer extends { readonly verdict: string
     if (count < BATCH) break
   }
   if (expired > 0) stockMetrics.countReservation('expired', expired)
-  // Try again even if nothing was due: another request, or the sweep, may have given stock back since the first try.
+  // Try again even if nothing was due: another request, or clean-up, may have given stock back since the first try.
   return takeStock()
 }

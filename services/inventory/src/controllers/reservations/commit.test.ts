@@ -72,7 +72,7 @@ describe('POST /reservations/commit/:reservationId', () => {
   })
 
   // ASVS 2.3.1
-  it('409: refuses a reservation that is over, also before the sweep', async () => {
+  it('409: refuses a reservation that is over, also before clean-up', async () => {
     const committed = await reservations.begin({ quantity: 1 })
     await reservations.commit(committed)
     const released = await reservations.begin({ quantity: 1 })

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from '../../test/stock-database.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import { createStockMetrics } from '../reservations/stock-metrics.ts'
-import { createUpkeep } from './run-upkeep.ts'
+import { CleanUpTimer, cleanUp } from './clean-up.ts'
 
 let stock: StockDatabase
 let productId: number
-const begun: ReturnType<typeof createUpkeep>[] = []
+const begun: CleanUpTimer[] = []
 const logged: object[] = []
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
 beforeEach(async () => {
@@ -16,27 +16,31 @@ beforeEach(async () => {
   await stock.query(`INSERT INTO inventory.stock_levels VALUES ($1, 1, 1000)`, [productId])
 })
 afterEach(async () => {
-  for (const upkeep of begun.splice(0)) await upkeep.stop()
+  for (const timer of begun.splice(0)) await timer.stop()
   logged.splice(0)
   await stock.close()
 })
 
-function createOne(lanes = stock.lanes, stuckMs = 60_000) {
-  const log = (fields: object) => logged.push(fields)
-  const options = { lanes, meter, stockMetrics: createStockMetrics(meter), logger: { info: log, warn: log } }
-  const upkeep = createUpkeep({ ...options, everyMs: 20, stuckMs })
-  begun.push(upkeep)
-  return upkeep
+const outcomes = meter.createCounter('jobs_total')
+const log = (fields: object) => logged.push(fields)
+const run = (lanes = stock.lanes, noteAnswer = () => {}) => {
+  const deps = { lanes, outcomes, stockMetrics: createStockMetrics(meter), logger: { info: log, warn: log } }
+  return cleanUp(deps, noteAnswer)
+}
+function createTimer(lanes = stock.lanes, stuckMs = 60_000): CleanUpTimer {
+  const timer = new CleanUpTimer((noteAnswer) => run(lanes, noteAnswer), { everyMs: 20, stuckMs })
+  begun.push(timer)
+  return timer
 }
 const reserve = () =>
   callReserve(stock.lanes, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
 const reserved = async () => (await stock.query('SELECT reserved FROM inventory.stock_levels'))[0]?.reserved
 
-describe('upkeep', () => {
+describe('cleanUp', () => {
   it('expires every due reservation, and no other', async () => {
     for (let count = 0; count < 250; count++) await reserve()
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE id > 30`)
-    await createOne().run()
+    await run()
     expect(await reserved()).toBe(30)
     expect(logged).toEqual([{ event: 'reservation.expired', count: 220 }])
     expect(await stock.query(`SELECT status, count(*) FROM inventory.reservations GROUP BY 1 ORDER BY 1`)).toEqual([
@@ -46,7 +50,7 @@ describe('upkeep', () => {
   })
 
   it('repeats by itself, in several processes', async () => {
-    const [one, other] = [createOne(), createOne()]
+    const [one, other] = [createTimer(), createTimer()]
     await expect(one.check()).rejects.toThrow('nothing ends reservations that are due')
     one.start()
     other.start()
@@ -63,16 +67,16 @@ describe('upkeep', () => {
     for (const key of ['old', 'young'])
       await callReserve(stock.lanes, withKey(key, 1), { productId, locationId: 1, quantity: 1 })
     await stock.query(`UPDATE inventory.idempotency_keys SET created_at = now() - interval '25 h' WHERE key = 'old'`)
-    await createOne().run()
+    await run()
     expect(await keys()).toEqual(['young'])
   })
 
   it('reports a run that is stuck, until it goes on', async () => {
     const answer = Promise.withResolvers<never>()
-    const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } }, 50)
-    upkeep.start()
-    await upkeep.check()
-    const check = () => upkeep.check().catch(({ message }: Error) => message)
+    const timer = createTimer({ ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } }, 50)
+    timer.start()
+    await timer.check()
+    const check = () => timer.check().catch(({ message }: Error) => message)
     await expect.poll(check).toBe('nothing ends reservations that are due')
     answer.reject(new Error('away'))
     await expect.poll(check).toBeUndefined()
@@ -80,8 +84,7 @@ describe('upkeep', () => {
 
   it('goes on after a failure', async () => {
     const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
-    const upkeep = createOne({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
-    await upkeep.run()
+    await run({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
     const err = new Error('away')
     expect(logged).toEqual([
       { err, task: 'reservation_expiry' },

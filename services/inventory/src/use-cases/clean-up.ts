@@ -1,0 +1,125 @@
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { deleteOldKeys } from '../idempotency/key-repository.ts'
+import { deleteOldImportRows } from '../imports/import-repository.ts'
+import { callExpireReservations } from '../reservations/reservation-repository.ts'
+import type { StockMetrics } from '../reservations/stock-metrics.ts'
+
+interface CleanUpDeps {
+  readonly lanes: Lanes
+  readonly stockMetrics: StockMetrics
+  /** Counts the tasks of each run by outcome. */
+  readonly outcomes: ReturnType<Metrics['meter']['createCounter']>
+  readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
+}
+
+/** Small, because a batch keeps the levels of its reservations locked. */
+const BATCH = 100
+/** Larger, because nothing waits for these rows. */
+const IMPORT_BATCH = 5_000
+
+/**
+ * Expires due reservations, and deletes old Idempotency-Keys and the files of imports that broke off (reference: Clean-up). Any
+ * number of processes may do so at the same time: each batch takes rows that no other has. What is done stays done, so a run that
+ * ends early leaves the rest to the next one. A second run finds nothing more to do.
+ * @param noteAnswer called whenever the database has answered
+ */
+export async function cleanUp(deps: CleanUpDeps, noteAnswer: () => void): Promise<void> {
+  const { lanes, logger, stockMetrics } = deps
+  const attempt = (task: string, work: () => Promise<void>) => attemptTask(deps, task, work).finally(noteAnswer)
+  await attempt('reservation_expiry', async () => {
+    const count = await repeatWhileFull((limit) => callExpireReservations(lanes, limit), noteAnswer, BATCH)
+    stockMetrics.countReservation('expired', count)
+    if (count > 0) logger.info({ event: 'reservation.expired', count }, 'reservations have expired')
+  })
+  await attempt('key_clean_up', async () => {
+    await repeatWhileFull((limit) => deleteOldKeys(lanes, limit), noteAnswer, BATCH)
+  })
+  await attempt('import_clean_up', async () => {
+    await repeatWhileFull((limit) => deleteOldImportRows(lanes, limit), noteAnswer, IMPORT_BATCH)
+  })
+}
+
+/** Does a task of a run. A task that fails is logged and counted, and the next run tries it again. */
+async function attemptTask(
+  { outcomes, logger }: Pick<CleanUpDeps, 'outcomes' | 'logger'>,
+  task: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work()
+    outcomes.add(1, { task, outcome: 'done' })
+  } catch (error) {
+    outcomes.add(1, { task, outcome: 'retry' })
+    logger.warn({ err: error, task }, 'upkeep failed')
+  }
+}
+
+/** Processes batches until one is not full. Resolves to how many rows there were in all. */
+async function repeatWhileFull(
+  processBatch: (limit: number) => Promise<number>,
+  noteAnswer: () => void,
+  limit: number,
+): Promise<number> {
+  for (let total = 0; ; ) {
+    const count = await processBatch(limit)
+    noteAnswer()
+    total += count
+    if (count < limit) return total
+  }
+}
+
+interface TimerOptions {
+  /** Pause between two runs, in milliseconds. */
+  readonly everyMs: number
+  /** A run counts as stuck when the database has not answered it for so many milliseconds. */
+  readonly stuckMs: number
+}
+
+/** Repeats clean-up in a process, from `start` to `stop`. */
+export class CleanUpTimer {
+  readonly #run: (noteAnswer: () => void) => Promise<void>
+  readonly #options: TimerOptions
+  #timer: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #aliveAt = 0
+
+  /** @param run never rejects */
+  constructor(run: (noteAnswer: () => void) => Promise<void>, options: TimerOptions) {
+    this.#run = run
+    this.#options = options
+  }
+
+  /** Runs after each pause. A second start does nothing. */
+  start(): void {
+    if (this.#timer === undefined) this.#pause()
+  }
+
+  /** Throws when the timer was not started, or its run is stuck. A failed run does not count, because the next may succeed. */
+  async check(): Promise<void> {
+    const { everyMs, stuckMs } = this.#options
+    if (this.#timer === undefined || performance.now() - this.#aliveAt > everyMs + stuckMs)
+      throw new Error('nothing ends reservations that are due')
+  }
+
+  /** Stops after the run that is under way. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    await this.#running
+  }
+
+  #pause(): void {
+    this.#noteAlive()
+    this.#timer = setTimeout(async () => {
+      this.#running = this.#run(() => this.#noteAlive())
+      await this.#running
+      if (this.#timer !== undefined) this.#pause()
+    }, this.#options.everyMs)
+  }
+
+  #noteAlive(): void {
+    this.#aliveAt = performance.now()
+  }
+}
