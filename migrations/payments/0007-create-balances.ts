@@ -10,7 +10,7 @@ const comments = {
 
 export const createBalances: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
-    // The pending amount of a transaction only shrinks, so the sweep of expired authorizations looks at each once: `expired_id` is
+    // The pending amount of a transaction only shrinks, so the expiry of authorizations looks at each once: `expired_id` is
     // where it continues.
     await sql`
       CREATE TABLE ${names.id('merchant_balances')} (

@@ -15,7 +15,7 @@ import { snapshotTask } from './ledger/snapshot-task.ts'
 import { invitationMailTask } from './mail/invitation-mail.ts'
 import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutTask } from './payouts/payout-task.ts'
-import { attemptSweepTask, expiryTask, inquiryTask } from './transactions/transaction-tasks.ts'
+import { expiryTask, inquiryTask, lostAttemptsTask } from './transactions/transaction-tasks.ts'
 import { cleanUpTask } from './use-cases/clean-up.ts'
 import { createJobKeys } from './vault/vault-keys.ts'
 import { VERSION } from './version.ts'
@@ -27,7 +27,7 @@ import { deliveryTask } from './webhooks/delivery.ts'
 export const tasks: readonly AnyTask[] = [
   acquirerTask,
   acquirerEventsTask,
-  attemptSweepTask,
+  lostAttemptsTask,
   confirmationTask,
   rejectionMailTask,
   expiryTask,

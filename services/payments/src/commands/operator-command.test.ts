@@ -22,7 +22,7 @@ import { hashToken } from '../members/invitation.ts'
 import { appCommand } from './app.ts'
 import { fxCommand } from './fx.ts'
 import { merchantCommand } from './merchant.ts'
-import { pruneCommand, tasksCommand } from './tasks.ts'
+import { cleanUpCommand, tasksCommand } from './tasks.ts'
 
 let payments: TestPayments
 let folder: string
@@ -35,7 +35,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const { run } = commandRunner([appCommand, merchantCommand, fxCommand, tasksCommand, pruneCommand], () => ({
+const { run } = commandRunner([appCommand, merchantCommand, fxCommand, tasksCommand, cleanUpCommand], () => ({
   ...operatorDeps(payments),
   createKey: () => '11111111-1111-4111-8111-111111111111',
 }))

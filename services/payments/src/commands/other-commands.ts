@@ -18,7 +18,7 @@ import { merchantCommand } from './merchant.ts'
 import { openOperatorDeps } from './operator-database.ts'
 import { payoutCommand } from './payout.ts'
 import { seedCommand } from './seed.ts'
-import { pruneCommand, tasksCommand } from './tasks.ts'
+import { cleanUpCommand, tasksCommand } from './tasks.ts'
 import { vaultCommand } from './vault.ts'
 import { webhookCommand } from './webhook.ts'
 
@@ -39,7 +39,7 @@ const operatorCommands = [
   ledgerCommand,
   payoutCommand,
   tasksCommand,
-  pruneCommand,
+  cleanUpCommand,
   seedCommand,
   webhookCommand,
   adjustCommand,

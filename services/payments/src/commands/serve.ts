@@ -12,6 +12,7 @@ import { startAcquirerEvents } from '../use-cases/apply-acquirer-events.ts'
 import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from '../use-cases/clean-up.ts'
 import { startDeliveries } from '../use-cases/deliver-events.ts'
 import { startConfirmations } from '../use-cases/end-confirmation.ts'
+import { startLostAttempts } from '../use-cases/end-lost-attempts.ts'
 import { startExpiry } from '../use-cases/expire-authorizations.ts'
 import { startInquiries } from '../use-cases/inquire-attempt.ts'
 import { startPayouts } from '../use-cases/run-payouts.ts'
@@ -20,7 +21,6 @@ import { startRejectionMails } from '../use-cases/send-rejection.ts'
 import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
 import { startSnapshots } from '../use-cases/snapshot-accounts.ts'
 import { startOperations } from '../use-cases/submit-operation.ts'
-import { startAttemptSweeps } from '../use-cases/sweep-attempts.ts'
 
 const LARGE_POOL = 32
 /** The time that telemetry and the database get to close after the jobs, in milliseconds. */
@@ -119,7 +119,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startOperations(deps)
   await startConfirmations(deps)
   await startInquiries(deps)
-  await startAttemptSweeps(deps)
+  await startLostAttempts(deps)
   await startAcquirerEvents(deps)
   await startDeliveries(deps)
   await startSimulatedDisputes(deps)

@@ -11,7 +11,7 @@ export function tasksCommand(operator: Operator): Command {
 }
 
 /** `payments prune`: deletes expired and old rows, as the service does every hour. */
-export function pruneCommand(operator: Operator): Command {
+export function cleanUpCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'prune',
     description:

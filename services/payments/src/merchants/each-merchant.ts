@@ -30,7 +30,7 @@ export async function listAcquirersBeside(db: Db, names: readonly string[]): Pro
   return rows.map(({ acquirer }) => acquirer)
 }
 
-interface Sweep {
+interface MerchantWork {
   readonly db: Db
   readonly logger: { warn(fields: object, message: string): void }
 }
@@ -41,7 +41,7 @@ interface Sweep {
  * @throws Error at the end when a merchant was left out, so that the job runs again
  */
 export async function forEachMerchant(
-  { db, logger }: Sweep,
+  { db, logger }: MerchantWork,
   act: (merchantId: string) => Promise<void>,
 ): Promise<void> {
   let failed = 0

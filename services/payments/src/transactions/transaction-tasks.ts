@@ -19,7 +19,7 @@ export const inquiryTask = defineTask<InquiryJob>('inquiry', {
 })
 
 /** Calls an attempt unknown when the process that sent it has ended. */
-export const attemptSweepTask = defineTask<Record<string, never>>('attempt_sweep', {
+export const lostAttemptsTask = defineTask<Record<string, never>>('attempt_sweep', {
   retryLimit: 0,
   firstDelaySeconds: 1,
   delaySecondsMax: 1,

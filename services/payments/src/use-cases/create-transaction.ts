@@ -81,7 +81,7 @@ async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: At
     errorCode,
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
   })
-  // The answer was so late that a sweep has called the attempt unknown, which repeats of the request have got.
+  // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.
   if (finished.verdict === 'settled') return { errorCode: UNKNOWN_OUTCOME }
   return errorCode === null ? { transactionId: finished.transactionId } : { errorCode }
 }

@@ -117,10 +117,10 @@ describe('authorization expiry', () => {
       .set({ clock_offset: 8n * 86_400n })
       .where('merchant_id', 'in', [locked, other])
       .execute()
-    const sweep = () => expireAll({ ...payments.deps, db: payments.database.db })
+    const expire = () => expireAll({ ...payments.deps, db: payments.database.db })
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
-      await expect(sweep()).rejects.toThrow('1 merchants were left out')
+      await expect(expire()).rejects.toThrow('1 merchants were left out')
     })
     expect([await get(held), await get(free)]).toEqual([
       shownTransaction({ id: held, merchantId: locked, created: createdOf(held), pendingAmount: 300 }),
@@ -133,7 +133,7 @@ describe('authorization expiry', () => {
         trail: [trailEntry({ amount: 300, void: true })],
       }),
     ])
-    expect(await sweep()).toBe('done')
+    expect(await expire()).toBe('done')
     expect(await get(held)).toEqual(
       shownTransaction({
         id: held,

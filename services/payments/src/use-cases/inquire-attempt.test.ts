@@ -17,9 +17,9 @@ import { commandRunner } from '../../test/run-command.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
 import { attemptsCommand } from '../commands/attempts.ts'
 import { exceptionsCommand } from '../commands/exceptions.ts'
+import { endLostAttempts } from './end-lost-attempts.ts'
 import { inquireAttempt } from './inquire-attempt.ts'
 import { submitOperation } from './submit-operation.ts'
-import { sweepAttempts } from './sweep-attempts.ts'
 
 let north: StubAcquirer
 let payments: TestPayments
@@ -226,8 +226,8 @@ describe('payments attempts, payments exceptions', () => {
   })
 })
 
-describe('sweepAttempts', () => {
-  const sweep = () => sweepAttempts({ ...payments.deps, db: db() })
+describe('endLostAttempts', () => {
+  const endLost = () => endLostAttempts({ ...payments.deps, db: db() })
   const age = (id: string) =>
     sql`UPDATE ${sql.table('attempts')} SET created = created - interval '2 minutes' WHERE id = ${id}`.execute(db())
 
@@ -241,10 +241,10 @@ describe('sweepAttempts', () => {
     const first = charge({ 'idempotency-key': 'lost' })
     await reached.promise
     const id = north.asked.authorizations[0]?.idempotencyRef ?? ''
-    await sweep()
+    await endLost()
     expect(await statusOf(id)).toBe('sent')
     await age(id)
-    await sweep()
+    await endLost()
     expect(await statusOf(id)).toBe('unknown')
     answered.resolve()
     const answer = await first
@@ -259,7 +259,7 @@ describe('sweepAttempts', () => {
   })
 })
 
-describe('sweepAttempts, when one attempt is locked', () => {
+describe('endLostAttempts, when one attempt is locked', () => {
   it('goes on with the attempts behind it', async () => {
     const ids: string[] = []
     north.answers.authorize = () => new Promise(() => {})
@@ -274,10 +274,10 @@ describe('sweepAttempts, when one attempt is locked', () => {
       .transaction()
       .execute(async (trx) => {
         await trx.selectFrom('attempts').select('id').where('id', '=', first).forUpdate().execute()
-        await sweepAttempts({ ...payments.deps, db: db() })
+        await endLostAttempts({ ...payments.deps, db: db() })
       })
     expect([await statusOf(first), await statusOf(second)]).toEqual(['sent', 'unknown'])
-    await sweepAttempts({ ...payments.deps, db: db() })
+    await endLostAttempts({ ...payments.deps, db: db() })
     expect(await statusOf(first)).toBe('unknown')
     for (const request of requests) void request.catch(() => {})
   })

@@ -11,8 +11,8 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
+import { endLostAttempts } from './end-lost-attempts.ts'
 import { inquireAttempt } from './inquire-attempt.ts'
-import { sweepAttempts } from './sweep-attempts.ts'
 
 let north: StubAcquirer
 let payments: TestPayments
@@ -216,7 +216,7 @@ describe('an attempt whose process has ended', () => {
       .set({ created: sql`created - interval '61 seconds'` })
       .where('merchant_id', '=', merchant.id)
       .execute()
-    await sweepAttempts({ ...payments.deps, db: db() })
+    await endLostAttempts({ ...payments.deps, db: db() })
     const refused = await browser.send('/payments', { ...given, hints })
     expect([refused.status, refused.body.code]).toEqual([400, 'PAYMENT_METHOD_ERROR'])
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })

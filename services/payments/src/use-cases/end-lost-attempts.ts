@@ -6,9 +6,9 @@ import type { ProcessDeps } from '../deps.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
 import { callFinishCharge } from '../transactions/charge-repository.ts'
 import { statusCodeOf } from '../transactions/processing-error.ts'
-import { attemptSweepTask } from '../transactions/transaction-tasks.ts'
+import { lostAttemptsTask } from '../transactions/transaction-tasks.ts'
 
-type SweepDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
+type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
 
 /** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
@@ -16,16 +16,16 @@ const BATCH = 1_000
 const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
 /** Looks every minute for attempts of processes that have ended. */
-export async function startAttemptSweeps(deps: SweepDeps): Promise<void> {
-  await deps.jobs.work(attemptSweepTask, () => sweepAttempts(deps))
-  await deps.jobs.schedule(attemptSweepTask, '* * * * *')
+export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
+  await deps.jobs.work(lostAttemptsTask, () => endLostAttempts(deps))
+  await deps.jobs.schedule(lostAttemptsTask, '* * * * *')
 }
 
 /**
  * Calls each attempt unknown that was sent and never finished. A repeat of its request gets that outcome, and a job asks the
  * acquirer.
  */
-export async function sweepAttempts({ db, lanes, outbox, logger }: Omit<SweepDeps, 'jobs'>): Promise<Outcome> {
+export async function endLostAttempts({ db, lanes, outbox, logger }: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
   for (const attempt of sent) {
     try {
