@@ -128,44 +128,66 @@ function retryOneByOne(store: StoreBatch): StoreBatch {
   }
 }
 
+/** Stores the records batch by batch, and reports the faults of each batch after it. */
 async function* storeRecords(
   { records, mode }: ImportInput,
   tally: ImportTally,
   store: StoreBatch,
 ): AsyncGenerator<ImportEvent, void> {
-  let batch: ReadProduct[] = []
-  let length = 0
-  let storedAt = performance.now()
-  const faults: RecordFault[] = []
-  const storeAll = async (): Promise<void> => {
-    const verdicts = batch.length === 0 ? [] : await store(batch)
-    for (const [at, product] of batch.entries()) {
-      const fault = countVerdict(product, verdicts[at] ?? 'unstorable', { mode, tally })
-      if (fault !== undefined) faults.push(fault)
-    }
-    batch = []
-    length = 0
-    storedAt = performance.now()
+  for await (const { products, faults } of gatherBatches(records, tally)) {
+    const verdicts = products.length === 0 ? [] : await store(products)
+    const refused = products.flatMap(
+      (product, at) => countVerdict(product, verdicts[at] ?? 'unstorable', { mode, tally }) ?? [],
+    )
+    yield* reportFaults([...faults, ...refused], tally)
   }
+}
+
+/** Gathers records until a batch is full, or has waited for long enough. The last batch may be empty. */
+async function* gatherBatches(records: ImportInput['records'], tally: ImportTally): AsyncGenerator<RecordBatch, void> {
+  let batch = new RecordBatch()
   for await (const some of records) {
     for (const record of some) {
       tally.receive(1)
-      if ('description' in record) {
-        faults.push(record)
-      } else {
-        batch.push(record)
-        length += record.attributes.length
-      }
-      if (batch.length + faults.length < BATCH_ROWS && length < BATCH_LENGTH) continue
-      await storeAll()
-      yield* reportFaults(faults.splice(0), tally)
+      batch.add(record)
+      if (!batch.isFull()) continue
+      yield batch
+      batch = new RecordBatch()
     }
-    if (batch.length + faults.length === 0 || performance.now() - storedAt < BATCH_MS) continue
-    await storeAll()
-    yield* reportFaults(faults.splice(0), tally)
+    if (!batch.isLate()) continue
+    yield batch
+    batch = new RecordBatch()
   }
-  await storeAll()
-  yield* reportFaults(faults.splice(0), tally)
+  yield batch
+}
+
+/** What one statement stores, with the records before it that cannot be stored. */
+class RecordBatch {
+  readonly products: ReadProduct[] = []
+  readonly faults: RecordFault[] = []
+  readonly #begunAt = performance.now()
+  #length = 0
+
+  add(record: ImportRecord): void {
+    if ('description' in record) {
+      this.faults.push(record)
+      return
+    }
+    this.products.push(record)
+    this.#length += record.attributes.length
+  }
+
+  isFull(): boolean {
+    return this.#size() >= BATCH_ROWS || this.#length >= BATCH_LENGTH
+  }
+
+  isLate(): boolean {
+    return this.#size() > 0 && performance.now() - this.#begunAt >= BATCH_MS
+  }
+
+  #size(): number {
+    return this.products.length + this.faults.length
+  }
 }
 
 function* reportFaults(faults: readonly RecordFault[], tally: ImportTally): Generator<ImportEvent> {
