@@ -39,6 +39,10 @@ export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: E
   if (acquirers.names.length > 0) await jobs.schedule(acquirerEventsTask, '* * * * *')
 }
 
+/**
+ * Applies the events of every acquirer. The job is not tried again after an error, because the next one comes within a minute. It
+ * gets the events that were not acknowledged, and those that were applied already change nothing.
+ */
 async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquirers']): Promise<Outcome> {
   for (const name of acquirers.names) {
     const acquirer = acquirers.find(name)

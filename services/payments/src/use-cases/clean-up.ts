@@ -39,7 +39,7 @@ export async function cleanUp(db: Db, { unusedAppDays }: Pick<CleanUpDeps, 'unus
   return { ...keys, ...sessions, ...invitations, ...appInvitations, events, apps }
 }
 
-/** The hourly job. Logs how many rows of each table were deleted. */
+/** The hourly job. Logs how many rows of each table were deleted. A second run deletes what has become old since the first. */
 export async function runCleanUp({ db, logger, unusedAppDays }: CleanUpDeps): Promise<Outcome> {
   logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
   return 'done'

@@ -40,7 +40,11 @@ export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   }
 }
 
-/** Delivers an event. After the last attempt that fails, the webhook is disabled. */
+/**
+ * Delivers an event. After the last attempt that fails, the webhook is disabled. A second run delivers the event again, and the
+ * webhook knows it by the id of the event (reference: Deliveries).
+ * @throws Error when the webhook has not taken the event, so that the job runs again
+ */
 async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)

@@ -14,7 +14,10 @@ export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDe
   if (deps.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
 }
 
-/** Lets authorizations of all merchants expire. */
+/**
+ * Lets authorizations of all merchants expire. A second run finds nothing, because what has expired is not pending any more.
+ * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
+ */
 export async function expireAll(deps: ExpiryDeps): Promise<Outcome> {
   const { lanes, authorizationExpiryDays: days } = deps
   const batches = Number.POSITIVE_INFINITY

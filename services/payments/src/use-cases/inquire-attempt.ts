@@ -16,7 +16,9 @@ export function startInquiries(deps: InquiryDeps): Promise<void> {
 
 /**
  * Asks the acquirer what became of an attempt. Reverses an approval, because its client got no answer. While the acquirer knows
- * nothing, asks again later; in the end the operator decides (reference: Attempts).
+ * nothing, asks again later; in the end the operator decides (reference: Attempts). A second run of the job is dropped when the
+ * first has settled the attempt. Otherwise it asks and reverses again, which an acquirer takes as the same call, and sends a
+ * second job for the next step.
  */
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
   const attempt = await findUnknownAttempt(deps.db, job)

@@ -26,8 +26,10 @@ export async function startPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' |
 }
 
 /**
- * Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed.
- * @throws Error after the last merchant when some could not be paid, so that the queue repeats the job
+ * Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed. A second run of
+ * the day pays only whom the first did not reach: for the others `callPayOut` answers the payout that exists.
+ * @throws Error after the last merchant when some could not be paid, or at once when the database is away. The queue then runs
+ * the job again for all merchants
  */
 export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
   if (deps.payouts.schedule !== 'daily') return 'dropped'

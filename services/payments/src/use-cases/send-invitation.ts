@@ -28,7 +28,8 @@ export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Prom
 
 /**
  * Sends one mail, unless the invitation was revoked, used or has expired. While the address has had too many mails, the
- * mail waits: otherwise a stranger could use up the limit of an address and suppress the invitations of others.
+ * mail waits: otherwise a stranger could use up the limit of an address and suppress the invitations of others. A second run
+ * sends the mail again, with the same link, and counts it again.
  */
 async function sendInvitation(
   { lanes, limits, logger, baseUrl }: SendDeps,

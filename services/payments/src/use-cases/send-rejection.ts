@@ -26,7 +26,8 @@ export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promi
 
 /**
  * Sends one mail, unless the acquirer has accepted the operation after all. An acquirer that rejects everything must not fill
- * a mailbox: an address gets so many in an hour, and events tell the rest.
+ * a mailbox: an address gets so many in an hour, and events tell the rest. A second run sends the mail again, because nothing
+ * stores that it was sent. It does not count it again.
  */
 async function sendRejection(
   { lanes, limits, logger }: Pick<TellDeps, 'lanes' | 'limits' | 'logger'>,

@@ -11,7 +11,10 @@ export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }
 
-/** Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). */
+/**
+ * Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). A second run changes
+ * nothing: the reference of the dispute is made from the transaction, and is unique within the merchant.
+ */
 async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const reason = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
   const dispute = { ...reason, acquirerRef: simulatedRef(id) }

@@ -13,7 +13,8 @@ export function startOperations({ jobs, ...deps }: SubmitDeps & Pick<ProcessDeps
 
 /**
  * Hands an operation to the acquirer, under the id of its trail entry: a repeated call is the same operation. Then books the
- * answer: what the acquirer rejects is taken back (reference: What is taken back).
+ * answer: what the acquirer rejects is taken back (reference: What is taken back). A second run gets the same answer, which
+ * changes nothing.
  * @throws Error while the acquirer cannot take it, so that the job runs again
  */
 export async function submitOperation(deps: SubmitDeps, job: AcquirerJob): Promise<Outcome> {
