@@ -120,7 +120,7 @@ export class NotFound extends CallError {
   }
 }
 
-/** 405 with `Allow`. */
+/** 405: the URL does not take the method. The header `Allow` lists those that it takes. */
 export class MethodNotAllowed extends CallError {
   constructor(allow: readonly string[], message?: string) {
     super(405, message, { headers: { allow: allow.join(', ') } })
@@ -134,7 +134,7 @@ export class Conflict extends CallError {
   }
 }
 
-/** 429; `retryAfter` in seconds. */
+/** 429: the client must wait. `retryAfter` is in seconds. */
 export class TooManyRequests extends CallError {
   constructor(retryAfter?: number, message?: string) {
     super(429, message, retryAfter === undefined ? {} : { headers: { 'retry-after': String(Math.ceil(retryAfter)) } })
@@ -163,7 +163,7 @@ export class CallStop extends Error {
   }
 }
 
-/** Redirects the client. */
+/** Ends a call with a redirect of the client, by default 302. */
 export class Redirect extends CallStop {
   constructor(location: string | URL, status: 301 | 302 | 303 | 307 | 308 = 302) {
     // Percent-encode characters that no header can hold. Leave line breaks, so that the header refuses them.

@@ -74,7 +74,7 @@ export const standbySettings = {
     .describe('How far the standby may be behind. Beyond that, lists are read from the primary.'),
 } as const
 
-/** Where limits are counted. */
+/** The settings that say where limits are counted: in the process or in common. */
 export const limitStoreSettings = {
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis')
     .prefault('memory')

@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 
-/** Equals any id of payments. */
+/** Equals any id of payments: 24 hexadecimal digits. */
 export const anyId: unknown = expect.stringMatching(/^[0-9a-f]{24}$/)
 
-/** Equals any UUID. */
+/** Equals any UUID in lower case, of whatever version. */
 export const anyUuid: unknown = expect.stringMatching(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
 
 /** Equals any time as answers write it: RFC 3339 in UTC, with milliseconds. */

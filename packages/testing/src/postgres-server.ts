@@ -66,7 +66,7 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
   }
 }
 
-/** The PostgreSQL that npm installs. */
+/** Starts the PostgreSQL that npm installs, with a cluster of its own. */
 export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   const directory = await mkdtemp(join((await hasRoomInMemory()) ? MEMORY : tmpdir(), 'trestle-test-'))
   // The user of the server must be able to enter, if it is not the user of the tests.

@@ -7,7 +7,7 @@ import * as errors from './errors.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
 
-/** The body of every error. */
+/** The body of every answer with a status from 400 on. */
 export const ErrorView = z
   .object({
     statusCode: z.int().min(400).max(599),

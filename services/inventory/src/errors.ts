@@ -123,7 +123,7 @@ export const productInStock = defineError(409, 'CONFLICT', 'There is still stock
 export const duplicateCode = defineError(409, 'CONFLICT', 'A location with this code already exists.')
 export const locationHasStock = defineError(409, 'CONFLICT', 'The location still has stock.')
 export const locationInactive = defineError(409, 'CONFLICT', 'The location is not active: it takes no stock.')
-/** `details.available` is the available quantity. */
+/** Less stock is available than the request takes; `details.available` says how much there is. */
 export const insufficientStock = defineError(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.')
 /** The same for a line of a batch that is not the first. */
 export const insufficientStockForLine = defineError(
@@ -189,7 +189,7 @@ export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'T
 export const tooManyRequests = defineError(429, 'TOO_MANY_REQUESTS', 'Too many requests came from this address.')
 export const headersTooLarge = defineError(431, 'BAD_REQUEST', 'The header of the request is too large.')
 
-/** A defect of the service. */
+/** A defect of the service, which only its log explains. */
 export const serverError = defineError(
   500,
   'SERVER_ERROR',
@@ -212,7 +212,7 @@ export const notReady = defineError(
     'Retry-After': '1',
   },
 )
-/** A bounded queue is full. */
+/** A bounded queue is full, so the request did not begin. */
 export const serverBusy = defineError(
   503,
   'SERVER_BUSY',

@@ -177,7 +177,7 @@ export interface RateLimitsTable {
   expire: bigint | null
 }
 
-/** Every table of the service. */
+/** The tables of the service, by the names that queries use. */
 export interface PaymentsTables {
   apps: AppsTable
   app_keys: AppKeysTable

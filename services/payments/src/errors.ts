@@ -50,7 +50,7 @@ export const uriTooLong = declare(414, 'URI_TOO_LONG', 'The URL is longer than 8
 export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
 export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')
 export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wrong on our side')
-/** The operator follows docs/runbooks/changed-rows.md. */
+/** A row was changed past the service. The operator follows docs/runbooks/changed-rows.md. */
 export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this merchant must be looked at by the operator')
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
 /** Of `GET /ready`: names what is missing. */

@@ -49,12 +49,14 @@ export function defineError(
   message: string,
   headers?: Record<string, string>,
 ): ErrorFactory
+/** Declares an error whose text names values. Its factory takes the values first, and the options after them. */
 export function defineError<Values extends object>(
   status: number,
   code: string,
   message: (values: Values) => string,
   headers?: Record<string, string>,
 ): ErrorTemplate<Values>
+/** Makes the factory of either kind, which carries status and code for the API document. */
 export function defineError<Values extends object>(
   status: number,
   code: string,

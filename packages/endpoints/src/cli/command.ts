@@ -8,7 +8,7 @@ export type Command =
   | ({ readonly run: 'serve' | 'routes' } & ServeOptions)
   | ({ readonly run: 'openapi'; readonly file: string | undefined } & ServeOptions)
 
-/** What `endpoints` serves, and where. */
+/** What the command `endpoints` serves, and at which address. */
 export interface ServeOptions {
   readonly prefixes: readonly string[]
   readonly dir: string
@@ -23,7 +23,7 @@ export interface ServeOptions {
 /** A wrong command line. */
 export class UsageError extends Error {}
 
-/** The text of `endpoints --help`. */
+/** What `endpoints --help` prints, with every option. */
 export const usage = `Usage: endpoints [options]
        endpoints build-map FOLDER FILE
 

@@ -14,7 +14,7 @@ export function prefixesFromEnvironment(delimiter: typeof pathDelimiter): readon
   return prefixes.filter((prefix) => prefix !== '')
 }
 
-/** Milliseconds since 1970. */
+/** The clock of the machine, in milliseconds since 1970. */
 export function systemClock(): number {
   return Date.now()
 }

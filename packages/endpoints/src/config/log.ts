@@ -1,4 +1,4 @@
-/** Takes warnings and unexpected errors. */
+/** Takes the warnings of the framework and the errors that nobody expected. */
 export interface Log {
   readonly warn: (message: string) => void
   readonly error: (error: unknown, message: string) => void

@@ -19,7 +19,7 @@ import {
 } from './read-controller.ts'
 import { classUrlName } from './url-name.ts'
 
-/** An imported module of controllers. */
+/** A module of controllers after its import, before its classes are read. */
 export interface LoadedModule {
   /** URL names from the root; empty for the root itself. */
   readonly path: readonly string[]

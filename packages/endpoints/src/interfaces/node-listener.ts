@@ -12,5 +12,5 @@ export interface NodeResponse {
   readonly writableFinished: boolean
 }
 
-/** What `http.createServer` takes. */
+/** A listener that `http.createServer` of Node.js takes. */
 export type NodeListener = (request: NodeRequest, response: NodeResponse) => Promise<void>

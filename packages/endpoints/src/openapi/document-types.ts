@@ -1,7 +1,7 @@
 /** A JSON Schema, as the document holds it. */
 export type JsonSchema = { [key: string]: unknown }
 
-/** One operation of the document. */
+/** One method of a URL in the document. */
 export interface Operation {
   readonly operationId: string
   readonly [key: string]: unknown
@@ -20,7 +20,7 @@ export interface DocumentServer {
   readonly description?: string
 }
 
-/** An OpenAPI 3.1 document. */
+/** A description of an application by OpenAPI 3.1. */
 export interface OpenApiDocument {
   readonly openapi: '3.1.0'
   readonly info: DocumentInfo

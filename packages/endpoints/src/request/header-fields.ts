@@ -41,7 +41,7 @@ function matchesRange(one: string, other: string): boolean {
   return matchesPart(a, c) && matchesPart(b, d)
 }
 
-/** The credentials in `Authorization`. */
+/** What the header `Authorization` holds: a scheme and its credentials. */
 export interface Credentials {
   /** In lower case: `basic`, `bearer`. */
   readonly scheme: string

@@ -50,7 +50,7 @@ export function renderFrame(html: string): string {
   return `<!doctype html><base target="_blank">${html}`
 }
 
-/** A page with one message. */
+/** The HTML of a page with one message and a link to all mails. */
 export function renderNotice(title: string): string {
   return renderPage(title, `<h1>${escapeHtml(title)}</h1><p><a href="/">All mails</a></p>`)
 }

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
 
-/** Settings by name. */
+/** The environment of a process: settings by name. */
 export type Environment = Readonly<Record<string, string>>
 
 /**

@@ -20,7 +20,7 @@ export type User = z.infer<typeof UserView>
 /** There are few users, so a page of them is always large. */
 export const USER_PAGES = { defaultLimit: 500, limitMax: 500 } as const
 
-/** The JSON of a user. */
+/** The JSON text of a user, as answers show it. */
 export function userJson({ id, username, firstName, lastName }: User): string {
   return JSON.stringify({ id, username, firstName, lastName })
 }
@@ -41,7 +41,7 @@ const listQuery = prepare('list_users', (p: { afterId: number; limit: number }, 
     .limit(sql<number>`${p.limit}`),
 )
 
-/** A user, or undefined. Users are never deleted. */
+/** The user with an id; undefined when there is none. Users are never deleted. */
 export async function findUser(lanes: Lanes, id: number): Promise<User | undefined> {
   const row = await lanes.read.first(findQuery, { id })
   return row && toUser(row)

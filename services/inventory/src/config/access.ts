@@ -7,7 +7,7 @@ import type { TokenRules } from '../access/token-verifier.ts'
 /** Stands before the name of each setting of the service. */
 export const PREFIX = 'INVENTORY_'
 
-/** Who may call. */
+/** The settings that say who may call: tokens, their keys and their roles. */
 export const accessSettings = group('Access', {
   AUTH_ENABLED: flag()
     .prefault('false')

@@ -1,7 +1,7 @@
 import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { OpenController } from '../plugins/inventory-controller.ts'
 
-/** /docs */
+/** /docs: the page on which people read the API document. */
 export class Default extends OpenController {
   static GET = accepts({ hidden: true })
   GET() {

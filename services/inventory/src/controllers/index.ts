@@ -6,7 +6,7 @@ import { VERSION } from '../version.ts'
 
 const Service = z.object({ name: z.string(), version: z.string(), docs: z.string() })
 
-/** / */
+/** /: the name and version of the service. */
 export class Default extends OpenController {
   static GET = accepts({ returns: Service, summary: 'Name and version of this service', tags: ['service'] })
   GET(): z.output<typeof Service> {
@@ -14,7 +14,7 @@ export class Default extends OpenController {
   }
 }
 
-/** /openapi.json */
+/** /openapi.json: the document that describes this API. */
 export class Openapi_json extends OpenController {
   static GET = accepts({ hidden: true })
   GET() {

@@ -24,7 +24,7 @@ const ListKeywords = PageKeywords.extend({
   to: p.date().optional().meta({ description: 'Movements before this time' }),
 })
 
-/** /movements, /movements/{movementId} */
+/** /movements, /movements/{movementId}: the ledger, and what is added to it. */
 export class Default extends InventoryController {
   static GET = [
     accepts({

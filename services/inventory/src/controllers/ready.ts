@@ -3,7 +3,7 @@ import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { notReady } from '../errors.ts'
 import { OpenController } from '../plugins/inventory-controller.ts'
 
-/** /ready */
+/** /ready: whether the process should get requests. */
 export class Default extends OpenController {
   static GET = accepts({ hidden: true })
   async GET() {

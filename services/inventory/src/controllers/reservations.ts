@@ -41,7 +41,7 @@ const ReservationBody = z.object({
   }),
 })
 
-/** /reservations, /reservations/{reservationId} */
+/** /reservations, /reservations/{reservationId}: made, shown, listed and released. */
 export class Default extends InventoryController {
   static GET = [
     accepts({

@@ -22,7 +22,7 @@ const ListKeywords = PageKeywords.extend({
 const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]
 const missing = { 'product-not-found': productNotFound, 'location-not-found': locationNotFound } as const
 
-/** /stock, /stock/{productId}, /stock/{productId}/{locationId} */
+/** /stock, /stock/{productId}, /stock/{productId}/{locationId}: the levels of stock. */
 export class Default extends InventoryController {
   static GET = [
     accepts({

@@ -8,7 +8,7 @@ import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 
-/** /users, /users/{userId} */
+/** /users, /users/{userId}: the users that the database has. */
 export class Default extends InventoryController {
   static GET = [
     accepts({

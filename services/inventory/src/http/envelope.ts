@@ -33,7 +33,7 @@ async function* writeList(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   yield Buffer.from(before === ',' ? ']}' : `${before}]}`)
 }
 
-/** The body of one record, from its JSON text. */
+/** The body `{ statusCode, data }` of one record, from its JSON text, which is not parsed again. */
 export function recordBody(statusCode: number, record: string): RawJson {
   return new RawJson(`{"statusCode":${statusCode},"data":${record}}`)
 }

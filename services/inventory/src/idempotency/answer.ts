@@ -17,7 +17,7 @@ export interface Answered<Body extends object> {
   readonly body: Body
 }
 
-/** Why a request was refused. */
+/** The answer of a SQL function that refused a request, and why. */
 export interface Refused<Refusal extends string> {
   readonly verdict: Refusal | KeyRefusal
   readonly body: null

@@ -48,7 +48,7 @@ const deleteQuery = prepare(
 const CODE_TAKEN = { constraint: 'locations_code_key', verdict: 'duplicate-code' } as const
 const HAS_STOCK = { constraint: 'locations_stock_check', verdict: 'has-stock' } as const
 
-/** A location, or undefined. */
+/** The location with an id, active or not; undefined when there is none. */
 export function findLocation(lanes: Lanes, id: number): Promise<VersionedLocation | undefined> {
   return lanes.read.first(findQuery, { id })
 }

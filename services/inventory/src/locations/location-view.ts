@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A location in an answer. */
+/** A location in an answer, as `locationJson` writes it. */
 export const LocationView = z
   .object({
     id: z.int().min(1),
@@ -18,12 +18,12 @@ export interface VersionedLocation extends Location {
   readonly version: number
 }
 
-/** The JSON of a location. */
+/** The JSON text of a location, without its version. */
 export function locationJson({ id, code, name, active }: Location): string {
   return JSON.stringify({ id, code, name, active })
 }
 
-/** The answer to POST /locations. */
+/** The record in the answer to POST /locations. */
 export const LocationCreatedView = z
   .object({ id: z.int().min(1), message: z.string() })
   .meta({ id: 'LocationCreated', examples: [{ id: 2, message: 'Location 2 was created.' }] })

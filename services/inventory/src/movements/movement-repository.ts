@@ -33,7 +33,7 @@ const findQuery = prepare(
   (p: { id: number }) => sql<Movement>`SELECT ${MOVEMENT} FROM ${sql.table('movements')} WHERE id = ${p.id}`,
 )
 
-/** A row of the ledger, or undefined. */
+/** The row of the ledger with an id; undefined when there is none. */
 export function findMovement(lanes: Lanes, id: number): Promise<Movement | undefined> {
   return lanes.read.first(findQuery, { id })
 }

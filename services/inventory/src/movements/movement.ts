@@ -4,7 +4,7 @@ export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as 
 /** Types of the rows of the ledger: those, and what reservations do to stock. */
 export const MOVEMENT_TYPES = [...LINE_TYPES, 'reserve', 'release', 'expire'] as const
 
-/** What changes stock (reference: Movements). */
+/** The type of a row of the ledger (reference: Movements). */
 export type MovementType = (typeof MOVEMENT_TYPES)[number]
 
 /** One line of a request. Quantities are whole numbers up to `QUANTITY_MAX`. */

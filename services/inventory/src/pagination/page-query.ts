@@ -41,10 +41,10 @@ export function listingById(path: string): Listing {
   return { path, positionForms: [ID_FORM] }
 }
 
-/** An id, as a value of a position. */
+/** The form of an id as a value of a position: up to 16 digits, and no zero first. */
 export const ID_FORM = /^[1-9]\d{0,15}$/
 
-/** The position of a row in a list by id. */
+/** The position of a row in a list by id, for the cursor of the next page. */
 export function positionById({ id }: { readonly id: number }): Position {
   return [String(id)]
 }

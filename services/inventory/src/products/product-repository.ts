@@ -61,7 +61,7 @@ function insertStatement({ sku, attributes }: NewProduct, db: Db) {
   return db.insertInto('products').values({ sku, attributes }).returning(['id', 'version'])
 }
 
-/** A live product, or undefined. */
+/** The product with an id; undefined when there is none or it was deleted. */
 export async function findProduct(lanes: Lanes, id: number): Promise<VersionedProduct | undefined> {
   const row = await lanes.read.first(findQuery, { id })
   return row && { id, ...row }

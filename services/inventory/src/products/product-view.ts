@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Product, ProductDetails } from './product.ts'
 
-/** A product in an answer. */
+/** A product in an answer, with what `include` asked for. */
 export const ProductView = z
   .object({
     id: z.int().min(1),
@@ -17,12 +17,12 @@ export const ProductView = z
   })
   .meta({ id: 'Product' })
 
-/** What `include` may ask for. */
+/** The words that the parameter `include` may have. */
 export const INCLUDES = ['meta', 'stock'] as const
 /** What a product can be shown with. */
 export type Include = (typeof INCLUDES)[number]
 
-/** The answer to POST /products. */
+/** The record in the answer to POST /products. */
 export const ProductCreatedView = z
   .object({ id: z.int().min(1), message: z.string() })
   .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })

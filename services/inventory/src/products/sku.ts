@@ -1,6 +1,6 @@
 import { FIELD_TEXTS } from '../field-errors.ts'
 
-/** Counted in code points. */
+/** The longest SKU, counted in code points. */
 export const SKU_LENGTH_MAX = 255
 
 /**

@@ -69,7 +69,7 @@ export async function findOverdueSeconds(lanes: Lanes): Promise<number> {
   return (await lanes.read.one(overdueQuery, {})).seconds
 }
 
-/** Finds a reservation of any status, also one that is over. */
+/** Finds a reservation of any status, also one that is over; undefined when there is none. */
 export async function findReservation(lanes: Lanes, id: number): Promise<Reservation | undefined> {
   return (await lanes.read.first(findQuery, { id }))?.reservation
 }

@@ -5,7 +5,7 @@ import { MOVEMENT_TYPES, type MovementType } from '../movements/movement.ts'
 import { RESERVATION_STATUSES, type ReservationStatus } from './reservation.ts'
 import { findOverdueSeconds } from './reservation-repository.ts'
 
-/** Counts what happens to stock. */
+/** The counters of movements and reservations. */
 export type StockMetrics = ReturnType<typeof createStockMetrics>
 
 /** Counts movements and reservations. Each series starts at 0, so that its first increment is visible. */

@@ -36,7 +36,7 @@ interface ModelPlace {
   readonly locationId: number
 }
 
-/** The key of `Stock.levels`. */
+/** The key of a level in `Stock.levels`: product and location. */
 export const levelKey = ({ productId, locationId }: ModelPlace): string => `${productId} at ${locationId}`
 
 function quantitiesAt({ levels }: Stock, place: ModelPlace): Quantities {
@@ -108,7 +108,7 @@ export function expire(stock: Stock): Stock {
   return due.reduce((left, [id]) => end(left, id, 'expired') ?? left, stock)
 }
 
-/** Makes a reservation due. */
+/** Makes a reservation due; the same stock for an unknown id. */
 export function passTime(stock: Stock, id: number): Stock {
   const reservation = stock.reservations.get(id)
   if (!reservation) return stock

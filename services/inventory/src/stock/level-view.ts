@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** The most that a level can have on hand. */
 export const QUANTITY_MAX = 1_000_000_000_000
 
-/** A quantity in an answer. */
+/** A quantity in an answer: a whole number, never below 0. */
 export const QuantityView = z.int().min(0).max(QUANTITY_MAX)
 
 /** A level in an answer, as the SQL function `level_json` makes it. */

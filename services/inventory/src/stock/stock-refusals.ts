@@ -13,7 +13,7 @@ import {
 } from '../errors.ts'
 import type { KeyRefusal, Refused } from '../idempotency/answer.ts'
 
-/** Why stock cannot be moved. */
+/** Why a movement of stock is refused, as its SQL function says it. */
 export type MoveRefusal =
   | 'product-not-found'
   | 'location-not-found'
@@ -22,7 +22,7 @@ export type MoveRefusal =
   | 'stale-quantity'
   | 'above-limit'
 
-/** Why stock cannot be reserved. */
+/** Why a reservation is refused, as its SQL function says it. */
 export type ReserveRefusal = Extract<MoveRefusal, 'product-not-found' | 'location-not-found' | 'insufficient-stock'>
 
 interface RefusalErrors {

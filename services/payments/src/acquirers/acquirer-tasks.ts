@@ -28,7 +28,7 @@ export const confirmationTask = defineTask<Record<string, never>>('confirmation'
   sealed: false,
 })
 
-/** Fetches the events of acquirers. */
+/** Fetches what acquirers report, and applies it to the books. */
 export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_events', {
   retryLimit: 0,
   firstDelaySeconds: 1,

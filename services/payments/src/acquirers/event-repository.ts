@@ -30,7 +30,7 @@ export async function findAuthorized(
   return another ? 'ambiguous' : row
 }
 
-/** The id of the dispute that was opened under a reference. */
+/** The id of the dispute that was opened under a reference, or undefined. */
 export async function findDisputed(db: Db, merchantId: string, acquirerRef: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('disputes')

@@ -112,7 +112,7 @@ export const ListQuery = z.object({
   filter: z.object({ test: z.boolean().optional() }).optional(),
 })
 
-/** Minor units, at least one. */
+/** An amount in minor units, at least one of them. */
 export function amount() {
   return z.int().min(1).max(Number(AMOUNT_MAX))
 }

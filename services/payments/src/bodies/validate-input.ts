@@ -19,7 +19,7 @@ export class ParsedInput {
   }
 }
 
-/** Values that a schema refused. */
+/** Thrown for values that a schema refused, with one error for each field. */
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput'
   readonly fields: readonly FieldError[]

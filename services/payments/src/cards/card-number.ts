@@ -1,4 +1,4 @@
-/** The networks that are accepted. */
+/** A card network whose numbers are accepted. */
 export type Scheme = 'visa' | 'mastercard'
 
 /** The network of a card number, by its first digits. */

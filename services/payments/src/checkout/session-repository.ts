@@ -5,7 +5,7 @@ import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repositor
 import type { Db } from '../database.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
-/** Identifies a session. */
+/** Identifies the session of an order among all merchants. */
 export interface SessionKey {
   readonly merchantId: string
   readonly id: string
@@ -104,7 +104,7 @@ const findQuery = prepare(
     WHERE s.merchant_id = ${p.merchantId} AND s.id = ${p.id}`,
 )
 
-/** The challenge of a session, until the session is deleted. */
+/** The challenge of a session; undefined once the session is deleted. */
 export function findChallenge(lanes: Lanes, key: SessionKey): Promise<OpenChallenge | undefined> {
   return lanes.read.first(findQuery, key)
 }

@@ -7,7 +7,7 @@ import { commandGroup, type Operator, type OperatorCommand } from './operator-co
 
 const BYTES_MAX = 5 * 1_024 * 1_024
 
-/** `payments fx …`: exchange rates. */
+/** `payments fx …`: imports and lists exchange rates. */
 export function fxCommand(operator: Operator): Command {
   return commandGroup(operator, 'fx', 'import and list exchange rates', commands)
 }

@@ -5,7 +5,7 @@ import { tasks } from '../migrations.ts'
 import { cleanUp } from '../use-cases/clean-up.ts'
 import { commandGroup, type Operator, type OperatorCommand, toCommand } from './operator-command.ts'
 
-/** `payments tasks …`: background work. */
+/** `payments tasks …`: lists background work, and retries dead jobs. */
 export function tasksCommand(operator: Operator): Command {
   return commandGroup(operator, 'tasks', 'list background work, and retry dead jobs', commands)
 }

@@ -43,7 +43,7 @@ export const acquiringSettings = group('Acquirers and payouts', {
   ALLOW_SEED: flag().prefault('false').describe('Let `payments seed` insert objects with given ids and keys.'),
 })
 
-/** Time limits in days. */
+/** How many days acquiring waits before it gives something up. */
 export interface DayLimits {
   /** After which an authorization expires; 0: never. */
   readonly authorizationExpiryDays: number

@@ -5,7 +5,7 @@ import { readMoney } from '../money/minor-units.ts'
 
 const BASIS_POINTS_MAX = 10_000
 
-/** The fees of new merchants. */
+/** The fees that a merchant has from its creation, until the operator changes them. */
 export const pricingSettings = group('Fees of new merchants', {
   FEE_RATE_BPS: integer(0, BASIS_POINTS_MAX, 'basis points').prefault('135').describe('Share of each capture.'),
   FEE_FLAT: money().prefault('EUR:25').describe('Fixed part of the fee of each capture.'),

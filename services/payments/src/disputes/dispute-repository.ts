@@ -116,7 +116,7 @@ export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise
 
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
 
-/** A dispute by its id, for members of its merchant. */
+/** A dispute by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
 export async function readDispute(
   lanes: Lanes,
   input: Credentials & { readonly id: string },

@@ -61,7 +61,7 @@ export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<Fraud
 
 const readQuery = findBelowMerchant<FraudColumns>('read_fraud', source)
 
-/** A fraud alert by its id, for members of its merchant. */
+/** A fraud alert by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for other callers. */
 export async function readFraud(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<FraudResult> {
   return toFraudResult(await lanes.read.one(readQuery, input))
 }

@@ -36,7 +36,7 @@ const source = {
 
 const readQuery = findBelowMerchant<LineColumns>('read_line', source)
 
-/** A line by its id, for members of its merchant. */
+/** A line by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
 export async function readLine(
   lanes: Lanes,
   input: Credentials & { readonly id: string },

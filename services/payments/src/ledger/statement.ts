@@ -47,7 +47,7 @@ export function statementHead({ from }: StatementPeriod, currency: string, balan
   return writeCsv([HEADER, balanceRow(`${from}T00:00:00.000Z`, 'opening balance', currency, balance)])
 }
 
-/** One row for each line. */
+/** The rows of a statement as CSV: one for each line, without the header. */
 export function statementRows(lines: readonly Line[], currency: string): string {
   return writeCsv(
     lines.map((line) => [

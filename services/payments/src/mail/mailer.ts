@@ -1,7 +1,7 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import type { Transporter } from 'nodemailer'
 
-/** A plain-text mail. */
+/** A mail in plain text, to one recipient. */
 export interface Mail {
   /** One validated address. */
   readonly to: string

@@ -21,7 +21,7 @@ const findQuery = prepare(
     WHERE i.token_hash = ${p.tokenHash}`,
 )
 
-/** The invitation of a link, also when it is accepted or expired. */
+/** The invitation of a link, also when it is accepted or expired; undefined when no link has this hash. */
 export async function findInvitation(lanes: Lanes, tokenHash: Buffer): Promise<Invitation | undefined> {
   return lanes.read.first(findQuery, { tokenHash })
 }

@@ -70,7 +70,7 @@ const readQuery = prepareForCaller(
     LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
 )
 
-/** A merchant by its id, for a member. */
+/** A merchant by its id, for a member: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
 export async function readMerchant(
   lanes: Lanes,
   input: Credentials & { readonly merchantId: string },

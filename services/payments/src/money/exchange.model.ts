@@ -1,7 +1,7 @@
 import { type Decimal, printDecimal, readDecimal } from './decimal.ts'
 import { divideHalfEven } from './rounding.model.ts'
 
-/** One side of an exchange. */
+/** The currency of one side of an exchange, by its decimals and its rate. */
 export interface Quote {
   /** Decimals of the minor unit. */
   readonly exponent: number

@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 
-/** A page for people. */
+/** A page of HTML that the service shows to people. */
 export interface Page {
   /** The title in the browser, and the heading unless `main` has one. */
   readonly title: string

@@ -17,7 +17,7 @@ export interface PageBounds {
 /** The empty page of a request that is already refused. Its access is still judged. */
 export const NO_PAGE: PageRequest = { limit: 0 }
 
-/** Less than every id. */
+/** The lower bound of a page without one: less than every id. */
 export const LOWEST = ''
 /** Greater than every id: ids are hexadecimal digits, compared by byte. */
 export const HIGHEST = 'g'

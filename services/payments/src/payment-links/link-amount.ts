@@ -3,7 +3,7 @@ import { type Decimal, readDecimal } from '../money/decimal.ts'
 
 /** Why a text is no amount. */
 export type AmountFlaw = 'invalid' | 'too-large'
-/** Minor units. */
+/** An amount in minor units, or what is wrong with the text. */
 export type ReadAmount = { readonly amount: number } | { readonly flaw: AmountFlaw }
 
 /** The most characters of a typed amount. */

@@ -8,7 +8,7 @@ import type { PageLocale } from './locale.ts'
 import { type Refusal, refusalTable } from './refusal.ts'
 import { type TextName, type Translate, translatorOf } from './texts.ts'
 
-/** The content of the page. */
+/** What the payment page shows, and what its script needs. */
 export interface PaymentPage {
   readonly link: PayableLink
   /** Names this rendering of the page. A card that it submits pays once. */

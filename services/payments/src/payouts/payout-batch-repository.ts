@@ -115,7 +115,7 @@ export interface ListedBatch {
   readonly payouts: number
 }
 
-/** The newest batches. */
+/** The newest batches, at most `limit`, newest first. */
 export async function listBatches(db: Db, limit: number): Promise<readonly ListedBatch[]> {
   const { rows } = await sql<ListedBatch>`
     SELECT b.id, b.created, jsonb_array_length(b.payouts) AS payouts FROM ${sql.table('payout_batches')} b

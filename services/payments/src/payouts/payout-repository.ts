@@ -91,7 +91,7 @@ export async function callClosePayout(
 
 const readQuery = findBelowMerchant<PayoutColumns>('read_payout', source)
 
-/** A payout by its id, for members of its merchant. */
+/** A payout by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
 export async function readPayout(lanes: Lanes, input: Credentials & { readonly id: string }): Promise<PayoutResult> {
   return toPayoutResult(await lanes.read.one(readQuery, input))
 }

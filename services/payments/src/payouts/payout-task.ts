@@ -11,7 +11,7 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
   sealed: false,
 })
 
-/** Every day at 04:05 UTC. */
+/** When the task runs: every day at 04:05 UTC. */
 export const PAYOUT_CRON = '5 4 * * *'
 
 /** Counts the outcome for each merchant: `paid` where the day has its payout, otherwise the reason. */

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { layOut } from '../pagination/response-layout.ts'
 
-/** Headers of every answer. */
+/** Headers of every answer: no cache stores it, and no browser guesses its type. */
 export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
 /** Compressing shorter answers would save nothing. */

@@ -10,7 +10,7 @@ import { pay } from '../use-cases/pay.ts'
 
 const PaidView = z.object({ authorizationId: z.string(), transactionId: z.string() })
 
-/** Payments of customers (reference: Orders). */
+/** `POST /payments`: the order of a customer (reference: Orders). */
 export const paymentsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/payments',

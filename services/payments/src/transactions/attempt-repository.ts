@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-/** Identifies an attempt. */
+/** Identifies an attempt among those of all merchants. */
 export interface AttemptKey {
   readonly merchantId: string
   readonly id: string
@@ -43,7 +43,7 @@ export async function countUnknownAttempts(db: Db): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** The attempt, if its outcome is unknown. */
+/** The attempt, if its outcome is unknown; else undefined. */
 export async function findUnknownAttempt(
   db: Db,
   { merchantId, id }: AttemptKey,
@@ -54,7 +54,7 @@ export async function findUnknownAttempt(
   return rows[0]
 }
 
-/** The attempt with an id, of any merchant, if its outcome is unknown. */
+/** The attempt with an id, of any merchant, if its outcome is unknown; else undefined. */
 export async function findUnknownAttemptById(db: Db, id: string): Promise<UnsettledAttempt | undefined> {
   const { rows } = await sql<UnsettledAttempt>`
     SELECT ${columns} FROM ${sql.table('owners')}(${id}) o

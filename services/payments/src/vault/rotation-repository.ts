@@ -42,7 +42,7 @@ export async function updateSeal(
     .execute()
 }
 
-/** The secrets of a webhook. */
+/** The sealed secrets of a webhook, before their key is changed. */
 export interface WebhookSeals {
   readonly id: string
   readonly current: Buffer

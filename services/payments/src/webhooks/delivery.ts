@@ -23,7 +23,7 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   sealed: false,
 })
 
-/** What events are sent with. */
+/** What a delivery needs: the way out, the secrets that sign it, and the rule for TLS. */
 export interface WebhookDeps {
   readonly outbound: Outbound
   readonly secrets: WebhookSecrets

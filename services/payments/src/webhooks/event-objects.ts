@@ -171,7 +171,7 @@ export type FraudJson = JsonRow<FraudsTable>
 /** The row of a payout in the data of an event. */
 export type PayoutJson = JsonRow<PayoutsTable>
 
-/** A webhook that was disabled. */
+/** A webhook in the event that tells that it was disabled. */
 export interface WebhookJson {
   readonly id: string
   readonly url: string

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { EVENT_TYPES } from './event.ts'
 import type { Webhook } from './webhook.ts'
 
-/** The JSON of a webhook. */
+/** A webhook in an answer, without its secret. */
 export const WebhookView = z.object({
   id: z.string(),
   url: z.string(),

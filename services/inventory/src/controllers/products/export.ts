@@ -13,7 +13,7 @@ import { exportProducts } from '../../use-cases/export-products.ts'
 
 const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 
-/** /products/export */
+/** /products/export: the products that match, as a file. */
 export class Default extends InventoryController {
   static GET = accepts({
     keywords: z

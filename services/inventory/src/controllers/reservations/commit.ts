@@ -11,7 +11,7 @@ import { commitReservation } from '../../use-cases/commit-reservation.ts'
 
 const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
 
-/** /reservations/commit/{reservationId} */
+/** /reservations/commit/{reservationId}: ships what is reserved. */
 export class Default extends InventoryController {
   static POST = accepts({
     path: [RecordId],
