@@ -15,7 +15,6 @@ export const FIELD_TEXTS = {
   unknown: 'is not known here',
   givenTwice: 'must be given once',
 
-  // Texts.
   notString: 'must be a string',
   empty: 'must not be empty',
   notStorable: 'must not hold U+0000 or half a surrogate pair',
@@ -28,7 +27,6 @@ export const FIELD_TEXTS = {
   noLocationMember: 'must have code, name or active',
   noProductMember: 'must have sku or attributes',
 
-  // Attributes.
   notAttributes: 'must be a text that is JSON, an object or an array',
   notJson: 'must be JSON',
   nothing: 'must not be null',
@@ -38,7 +36,6 @@ export const FIELD_TEXTS = {
   protoKey: 'must not have a key "__proto__"',
   holdsLongNumber: 'must not hold a number that is too long when written out',
 
-  // Filters and columns.
   longNumber: 'must not be a number that is too long when written out',
   tooManyPathKeys: 'must name at most eight keys, joined with dots',
   unknownOperator: 'has an operator that is not known',
@@ -49,7 +46,6 @@ export const FIELD_TEXTS = {
   notPaths: 'must be keys joined with dots',
   pathsClash: 'must not name a value twice, nor a value inside another one',
 
-  // Movements.
   zero: 'must not be 0',
   sameLocation: 'must be another location than fromLocationId',
   notOneOf: (words: readonly string[]) => `must be one of ${words.join(', ')}`,

@@ -27,7 +27,6 @@ export const FIELD_TEXTS = {
   unknownMember: 'has a member that is unknown',
   unknownMembers: (names: readonly string[]) => `has no member ${names.join(', ')}`,
 
-  // Bodies and queries as a whole.
   notUtf8: 'is not valid UTF-8',
   notJson: 'is not valid JSON',
   notPercentEncoded: 'is not valid percent-encoded UTF-8',
@@ -37,7 +36,6 @@ export const FIELD_TEXTS = {
   tooManyFields: ({ max }: Limit) => `must have at most ${max} fields`,
   tooDeep: ({ max }: Limit) => `must not nest deeper than ${max} levels`,
 
-  // Kinds of values.
   notStorable: 'must not contain U+0000 or lone surrogates',
   notEmail: 'must be an e-mail address',
   notWebsite: 'must be an http or https URL or a host name',
@@ -58,7 +56,6 @@ export const FIELD_TEXTS = {
   tooManyBytes: ({ max }: Limit) => `must be at most ${max} bytes`,
   noRate: 'has no exchange rate',
 
-  // Rules of endpoints.
   notSameTransaction: 'must be the same as transactionId',
   besideTransaction: 'cannot be given beside a transaction',
   notReason: 'must be a known reason',
