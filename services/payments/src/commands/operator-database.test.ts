@@ -1,10 +1,10 @@
 import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
-import { openTestDatabase } from '../test/payments-app.ts'
-import { openOperatorDeps } from './commands/operator-database.ts'
-import { loadPaymentsConfig } from './config.ts'
-import { openPaymentsDatabase } from './migrations.ts'
+import { openTestDatabase } from '../../test/payments-app.ts'
+import { loadPaymentsConfig } from '../config.ts'
+import { openPaymentsDatabase } from '../migrations.ts'
+import { openOperatorDeps } from './operator-database.ts'
 
 it('limits statements of operators to an hour and those of requests to seconds, and waits for locks equally long', async () => {
   const test = await openTestDatabase()
