@@ -64,6 +64,8 @@ describe('verifyFactor', () => {
     for (let guess = 0; guess < deps.config.security.codeAttemptsMax; guess += 1) {
       await expect(answer(id, wrong())).rejects.toThrow(totpCodeWrong())
     }
+    const kept = deps.db.selectFrom('mfa_challenges').select('id').where('id', '=', id)
+    expect(await kept.execute()).toEqual([])
     await expect(answer(id, app.code())).rejects.toThrow(challengeNotFound())
   })
 
