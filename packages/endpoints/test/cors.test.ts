@@ -104,14 +104,14 @@ describe('simple requests', () => {
     )
   })
 
-  it.each([['/nowhere'], ['/plain/x'], ['/%zz']])(
-    'an error without a controller obeys the application: %s',
-    async (path) => {
-      const { status, headers } = await everywhere.ask({ path, headers: a })
-      expect(status).toBeGreaterThanOrEqual(400)
-      expect(corsHeaders(headers)).toEqual({ 'access-control-allow-origin': '*' })
-    },
-  )
+  it.each([
+    ['/nowhere', 404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'],
+    ['/plain/x', 404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'],
+    ['/%zz', 400, 'BAD_REQUEST', 'The URL is malformed'],
+  ])('an error without a controller obeys the application: %s', async (path, status, ...[type, description]) => {
+    const answer = await everywhere.ask({ path, headers: a })
+    expect(answer).toEqual(errorAnswer(status, type, description, { 'access-control-allow-origin': '*' }))
+  })
 
   it('a class may refuse origins that the application allows', async () => {
     expect(corsHeaders((await everywhere.ask({ path: '/plain', headers: a })).headers)).not.toEqual({})

@@ -147,15 +147,22 @@ describe('listener', () => {
   })
 
   it.each([
-    ['{"a":', '1}', 'application/json', 200],
-    ['', '', 'application/xml', 200],
-    ['<a/>', '', 'application/xml', 415],
-    ['a=1', '&b', 'application/x-www-form-urlencoded;broken', 200],
-  ])('chunks "%s" and "%s" as %s: %i', async (first, second, ...[type, status]) => {
+    ['{"a":', '1}', 'application/json', 200, { a: 1 }],
+    ['', '', 'application/xml', 200, {}],
+    [
+      '<a/>',
+      '',
+      'application/xml',
+      415,
+      errorBody(415, 'UNSUPPORTED_MEDIA_TYPE', 'The media type, charset or encoding of the body is not supported'),
+    ],
+    ['a=1', '&b', 'application/x-www-form-urlencoded;broken', 200, { a: '1', b: '' }],
+  ])('chunks "%s" and "%s" as %s: %i', async (first, second, ...[type, status, answer]) => {
     const url = await listenerUrl(new Application({ modules }))
     const body = ReadableStream.from([first, second].filter((text) => text !== '')).pipeThrough(new TextEncoderStream())
     const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': type } } as const
-    expect((await fetch(url, init)).status).toBe(status)
+    const answered = await fetch(url, init)
+    expect([answered.status, await answered.json()]).toEqual([status, answer])
   })
 
   it('knows the address and the host of the client', async () => {
