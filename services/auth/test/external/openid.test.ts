@@ -377,7 +377,10 @@ describe('POST /token, grant id_token', () => {
     const { user } = await createSignedUp(service.deps, { email })
     const claims = { iss: 'https://appleid.apple.com', aud: 'apple-client', sub: `apple-${people}`, email }
     const id_token = await openId.sign({ ...claims, email_verified: verified })
-    expect((await grant({ provider: 'apple', id_token })).status).toBe(status)
+    const text = 'Unverified email with apple. A confirmation email has been sent to your apple email'
+    const refused = grantErrorBody('invalid_request', 'provider_email_needs_verification', text, 422)
+    const body = status === 422 ? refused : expect.anything()
+    expect(await grant({ provider: 'apple', id_token })).toEqual({ status, body })
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     const linked = status === 200 ? [{ provider: 'apple' }] : []
     expect(await identities.orderBy('created_at').execute()).toEqual([{ provider: 'email' }, ...linked])

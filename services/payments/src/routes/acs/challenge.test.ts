@@ -135,7 +135,9 @@ describe('GET /acs/challenge', () => {
         expect(shown.body).toContain(`<a href="${RETURN_URL.replaceAll('&', '&amp;')}">Return to the shop</a>`)
         expect(shown.body).not.toMatch(/<script|http-equiv="refresh"/)
       }
-      expect((await browser.send('/payments', { ...order, hints })).status).toBe(status)
+      const end = await browser.send('/payments', { ...order, hints })
+      expect(end.status).toBe(status)
+      if (status === 400) expect(end.body).toEqual({ code: 'TDSECURE_FAILED', message: '3-D Secure failed' })
     },
   )
 
