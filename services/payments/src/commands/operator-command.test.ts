@@ -220,7 +220,7 @@ describe('payments tasks', () => {
   })
 })
 
-describe('payments prune', () => {
+describe('the command that deletes old rows', () => {
   it('prints how many rows it has deleted', async () => {
     const [line = ''] = await run('prune', '--json')
     expect(JSON.parse(line)).toEqual(deletedRows({ idempotency: 0, events: 0 }))
