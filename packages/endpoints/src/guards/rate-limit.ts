@@ -13,8 +13,8 @@ export interface Window {
 
 /** Counts hits, in the process or for several processes together. */
 export interface RateLimitStore {
-  /** Counts a hit. A window begins with the first hit after the last one ended, and lasts `windowSeconds`. */
-  readonly hit: (key: string, windowSeconds: number, now: number) => Window | Promise<Window>
+  /** Counts a hit. A window begins with the first hit after the last one ended, and lasts `ttl` seconds. */
+  readonly hit: (key: string, ttl: number, now: number) => Window | Promise<Window>
 }
 
 /** How many requests a client may send in a window, and where they are counted. */
@@ -22,7 +22,7 @@ export interface RateLimitOptions {
   /** Hits that a window allows. */
   readonly limit: number
   /** How long a window lasts, in seconds. */
-  readonly windowSeconds: number
+  readonly ttl: number
   /** The name of the client. Default: its address, of IPv6 its network of 64 bits. An empty key is not limited. */
   readonly key?: (context: GuardContext) => string
   readonly store?: RateLimitStore
@@ -36,11 +36,11 @@ const KEYS_MAX = 5_000
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()
   return {
-    hit(key, windowSeconds, now) {
+    hit(key, ttl, now) {
       const known = windows.get(key)
       const window =
         known === undefined || known.endsAt <= now
-          ? { count: 1, endsAt: now + windowSeconds * 1_000 }
+          ? { count: 1, endsAt: now + ttl * 1_000 }
           : { count: known.count + 1, endsAt: known.endsAt }
       // A map keeps the order of insertion, so the first key was unused for the longest time.
       windows.delete(key)
@@ -58,15 +58,9 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
  * @throws RangeError for a limit or a window that is not a number
  */
 export function rateLimit(options: RateLimitOptions): Guard {
-  const {
-    limit,
-    windowSeconds,
-    key = ({ request }) => networkOf(request.ip),
-    store = memoryStore(),
-    now = systemClock,
-  } = options
+  const { limit, ttl, key = ({ request }) => networkOf(request.ip), store = memoryStore(), now = systemClock } = options
   checkLimit('limit', limit)
-  checkLimit('windowSeconds', windowSeconds, 1)
+  checkLimit('ttl', ttl, 1)
   let warned = false
   const guard = async (context: GuardContext): Promise<void> => {
     const name = key(context)
@@ -76,7 +70,7 @@ export function rateLimit(options: RateLimitOptions): Guard {
       return
     }
     const time = now()
-    const { count, endsAt } = await store.hit(name, windowSeconds, time)
+    const { count, endsAt } = await store.hit(name, ttl, time)
     const reset = Math.max(1, Math.ceil((endsAt - time) / 1_000))
     const { headers } = context.response
     headers.set('ratelimit-limit', String(limit))
@@ -84,7 +78,7 @@ export function rateLimit(options: RateLimitOptions): Guard {
     headers.set('ratelimit-reset', String(reset))
     if (count > limit) throw new TooManyRequests(reset)
   }
-  return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${windowSeconds} seconds` } })
+  return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttl} seconds` } })
 }
 
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */
