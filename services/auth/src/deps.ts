@@ -107,7 +107,7 @@ export async function createDeps(
 ): Promise<OpenDeps> {
   const { logger, meter } = telemetry
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
-  const database = openAuthTables(config, onError, await loadQuerySpans(config.server.tracingEnabled))
+  const database = openAuthDatabase(config, onError, await loadQuerySpans(config.server.tracingEnabled))
   const { names } = database
   const encryptionKeys = encryptionKeysOf(config)
   const serverKeys = deriveServerKeys(encryptionKeys)
@@ -192,7 +192,7 @@ export async function withCommandDeps<Result>(
   run: (deps: CommandDeps) => Promise<Result>,
 ): Promise<Result> {
   // A lost connection fails the statement that uses it, so it need not be logged.
-  const database = openAuthTables(config, () => {})
+  const database = openAuthDatabase(config, () => {})
   const { db, names } = database
   try {
     await expectMigrations(database)
@@ -202,7 +202,11 @@ export async function withCommandDeps<Result>(
   }
 }
 
-function openAuthTables(config: AuthConfig, onError: (error: Error) => void, spans?: QuerySpans): Database<AuthTables> {
+function openAuthDatabase(
+  config: AuthConfig,
+  onError: (error: Error) => void,
+  spans?: QuerySpans,
+): Database<AuthTables> {
   return openDatabase<AuthTables>({
     ...config.database,
     names: authNames(config),

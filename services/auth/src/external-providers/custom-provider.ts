@@ -49,7 +49,7 @@ export const CustomProviderChanges = z.object({
 })
 
 /** The body of POST /admin/custom-providers. A change may not contain the type or the identifier. */
-export const newCustomProvider = CustomProviderChanges.extend({
+export const NewCustomProvider = CustomProviderChanges.extend({
   provider_type: z.enum(['oauth2', 'oidc']),
   identifier: z.string().regex(/^custom:[a-z0-9][a-z0-9:._-]{0,62}$/, { error: FIELD_TEXTS.identifier }),
   name: Text.max(120),

@@ -47,7 +47,7 @@ export async function insertPasskey(
   return row && toPasskey(row)
 }
 
-interface PasskeyOwner {
+interface PasskeyOfUser {
   readonly userId: string
   readonly passkeyId: string
 }
@@ -55,7 +55,7 @@ interface PasskeyOwner {
 /** Renames a passkey of a user. @returns undefined when the user has no such passkey */
 export async function renamePasskey(
   trx: Db,
-  { userId, passkeyId }: PasskeyOwner,
+  { userId, passkeyId }: PasskeyOfUser,
   { friendlyName, now }: Pick<NewPasskey, 'friendlyName' | 'now'>,
 ): Promise<Passkey | undefined> {
   const row = await trx
@@ -69,7 +69,7 @@ export async function renamePasskey(
 }
 
 /** Deletes a passkey of a user. @returns false when the user has no such passkey */
-export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOwner): Promise<boolean> {
+export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUser): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('webauthn_credentials')
     .where('id', '=', passkeyId)

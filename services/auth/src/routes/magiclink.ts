@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
-import { requireOneTimeCodes } from '../messages/require-channel.ts'
+import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
@@ -33,7 +33,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { body } = request
       if (!body.email) throw magicLinkWithoutEmail()
-      requireOneTimeCodes(deps.config.signup, 'email')
+      requireOneTimeCodesEnabled(deps.config.signup, 'email')
       const [identifier, data] = [requireIdentifier(body), requireMetadata(body.data)]
       const pkce = parsePkce(body, deps.config.signup.pkce)
       const context = await readContext(deps, request, reply)

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
-import { requireChannel, requireOneTimeCodes } from '../messages/require-channel.ts'
+import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
@@ -57,7 +58,7 @@ type WantedCode = Omit<OneTimeCodeInput, 'identifier'>
 
 /** @throws emailSignInsDisabled, phoneMalformed, and what `requestMagicLink` and `parsePkce` throw */
 async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
-  requireOneTimeCodes(deps.config.signup, 'email')
+  requireOneTimeCodesEnabled(deps.config.signup, 'email')
   const identifier = requireIdentifier(body)
   await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
@@ -65,7 +66,7 @@ async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode):
 /** @throws phoneCodesDisabled, channelUnsupported, phoneMalformed, and what `sendPhoneCode` throws */
 async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
-  requireOneTimeCodes(deps.config.signup, 'phone')
+  requireOneTimeCodesEnabled(deps.config.signup, 'phone')
   await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
-import { requireMessages } from '../messages/require-channel.ts'
+import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
@@ -27,7 +27,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { body } = request
       if (!body.email) throw addressMissingAtRecover()
-      requireMessages(deps.config.signup, 'email')
+      requireMessagesEnabled(deps.config.signup, 'email')
       const identifier = requireIdentifier(body)
       const pkce = parsePkce(body, deps.config.signup.pkce)
       const context = await readContext(deps, request, reply)

@@ -5,7 +5,7 @@ import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
-import { requireMessages } from '../messages/require-channel.ts'
+import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import {
   addressMissingAtResend,
@@ -68,7 +68,7 @@ function requirePurpose({ type, email, phone }: ResendBody, signup: AuthConfig['
   if (type === 'sms' && !phone) throw resendPhoneMissing()
   if (email && phone) throw twoAddressesAtResend()
   if (!email && !phone) throw addressMissingAtResend()
-  requireMessages(signup, email ? 'email' : 'phone')
+  requireMessagesEnabled(signup, email ? 'email' : 'phone')
   return PURPOSES[type]
 }
 

@@ -71,8 +71,8 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const isConfirmed = linkMode === 'confirm' && mayFollow(request.query, pkce)
-      if (isConfirmed) return showPage(deps, request, reply, request.query)
+      const showsPage = linkMode === 'confirm' && mayFollow(request.query, pkce)
+      if (showsPage) return showPage(deps, request, reply, request.query)
       if (isPrefetch(request.headers)) throw linkFetchedAhead()
       return followLink(deps, request, reply, request.query)
     },

@@ -14,7 +14,7 @@ import {
 import {
   type CustomProviderChanges,
   CustomProviderSettings,
-  type newCustomProvider,
+  type NewCustomProvider,
 } from '../external-providers/custom-provider.ts'
 import {
   type CustomProvider,
@@ -48,7 +48,7 @@ type WantedProvider = z.output<typeof CustomProviderChanges>
  */
 export async function createCustomProvider(
   deps: ManageCustomProviderDeps,
-  { identifier, client_secret: secret, ...wanted }: z.output<typeof newCustomProvider>,
+  { identifier, client_secret: secret, ...wanted }: z.output<typeof NewCustomProvider>,
 ): Promise<CustomProvider> {
   const settings = await completeSettings(deps, wanted)
   const id = randomUUID()

@@ -6,7 +6,7 @@ import { customProvidersDisabled } from '../../errors.ts'
 import {
   CustomProviderChanges,
   CustomProviderSettings,
-  newCustomProvider,
+  NewCustomProvider,
 } from '../../external-providers/custom-provider.ts'
 import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
 import { fieldText } from '../../field-errors.ts'
@@ -41,7 +41,7 @@ const listSchema = {
 
 const addSchema = {
   summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
-  body: newCustomProvider,
+  body: NewCustomProvider,
   response: { 201: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
 }
 

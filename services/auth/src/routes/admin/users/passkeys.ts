@@ -43,8 +43,8 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, clientAddress, params } = request
       const userId = requireId('user_id', params.userId)
       const passkeyId = requireId('passkey_id', params.passkeyId)
-      const owner = { admin, audience: readWantedAudience(request), userId, ip: clientAddress.ip }
-      await deletePasskeyAsAdmin(deps, { ...owner, passkeyId })
+      const managed = { admin, audience: readWantedAudience(request), userId, ip: clientAddress.ip }
+      await deletePasskeyAsAdmin(deps, { ...managed, passkeyId })
       return reply.code(204).send()
     },
   )

@@ -1,0 +1,20 @@
+import type { AuthConfig } from '../config.ts'
+import { emailMessagesDisabled, emailSignInsDisabled, phoneCodesDisabled, phoneMessagesDisabled } from '../errors.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
+
+type MessageSwitches = Pick<AuthConfig['signup'], 'emailEnabled' | 'phoneEnabled'>
+
+/** Requires that messages to addresses of a kind are switched on. @throws emailMessagesDisabled, phoneMessagesDisabled */
+export function requireMessagesEnabled({ emailEnabled, phoneEnabled }: MessageSwitches, kind: IdentifierKind): void {
+  if (kind === 'email' && !emailEnabled) throw emailMessagesDisabled()
+  if (kind === 'phone' && !phoneEnabled) throw phoneMessagesDisabled()
+}
+
+/** Requires that codes and links to sign in with are switched on. @throws emailSignInsDisabled, phoneCodesDisabled */
+export function requireOneTimeCodesEnabled(
+  { emailEnabled, phoneEnabled }: MessageSwitches,
+  kind: IdentifierKind,
+): void {
+  if (kind === 'email' && !emailEnabled) throw emailSignInsDisabled()
+  if (kind === 'phone' && !phoneEnabled) throw phoneCodesDisabled()
+}
