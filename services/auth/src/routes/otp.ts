@@ -56,14 +56,14 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 
 type WantedCode = Omit<OneTimeCodeInput, 'identifier'>
 
-/** @throws emailSignInsDisabled, phoneMalformed, and what `requestMagicLink` and `parsePkce` throw */
+/** @throws emailSignInsDisabled, and what `requireIdentifier`, `parsePkce` and `requestMagicLink` throw */
 async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   requireOneTimeCodesEnabled(deps.config.signup, 'email')
   const identifier = requireIdentifier(body)
   await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
 
-/** @throws phoneCodesDisabled, channelUnsupported, phoneMalformed, and what `sendPhoneCode` throws */
+/** @throws phoneCodesDisabled, channelUnsupported, and what `requireIdentifier` and `sendPhoneCode` throw */
 async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   requireOneTimeCodesEnabled(deps.config.signup, 'phone')

@@ -19,7 +19,7 @@ export type Retirement =
   | { readonly verdict: 'retired-already' }
   | { readonly verdict: 'unknown' }
 
-/** Retires a key, which never signs again. */
+/** Retires a key. It signs no more, unless it is promoted again while it still verifies. */
 export async function retireSigningKey(
   { db, config }: Pick<CommandDeps, 'config' | 'db'>,
   kid: string,
