@@ -6,6 +6,11 @@ const PAGE = 1_000
 
 /** The ids of all merchants, read page by page without locks. Each merchant is then worked on in a call of its own. */
 export async function* eachMerchant(db: Db): AsyncGenerator<string> {
+  for await (const page of merchantPages(db)) yield* page
+}
+
+/** The ids of all merchants, a thousand at a time, for statements that work on many merchants. */
+export async function* merchantPages(db: Db): AsyncGenerator<readonly string[]> {
   let after = ''
   for (;;) {
     const page = await db
@@ -15,9 +20,9 @@ export async function* eachMerchant(db: Db): AsyncGenerator<string> {
       .orderBy('id')
       .limit(PAGE)
       .execute()
-    for (const { id } of page) yield id
     const last = page.at(-1)
     if (!last) return
+    yield page.map(({ id }) => id)
     after = last.id
   }
 }

@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { sql } from 'kysely'
 import type { AccessResult } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
+import { merchantPages } from '../merchants/each-merchant.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { Piece } from '../pagination/pieces.ts'
@@ -41,10 +42,8 @@ export function toEvent({ merchant_id, object, ...row }: EventColumns): Merchant
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
 }
 
-/** Events of a statement. */
+/** The most events that one statement deletes. */
 const BATCH = 1_000
-/** Merchants of a statement. */
-const MERCHANTS = 1_000
 
 /**
  * Deletes events of more than 30 days. Finds them by their ids, merchant by merchant. A SQL function deletes them, because the
@@ -52,16 +51,10 @@ const MERCHANTS = 1_000
  */
 export async function deleteOldEvents(db: Db): Promise<number> {
   let total = 0
-  let after = ''
-  for (;;) {
-    const { rows } = await sql<{ id: string }>`
-      SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(MERCHANTS)}`.execute(db)
-    const last = rows.at(-1)
-    if (!last) return total
-    const ids = rows.map(({ id }) => id)
+  for await (const ids of merchantPages(db)) {
     for (let deleted = BATCH; deleted === BATCH; total += deleted) deleted = await deleteBatchOfEvents(db, ids)
-    after = last.id
   }
+  return total
 }
 
 async function deleteBatchOfEvents(db: Db, merchantIds: readonly string[]): Promise<number> {
