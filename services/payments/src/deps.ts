@@ -181,7 +181,11 @@ async function openServingDatabase(
   })
 }
 
-/** A command must not write to tables of an earlier release. @throws Error when migrations are pending */
+/**
+ * A process that serves is not ready before its migrations are applied, and a command must not write to tables of an earlier
+ * release.
+ * @throws Error when migrations are pending
+ */
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
@@ -201,7 +205,7 @@ function settingsOf(config: PaymentsConfig): Settings {
   }
 }
 
-/** The clock and the randomness of a serving process. */
+/** The clock and the randomness of a process, whether it serves or runs a command. */
 export const SOURCES: Sources = {
   now: () => new Date(),
   randomBytes,

@@ -162,7 +162,10 @@ export const payoutSkipped = (reason: 'negative' | 'below_minimum' | 'no_iban') 
 /** Stands beside other errors of the same body. */
 export const immutable = (field: string): FieldError => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' })
 
-/** 400 for a card payment with this processing error (reference: Processing errors). The header names the error, also in a repeat. */
+/**
+ * 400 for a card payment with this processing error (reference: Processing errors). The header names the error, also in a
+ * repeat.
+ */
 export function paymentRefused(errorCode: number, { replayed }: { readonly replayed: boolean }): HttpError {
   const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
   return toRefusal(statusCode, { message: body.message, details: { body }, replayed })

@@ -96,7 +96,10 @@ export class CleanUpTimer {
     if (this.#timer === undefined) this.#pause()
   }
 
-  /** Throws when the timer was not started, or its run is stuck. A failed run does not count, because the next may succeed. */
+  /**
+   * For the readiness of the process. A failed run does not count, because the next may succeed.
+   * @throws Error when the timer was not started, or its run is stuck
+   */
   async check(): Promise<void> {
     const { everyMs, stuckMs } = this.#options
     if (this.#timer === undefined || performance.now() - this.#aliveAt > everyMs + stuckMs)

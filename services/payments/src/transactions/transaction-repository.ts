@@ -39,8 +39,8 @@ const readQuery = findBelowMerchant<FoundColumns>(
 const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', source)
 
 /**
- * A transaction by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. A long
- * trail waits for its turn.
+ * A transaction by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no
+ * member. A long trail waits for its turn.
  */
 export async function readTransaction(
   lanes: Lanes,

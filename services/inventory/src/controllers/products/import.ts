@@ -26,7 +26,7 @@ type ImportRun = AsyncGenerator<ImportEvent, ImportOutcome>
 /** Begins to read the body. */
 type OpenRecords = () => ImportInput['records']
 
-/** /products/import */
+/** /products/import: adds or changes the products of a file. */
 export class Default extends InventoryController {
   static POST = accepts({
     keywords: z.object({
