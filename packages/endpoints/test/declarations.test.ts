@@ -22,7 +22,7 @@ function declared(GET: unknown): object {
 /** Calls it as JavaScript may, without types. */
 const loose = (spec: unknown): unknown => Reflect.apply(accepts, undefined, [spec])
 
-describe('start fails for a declaration that', () => {
+describe('a wrong declaration', () => {
   it.each([
     [
       'has no z.object',
@@ -49,7 +49,7 @@ describe('start fails for a declaration that', () => {
     ['has a status that is none', { status: '201' }, 'has the option status, which must be a status from 200 to 599'],
     ['has aliases for a list', { aliases: { a: ['b'] } }, 'has the option aliases, which must be an object of names'],
     ['is null', null, 'is declared by a value that is not an object'],
-  ])('refuses to start when a declaration %s', async (_name, spec, message) => {
+  ])('keeps the application from starting when it %s', async (_name, spec, message) => {
     await expect(start({ X: declared(loose(spec)) })).rejects.toThrow(`index: X.GET ${message}`)
   })
 
@@ -57,7 +57,7 @@ describe('start fails for a declaration that', () => {
     ['an object', { keywords: z.object({}) }],
     ['a static method', () => {}],
     ['a list with something else in it', [accepts({}), { path: [z.string()] }]],
-  ])('is %s instead', async (_name, member) => {
+  ])('keeps the application from starting when it is %s instead', async (_name, member) => {
     const message = 'index: X.GET has a static member of its name that accepts() did not make'
     await expect(start({ X: declared(member) })).rejects.toThrow(message)
   })

@@ -97,7 +97,9 @@ describe('shop', () => {
     ],
     ['GET', '/elsewhere', '', { statusCode: 404, error: 'Not Found', message: 'Route GET:/elsewhere not found' }],
   ] as const)('refuses %s %s with "%s"', async (method, url, token, body) => {
-    expect((await ask(method, url, token)).json()).toEqual(body)
+    const refused = await ask(method, url, token)
+    const answer = refused.json()
+    expect([refused.statusCode, answer]).toEqual([answer.statusCode, body])
   })
 
   it('takes orders by 201, and by 409 when the stock is gone', async () => {

@@ -234,14 +234,13 @@ describe('order', () => {
 
   it('404, 405: refuses an unknown URL and verb before it asks a guard', async () => {
     order = []
-    expect(await (await all.app.inject({ path: '/nowhere' })).json()).toEqual({
-      statusCode: 404,
-      error: { type: 'RESOURCE_NOT_FOUND', description: 'There is nothing at this URL' },
-    })
-    expect(await (await all.app.inject({ path: '/ordered' })).json()).toEqual({
-      statusCode: 405,
-      error: { type: 'NOT_ALLOWED', description: 'This URL does not take this method' },
-    })
+    for (const [path, status, type, description] of [
+      ['/nowhere', 404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'],
+      ['/ordered', 405, 'NOT_ALLOWED', 'This URL does not take this method'],
+    ] as const) {
+      const refused = await all.app.inject({ path })
+      expect([refused.status, await refused.json()]).toEqual([status, errorBody(status, type, description)])
+    }
     expect(order).toEqual([])
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Controller } from '../src/endpoints.ts'
 import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer, jsonAnswer } from './whole-answers.ts'
+import { errorAnswer, errorBody, jsonAnswer } from './whole-answers.ts'
 
 /** Answers with its arguments. */
 abstract class Echo extends Controller {
@@ -258,10 +258,7 @@ describe('edge cases', () => {
     '400: refuses the target %s',
     async (path) => {
       const answer = await all.app.inject({ path })
-      expect(await answer.json()).toEqual({
-        statusCode: 400,
-        error: { type: 'BAD_REQUEST', description: 'The URL is malformed' },
-      })
+      expect([answer.status, await answer.json()]).toEqual([400, errorBody(400, 'BAD_REQUEST', 'The URL is malformed')])
     },
   )
 

@@ -123,7 +123,7 @@ describe('the log line of a request', () => {
 
   it('is counted in the metrics', async () => {
     const port = await metrics.listen()
-    const requests = ['/waiting 200', '/waiting 499', '/broken-off 500']
+    const requests = ['/waiting 499', '/waiting 200', '/broken-off 500', '/endless 499']
     const counts = async () => {
       const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
       return requests.map((each) => {
@@ -138,7 +138,11 @@ describe('the log line of a request', () => {
     answer.resolve({})
     await app.inject('/waiting')
     open('GET /broken-off HTTP/1.1\r\nHost: a\r\n\r\n').resume()
-    await expect.poll(ended).toEqual(['/waiting 499', '/waiting 200', '/broken-off 500'])
+    await expect.poll(ended).toEqual(requests.slice(0, 3))
+    const socket = open('GET /endless HTTP/1.1\r\nHost: a\r\n\r\n')
+    await once(socket, 'data')
+    socket.destroy()
+    await expect.poll(ended).toEqual(requests)
     expect(await counts()).toEqual(before.map((count) => count + 1))
   })
 })

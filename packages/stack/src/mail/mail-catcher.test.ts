@@ -96,11 +96,6 @@ describe('GET /messages/:id', () => {
     expect([status, body]).toEqual([404, '{"error":"Not found"}\n'])
   })
 
-  it('404: refuses other paths with a page', async () => {
-    const { status, body } = await call('/nothing')
-    expect([status, body]).toEqual([404, renderNotice('Not found')])
-  })
-
   it('421: refuses a foreign name that resolves to this address', async () => {
     const { request } = await import('node:http')
     const answer = await new Promise((resolve) => {
@@ -114,6 +109,11 @@ describe('GET /messages/:id', () => {
 })
 
 describe('the page', () => {
+  it('404: says on other paths that there is nothing', async () => {
+    const { status, body } = await call('/nothing')
+    expect([status, body]).toEqual([404, renderNotice('Not found')])
+  })
+
   it('lists mails with links, and shows one with its links, its text and a frame without rights', async () => {
     await call('/messages', { method: 'DELETE' })
     expect((await call('/')).body).toContain('No mail has come yet.')
