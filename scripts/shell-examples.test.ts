@@ -11,6 +11,7 @@ import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
 import { examplesIn, RUN_WITH_STAND_INS } from './document-examples.ts'
+import { findProgram } from './find-program.ts'
 import { commandsOf, type ListedCommand } from './service-commands.ts'
 
 removeFoldersAtEnd()
@@ -42,13 +43,6 @@ esac
 `
 
 const folder = newFolder()
-/** Where the PATH has a program. */
-const placesOf = (program: string) =>
-  (process.env.PATH ?? '')
-    .split(delimiter)
-    .map((path) => join(path, program))
-    .filter(existsSync)
-const isInstalled = (program: string) => placesOf(program).length > 0
 /** Folders of a machine, which the scripts write below a folder of this test. */
 const ON_MACHINE = /(?<![\w.:/$}-])\/(?=(?:etc|opt|var)\/)/g
 /** What each script has called: the program, then its arguments. */
@@ -58,7 +52,6 @@ const called = new Map<string, readonly (readonly string[])[]>()
 function runScript(script: string): readonly (readonly string[])[] {
   const calls = join(folder, 'calls')
   writeFileSync(calls, '')
-  const [install] = placesOf('install')
   const PATH = `${join(folder, 'bin')}${delimiter}${process.env.PATH}`
   const servers = {
     NEW_SERVER: 'postgres://new',
@@ -76,7 +69,7 @@ function runScript(script: string): readonly (readonly string[])[] {
       PATH,
       CALLS: calls,
       CHECKOUT: root,
-      INSTALL: install,
+      INSTALL: findProgram('install'),
       OWNER: 'trestle',
       PGDATA: join(folder, 'pg'),
       ...servers,
@@ -349,7 +342,7 @@ describe('docs/runbooks/one-machine.md', () => {
     expect(paths.filter((path) => isMissing(join(folder, path)))).toEqual([])
   })
 
-  it.runIf(isInstalled('systemd-analyze'))('has units that systemd accepts', () => {
+  it.runIf(findProgram('systemd-analyze'))('has units that systemd accepts', () => {
     const units = join(folder, 'units')
     mkdirSync(units)
     for (const path of unitFiles) {
