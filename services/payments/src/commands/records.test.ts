@@ -259,7 +259,7 @@ describe('payments vault', () => {
     const { webhook } = made.json()
     await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
     const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
-    // An earlier version sealed numbers with the pepper, under the id 0.
+    // An earlier version sealed secrets with the pepper, under the id 0.
     const peppered = secretsOf({ id: 0, key: pepper }).seal('of the pepper', id)
     await db.updateTable('webhooks').set({ secret_sealed: peppered }).where('id', '=', webhook.id).execute()
 
