@@ -12,6 +12,7 @@ import {
   proof,
   statusAndBody,
   userBody,
+  wrongPassword,
 } from './bodies.ts'
 import { expectSession } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -218,10 +219,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     const next = await refresh(refreshToken)
     expect([next.statusCode, await countCodes()]).toEqual([200, 1])
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
-    expect(statusAndBody(await logIn({ email, password }))).toEqual([
-      400,
-      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
-    ])
+    expect(statusAndBody(await logIn({ email, password }))).toEqual(wrongPassword)
     expect(statusAndBody(await refresh(next.json().refresh_token))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),

@@ -4,13 +4,12 @@ import {
   type Misbehaviour,
   type SoftwareAuthenticator,
 } from '@trestle/testing/software-authenticator.ts'
-import type { TestApp } from './auth-app.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { expectFailure, type FailingRequest, type Failure } from './expect-failure.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
-type Answer = Awaited<ReturnType<TestApp['app']['inject']>>
 
 /** A user with a passkey, its authenticator and a session by password. */
 export interface PasskeyOwner extends SignedIn {
@@ -24,8 +23,8 @@ export interface PasskeyApp extends MailApp {
   start(headers: Headers): Promise<Question>
   /** Begins to sign in. @returns the body of the answer */
   ask(): Promise<Question>
-  register(headers: Headers, key: SoftwareAuthenticator, wrong?: Misbehaviour): Promise<Answer>
-  signInBy(key: SoftwareAuthenticator, wrong?: Misbehaviour): Promise<Answer>
+  register(headers: Headers, key: SoftwareAuthenticator, wrong?: Misbehaviour): Promise<LightMyRequestResponse>
+  signInBy(key: SoftwareAuthenticator, wrong?: Misbehaviour): Promise<LightMyRequestResponse>
   createWithPasskey(): Promise<PasskeyOwner>
   fail(request: FailingRequest, failure: Failure): Promise<void>
 }

@@ -1,11 +1,10 @@
-import type { TestApp } from './auth-app.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { addApp, type RaisedSession } from './authenticator-app.ts'
 import { expectFailure, type Failure } from './expect-failure.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
 type Headers = SignedIn['headers']
-type Answer = Awaited<ReturnType<TestApp['app']['inject']>>
 
 /** A user with an authenticator app in a session of aal2, and another session of aal1. */
 export type AppOwner = SignedIn & RaisedSession & { readonly later: SignedIn }
@@ -14,10 +13,10 @@ export type CodeOwner = AppOwner & { readonly id: string; readonly codes: readon
 
 /** The service with recovery codes switched on. */
 export interface RecoveryCodesApp extends MailApp {
-  generate(headers: Headers, payload?: object): Promise<Answer>
-  regenerate(headers: Headers): Promise<Answer>
-  verify(headers: Headers, code?: string): Promise<Answer>
-  remove(headers: Headers): Promise<Answer>
+  generate(headers: Headers, payload?: object): Promise<LightMyRequestResponse>
+  regenerate(headers: Headers): Promise<LightMyRequestResponse>
+  verify(headers: Headers, code?: string): Promise<LightMyRequestResponse>
+  remove(headers: Headers): Promise<LightMyRequestResponse>
   /** Reads how many codes are left. @returns the body of the answer */
   readStatus(headers: Headers): Promise<unknown>
   createWithApp(): Promise<AppOwner>

@@ -116,20 +116,20 @@ describe('an app that is no member of a merchant', () => {
     const request = { headers: owner.headers, payload: { appId: stranger.id } }
     await payments.app.inject({ method: 'POST', url, ...request })
     const reads = await readsOfMembers()
-    const statuses = async () => {
+    const outcomes = async () => {
       const answers = await Promise.all(
         reads.map((read) => payments.app.inject({ ...read, headers: stranger.headers })),
       )
       return new Set(answers.map(({ statusCode, body }) => (statusCode === 200 ? '200' : body)))
     }
-    expect(await statuses()).toEqual(new Set(['200']))
+    expect(await outcomes()).toEqual(new Set(['200']))
     const membership = payments.database.db.updateTable('merchant_apps').where('app_id', '=', stranger.id)
     await membership.set({ pending: true }).execute()
     await expectShutOut(stranger.headers)
     await membership.set({ pending: false }).execute()
-    expect(await statuses()).toEqual(new Set(['200']))
+    expect(await outcomes()).toEqual(new Set(['200']))
     await payments.app.inject({ method: 'DELETE', url: `${url}/${stranger.id}`, headers: owner.headers })
-    expect(await statuses()).toEqual(new Set([`${JSON.stringify(errorBodies.forbidden)}\n`]))
+    expect(await outcomes()).toEqual(new Set([`${JSON.stringify(errorBodies.forbidden)}\n`]))
   })
 })
 

@@ -92,9 +92,7 @@ describe('create_merchant', () => {
     expect(made.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 201))
     expect(new Set(made.map(({ id }) => id.slice(16))).size).toBe(24)
     const list = await payments.app.inject({ url: `/identities/${appId}/merchants?limit=1000`, headers })
-    expect(new Set(list.json().map(({ id }: { id: string }) => id))).toEqual(
-      new Set(made.map(({ id }: { id: string }) => id)),
-    )
+    expect(new Set(list.json().map(({ id }: { id: string }) => id))).toEqual(new Set(made.map(({ id }) => id)))
   })
 
   it('stores nothing when the call only checks access', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { processingError } from '../src/transactions/processing-error.ts'
-import { askedAuthorization, shownCard, shownTransaction } from './bodies.ts'
+import { askedAuthorization, refusals, shownCard, shownTransaction } from './bodies.ts'
 import { type Browser, browse, makeOrder, walk } from './customer.ts'
 import {
   createdOf,
@@ -227,7 +227,6 @@ it('429: refuses an address whose cards were refused too often, and counts no te
     const { status, body } = await walk(tester, given)
     return status === 201 ? 201 : [status, body]
   }
-  const limitedBody = { code: 'RATE_LIMITED', message: 'Too many requests' }
   const unknown = [
     400,
     {
@@ -243,9 +242,9 @@ it('429: refuses an address whose cards were refused too often, and counts no te
   expect(await pay(await order())).toBe(201)
   expect([await pay(await bad()), await pay(await bad()), await pay(await bad())]).toEqual([invalid, invalid, invalid])
   const limited = await walk(tester, await bad())
-  expect([limited.status, limited.body]).toEqual([429, limitedBody])
+  expect([limited.status, limited.body]).toEqual(refusals.rateLimited)
   expect(limited.headers['retry-after']).toBe('600')
-  expect(await pay(await order())).toEqual([429, limitedBody])
+  expect(await pay(await order())).toEqual(refusals.rateLimited)
   expect(await pay(await refusedTest())).toEqual(unknown)
   expect((await walk(secure('198.51.100.8'), await order())).status).toBe(201)
 })

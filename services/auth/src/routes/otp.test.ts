@@ -196,7 +196,7 @@ describe('POST /otp with a phone', () => {
   ])('400 and 422: refuses %j', async (body, status, code, msg) => {
     const answer = await ask(body)
     expect(answer.statusCode).toBe(status)
-    expect(answer.json()).toEqual({ ...errorBody(status, code, ''), msg })
+    expect(answer.json()).toEqual(errorBody(status, code, msg))
   })
 })
 
@@ -227,10 +227,9 @@ describe('POST /otp under settings', () => {
     )
     await open.close()
     const mute = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
-    expect((await mute.post('/otp', { phone: '14155550100' })).json()).toEqual({
-      ...errorBody(500, 'unexpected_failure', 'Unable to get SMS provider'),
-      error_id: anyId,
-    })
+    expect((await mute.post('/otp', { phone: '14155550100' })).json()).toEqual(
+      errorBody(500, 'unexpected_failure', 'Unable to get SMS provider', { error_id: anyId }),
+    )
     await mute.close()
   })
 })

@@ -43,7 +43,6 @@ beforeEach(() => {
 })
 
 type Headers = Readonly<Record<string, string>>
-const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
 const HALF = {
   msg: 'Confirmation link accepted. Please proceed to confirm link sent to the other email',
   code: '200',
@@ -90,8 +89,8 @@ describe('PUT /user with an email: secure change', () => {
       expect(body).toEqual({
         ...person.record,
         new_email: email,
-        email_change_sent_at: timestamp,
-        updated_at: timestamp,
+        email_change_sent_at: anyTime,
+        updated_at: anyTime,
       })
       const toNew = await secure.readMail(email)
       const toCurrent = await secure.readMail(person.email)
@@ -109,7 +108,7 @@ describe('PUT /user with an email: secure change', () => {
         status: 200,
         body: sessionBody(
           confirmedBody(person.user.id, email, {
-            email_confirmed_at: timestamp,
+            email_confirmed_at: anyTime,
             confirmation_sent_at: anyTime,
             user_metadata: { name: 'Ann' },
           }),
@@ -316,7 +315,7 @@ describe('PUT /user with a phone', () => {
     const person = await createSignedIn(simple, { phone: nextPhone() })
     const phone = nextPhone()
     const { body } = await put(simple, { phone: `+${phone}` }, person)
-    expect(body).toEqual({ ...person.record, new_phone: phone, phone_change_sent_at: timestamp, updated_at: timestamp })
+    expect(body).toEqual({ ...person.record, new_phone: phone, phone_change_sent_at: anyTime, updated_at: anyTime })
     const { code, channel } = await simple.sms.read(phone)
     expect(channel).toBe('sms')
     const wrong = { type: 'phone_change', phone: person.user.phone, token: code }
@@ -326,7 +325,7 @@ describe('PUT /user with a phone', () => {
       sessionBody(
         signedUpBody(person, {
           phone,
-          phone_confirmed_at: timestamp,
+          phone_confirmed_at: anyTime,
           last_sign_in_at: anyTime,
           app_metadata: { provider: 'email', providers: ['email', 'phone'] },
           identities: [
@@ -420,9 +419,9 @@ describe('PUT /user with a phone', () => {
     expect(body).toEqual(
       userBody({
         email,
-        email_confirmed_at: timestamp,
+        email_confirmed_at: anyTime,
         phone,
-        phone_confirmed_at: timestamp,
+        phone_confirmed_at: anyTime,
         confirmed_at: anyTime,
         last_sign_in_at: anyTime,
         app_metadata: { provider: 'email', providers: ['email', 'phone'] },

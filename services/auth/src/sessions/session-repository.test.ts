@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { anyTime } from '../../test/bodies.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { lenientRules } from '../../test/refresh-rules.ts'
 import type { User } from '../users/user.ts'
@@ -22,7 +23,6 @@ afterAll(() => database.drop())
 
 const key = deriveRefreshTokenKey('a secret')
 const origin = { userAgent: 'test', ip: '192.0.2.1' }
-const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
 const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 const noLimits: RefreshRules = { ...lenientRules, reuseSeconds: 10 }
 
@@ -77,7 +77,7 @@ describe('insertSession', () => {
     expect(session).toEqual({
       sessionId: uuid,
       aal: 'aal1',
-      startedAt: timestamp,
+      startedAt: anyTime,
       amr: [{ method: 'password', timestamp: Math.floor(Date.parse(session.startedAt) / 1_000) }],
       refreshToken: expect.stringMatching(/^[A-Za-z0-9_-]{32}$/),
       user: { ...user, lastSignInAt: session.startedAt, updatedAt: session.startedAt },
@@ -143,8 +143,8 @@ describe('insertSession', () => {
           data,
           email: user.email,
           lastSignInAt: null,
-          createdAt: timestamp,
-          updatedAt: timestamp,
+          createdAt: anyTime,
+          updatedAt: anyTime,
         },
       ],
       factors: [
@@ -155,8 +155,8 @@ describe('insertSession', () => {
           status: 'verified',
           phone: null,
           lastChallengedAt: null,
-          createdAt: timestamp,
-          updatedAt: timestamp,
+          createdAt: anyTime,
+          updatedAt: anyTime,
         },
       ],
     })
@@ -185,7 +185,7 @@ describe('updateSession', () => {
     const signedInAt = result.session.user.lastSignInAt
     expect(result.session).toEqual({
       ...stored,
-      user: { ...session.user, lastSignInAt: timestamp, updatedAt: signedInAt },
+      user: { ...session.user, lastSignInAt: anyTime, updatedAt: signedInAt },
     })
     expect(Date.parse(signedInAt ?? '')).toBeGreaterThanOrEqual(Date.parse(session.startedAt))
     const row = await database.db
@@ -369,7 +369,7 @@ describe('insertPasswordSession', () => {
     const result = await signIn(user, { newHash: 'better hash' })
     if (result.verdict !== 'done') throw new Error(result.verdict)
     const { user: seen, sessionId } = result.session
-    expect(seen).toEqual({ ...user, passwordHash: null, lastSignInAt: timestamp, updatedAt: seen.lastSignInAt })
+    expect(seen).toEqual({ ...user, passwordHash: null, lastSignInAt: anyTime, updatedAt: seen.lastSignInAt })
     expect(await tokensOf(sessionId)).toHaveLength(1)
     expect(await auditOf(user)).toEqual([
       {

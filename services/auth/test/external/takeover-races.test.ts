@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { answerBehind } from '../answer-behind.ts'
-import { grantErrorBody, statusAndBody } from '../bodies.ts'
+import { statusAndBody, wrongPassword } from '../bodies.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import {
@@ -77,10 +77,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     expect(landing.fragment.error_code).toBeUndefined()
     expect(await owners(own.email)).toHaveLength(1)
     const login = await service.post('/token?grant_type=password', { email: own.email, password })
-    expect(statusAndBody(login)).toEqual([
-      400,
-      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
-    ])
+    expect(statusAndBody(login)).toEqual(wrongPassword)
   })
 
   it('an unverified identity of a stranger with the same address is not linked', async () => {

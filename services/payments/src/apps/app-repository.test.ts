@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { credentialsOf } from '../../test/caller.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -21,8 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const credentialsOf = (key: string) => ({ keyMac: keyMac(testPepper, key), userEmail: null })
-const read = (key: string) => readIdentity(payments.deps.lanes, credentialsOf(key))
+const read = (key: string) => readIdentity(payments.deps.lanes, credentialsOf({ key }))
 const unauthorized = { verdict: 'unauthorized', identityId: null, identity: undefined }
 
 describe('an invitation to register an app', () => {

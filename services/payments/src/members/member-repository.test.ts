@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { callerOf, credentialsOf } from '../../test/caller.ts'
 import {
   createTestApp,
   createTestMerchant,
   startPayments,
   type TestApp,
   type TestPayments,
-  testPepper,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import { keyMac } from '../apps/app.ts'
 import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
 import { callAddApp, callRevokeMember, listAppMembers, listUserMembers } from './member-repository.ts'
 
@@ -26,8 +25,6 @@ beforeEach(async () => {
   merchantId = (await createTestMerchant(payments, member, { test: true })).id
 })
 
-const credentialsOf = ({ key }: Pick<TestApp, 'key'>) => ({ keyMac: keyMac(testPepper, key), userEmail: null })
-const callerOf = (app: Pick<TestApp, 'key'>) => ({ ...credentialsOf(app), identityId: undefined, repeat: undefined })
 const input = (changes: object = {}) => ({
   ...credentialsOf(member),
   merchantId,

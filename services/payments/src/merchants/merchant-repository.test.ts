@@ -1,15 +1,7 @@
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import {
-  createTestApp,
-  startPayments,
-  type TestApp,
-  type TestPayments,
-  testPepper,
-  UNKNOWN_ID,
-} from '../../test/payments-app.ts'
-import type { Caller } from '../access/caller.ts'
-import { keyMac } from '../apps/app.ts'
+import { callerOf, credentialsOf } from '../../test/caller.ts'
+import { createTestApp, startPayments, type TestApp, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from './merchant.ts'
 import {
@@ -51,13 +43,6 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const credentialsOf = (key: string) => ({ keyMac: keyMac(testPepper, key), userEmail: null })
-const callerOf = ({ key }: Pick<TestApp, 'key'>, repeat?: Caller['repeat']): Caller => ({
-  ...credentialsOf(key),
-  identityId: undefined,
-  repeat,
-})
-
 async function create(differences: Partial<NewMerchant> = {}, app = member): Promise<Merchant> {
   const merchant = { ...NEW, ...differences }
   const created = await callCreateMerchant(payments.deps.lanes, { caller: callerOf(app), merchant })
@@ -65,7 +50,7 @@ async function create(differences: Partial<NewMerchant> = {}, app = member): Pro
   return created.merchant
 }
 const read = (merchantId: string, key = member.key) =>
-  readMerchant(payments.deps.lanes, { ...credentialsOf(key), merchantId })
+  readMerchant(payments.deps.lanes, { ...credentialsOf({ key }), merchantId })
 
 describe('callCreateMerchant', () => {
   it('makes a merchant with its balance, and makes the caller a member', async () => {
@@ -150,7 +135,7 @@ describe('listMerchants', () => {
   const list = async (bounds: { order?: 'newest-first' | 'oldest-first'; [member: string]: unknown } = {}) => {
     const { order = 'newest-first', ...given } = bounds
     const page = { limit: 10, above: LOWEST, below: HIGHEST, test: undefined, identityId: owner.id }
-    const found = await listMerchants(payments.deps.lanes, { ...credentialsOf(owner.key), ...page, ...given }, order)
+    const found = await listMerchants(payments.deps.lanes, { ...credentialsOf(owner), ...page, ...given }, order)
     return { verdict: found.verdict, places: found.merchants.map(({ id }) => ids.indexOf(id)) }
   }
 
@@ -177,7 +162,7 @@ describe('listMerchants', () => {
 
 describe('callAdvanceClock', () => {
   const advance = (merchantId: string, seconds: number | null) =>
-    callAdvanceClock(payments.deps.lanes, { ...credentialsOf(member.key), ...ADVANCE, merchantId, seconds })
+    callAdvanceClock(payments.deps.lanes, { ...credentialsOf(member), ...ADVANCE, merchantId, seconds })
 
   it('goes 100 years ahead, and not a second further', async () => {
     const { id } = await create()

@@ -1,7 +1,7 @@
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf, refusals } from '../../test/bodies.ts'
+import { refusalOf, refusals } from '../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -83,7 +83,7 @@ describe('rate limits', () => {
     'x-status-code': 'RATE_LIMITED',
   })
 
-  const tooMany = { code: 'RATE_LIMITED', message: 'Too many requests' }
+  const [, tooMany] = refusals.rateLimited
 
   // ASVS 2.4.1
   it('429: the fifth request of a key within two seconds, before any look at body or object', async () => {
@@ -92,7 +92,7 @@ describe('rate limits', () => {
     const [response, ...others] = answers.toSorted((a, b) => b.statusCode - a.statusCode)
     expect([response?.statusCode, response?.headers, response?.json()]).toEqual([429, limited, tooMany])
     for (const answer of [...others, await get(other)]) {
-      expect([answer.statusCode, answer.json()]).toEqual([404, errorBodies.notFound])
+      expect(refusalOf(answer)).toEqual(refusals.notFound)
     }
   })
 
@@ -108,7 +108,7 @@ describe('rate limits', () => {
     const get = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
     for (const headers of [{}, basic('x')]) {
       const refused = await get(headers)
-      expect([refused.statusCode, refused.json()]).toEqual([401, errorBodies.unauthorized])
+      expect(refusalOf(refused)).toEqual(refusals.unauthorized)
     }
     const response = await get(basic('y'))
     expect([response.statusCode, response.headers, response.json()]).toEqual([429, limited, tooMany])

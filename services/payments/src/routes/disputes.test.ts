@@ -23,8 +23,6 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const fields = (field: string, code: string, message: string) => [{ field, message, code }]
-
 describe('GET /disputes', () => {
   let id: string
   let first: string
@@ -81,7 +79,7 @@ describe('GET /disputes', () => {
   ])('400: refuses %j', async (query, refused) => {
     const response = await requests.get(`/disputes?${query.replace('ID', id)}`)
     expect(response.statusCode).toBe(400)
-    expect(response.json()).toEqual(refused.flatMap(([field, code, message]) => fields(field, code, message)))
+    expect(response.json()).toEqual(refused.map(([field, code, message]) => ({ field, message, code })))
   })
 
   it('401, 404, 403: judges key, merchant and access before the rest of the query', async () => {

@@ -17,6 +17,7 @@ import { commandRunner } from '../../test/run-command.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
 import { attemptsCommand } from '../commands/attempts.ts'
 import { exceptionsCommand } from '../commands/exceptions.ts'
+import { processingError } from '../transactions/processing-error.ts'
 import { endLostAttempts } from './end-lost-attempts.ts'
 import { inquireAttempt } from './inquire-attempt.ts'
 import { submitOperation } from './submit-operation.ts'
@@ -58,16 +59,7 @@ const exceptions = async () =>
     ({ payload }) => payload,
   )
 /** The refusal of a charge whose outcome is unknown. */
-const LOST = [
-  400,
-  {
-    client: true,
-    code: 12,
-    merchant: true,
-    message: 'Error, try again or contact support',
-    text: 'Error, try again or contact support',
-  },
-]
+const LOST = [400, processingError(12)]
 
 /** An attempt whose answer from the acquirer was lost. */
 async function unknownAttempt(): Promise<string> {

@@ -1,15 +1,14 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callerOf, credentialsOf } from '../../test/caller.ts'
 import {
   createTestApp,
   createTestMerchant,
   startPayments,
   type TestApp,
   type TestPayments,
-  testPepper,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import { keyMac } from '../apps/app.ts'
 import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
 import type { Webhook } from './webhook.ts'
 import {
@@ -37,8 +36,6 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const credentialsOf = ({ key }: Pick<TestApp, 'key'>) => ({ keyMac: keyMac(testPepper, key), userEmail: null })
-const callerOf = (app: Pick<TestApp, 'key'>) => ({ ...credentialsOf(app), identityId: undefined, repeat: undefined })
 const merchant = async (test = true) => (await createTestMerchant(payments, member, { test })).id
 
 const create = (merchantId: string, differences: Partial<CreateWebhookInput> = {}) =>

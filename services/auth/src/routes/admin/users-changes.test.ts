@@ -13,6 +13,7 @@ import {
   signedUpBody,
   statusAndBody,
   userBody,
+  wrongPassword,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession, expectUser } from '../../../test/expect-user.ts'
@@ -26,7 +27,6 @@ beforeAll(async () => {
 })
 afterAll(() => test.close())
 
-const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 const TAKEN = {
@@ -151,7 +151,7 @@ describe('PUT /admin/users/{user_id}', () => {
       userBody({
         id: user.id,
         email: other,
-        email_confirmed_at: timestamp,
+        email_confirmed_at: anyTime,
         phone: body.phone,
         confirmation_sent_at: anyTime,
         confirmed_at: anyTime,
@@ -167,7 +167,7 @@ describe('PUT /admin/users/{user_id}', () => {
         email: other,
         email_confirmed_at: anyTime,
         phone: body.phone,
-        phone_confirmed_at: timestamp,
+        phone_confirmed_at: anyTime,
         confirmation_sent_at: anyTime,
         confirmed_at: anyTime,
         last_sign_in_at: anyTime,
@@ -189,7 +189,7 @@ describe('PUT /admin/users/{user_id}', () => {
       userBody({ id, email, identities: [emailIdentity(id, email)], is_anonymous: true }),
     )
     expect((await ask('PUT', id, { email, email_confirm: true })).body).toEqual(
-      confirmedBody(id, email, { email_confirmed_at: timestamp }),
+      confirmedBody(id, email, { email_confirmed_at: anyTime }),
     )
   })
 
@@ -211,7 +211,7 @@ describe('PUT /admin/users/{user_id}', () => {
     )
     expect((await ask('PUT', user.id, { email, email_confirm: true })).body).toEqual(
       confirmedBody(user.id, email, {
-        email_confirmed_at: timestamp,
+        email_confirmed_at: anyTime,
         confirmation_sent_at: anyTime,
         new_email: 'next@example.com',
         user_metadata: { name: 'Ann' },
@@ -237,10 +237,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await refresh(session.refresh_token)).json()).toEqual(
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     )
-    expect(statusAndBody(await signIn({ email, password }))).toEqual([
-      400,
-      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
-    ])
+    expect(statusAndBody(await signIn({ email, password }))).toEqual(wrongPassword)
     await expectSession(test, await signIn({ email, password: 'another horse' }))
   })
 
@@ -267,7 +264,7 @@ describe('PUT /admin/users/{user_id}', () => {
     const session = (await signIn({ email, password })).json()
     const headers = { authorization: `Bearer ${session.access_token}` }
     expect((await ask('PUT', user.id, { ban_duration: '1h30m' })).body).toEqual(
-      signedUpBody({ user, email }, { last_sign_in_at: anyTime, banned_until: timestamp }),
+      signedUpBody({ user, email }, { last_sign_in_at: anyTime, banned_until: anyTime }),
     )
     expect((await signIn({ email, password })).json()).toEqual(
       grantErrorBody('invalid_grant', 'user_banned', 'User is banned'),
@@ -391,16 +388,13 @@ describe('DELETE /admin/users/{user_id}', () => {
             last_sign_in_at: undefined,
           }),
         ],
-        deleted_at: timestamp,
+        deleted_at: anyTime,
       }),
     )
     const contents = test.deps.db.selectFrom('sign_up_contents').selectAll().where('user_id', '=', user.id)
     expect(await contents.execute()).toEqual([])
     expect(JSON.stringify(body)).not.toContain('@')
-    expect(statusAndBody(await signIn({ email, password }))).toEqual([
-      400,
-      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
-    ])
+    expect(statusAndBody(await signIn({ email, password }))).toEqual(wrongPassword)
     expect(statusAndBody(await refresh(session.refresh_token))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),

@@ -6,11 +6,11 @@ import {
   confirmedBody,
   emailIdentity,
   errorBody,
-  grantErrorBody,
   phoneIdentity,
   sessionBody,
   statusAndBody,
   userBody,
+  wrongPassword,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession } from '../../../test/expect-user.ts'
@@ -25,7 +25,6 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 const uuid = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/)
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 async function ask(method: Method, url: string, payload?: object, headers: Record<string, string> = OPERATOR) {
@@ -176,7 +175,7 @@ describe('POST /admin/users', () => {
     expect(verified.json()).toEqual(
       sessionBody(
         confirmedBody(body.id, email, {
-          email_confirmed_at: timestamp,
+          email_confirmed_at: anyTime,
           invited_at: anyTime,
           confirmation_sent_at: anyTime,
           app_metadata: { plan: 'pro', provider: 'email', providers: ['email'] },
@@ -195,10 +194,10 @@ describe('POST /admin/users', () => {
     expect(confirmed).toEqual(
       userBody({
         email: expect.any(String),
-        email_confirmed_at: timestamp,
+        email_confirmed_at: anyTime,
         phone: expect.any(String),
-        phone_confirmed_at: timestamp,
-        confirmed_at: timestamp,
+        phone_confirmed_at: anyTime,
+        confirmed_at: anyTime,
         app_metadata: { provider: 'email', providers: ['email', 'phone'] },
         identities: [
           emailIdentity(anyId, expect.any(String), { email_verified: true }),
@@ -224,10 +223,7 @@ describe('POST /admin/users', () => {
   it('200: accepts password hashes of other systems, and refuses sign-ins of users without a password', async () => {
     const email = nextEmail()
     await create({ email, email_confirm: true, password: '' })
-    expect(statusAndBody(await signIn({ email, password: '' }))).toEqual([
-      400,
-      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
-    ])
+    expect(statusAndBody(await signIn({ email, password: '' }))).toEqual(wrongPassword)
     const hashed = nextEmail()
     await create({ email: hashed, email_confirm: true, password_hash: await test.deps.passwords.hash('correct horse') })
     await expectSession(test, await signIn({ email: hashed, password: 'correct horse' }))
@@ -247,7 +243,7 @@ describe('POST /admin/users', () => {
         invited_at: anyTime,
         confirmation_sent_at: anyTime,
         identities: [emailIdentity(id, email)],
-        banned_until: timestamp,
+        banned_until: anyTime,
       }),
     )
     expect(Date.parse(body.banned_until) - Date.now()).toBeGreaterThan(86_000_000)

@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
-import { anyId, anyTime, claimsBody, errorBody, factorBody, proof, signedUpBody } from '../../../test/bodies.ts'
+import {
+  anyId,
+  anyTime,
+  bodiesByStatus,
+  claimsBody,
+  errorBody,
+  factorBody,
+  proof,
+  signedUpBody,
+} from '../../../test/bodies.ts'
 import { expectFailure } from '../../../test/expect-failure.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
 import {
@@ -62,10 +71,7 @@ describe('POST /factors/recovery-codes', () => {
     await expectFailure(test, { method: 'POST', url: PATH, headers, payload }, [422, 'mfa_factor_name_conflict', taken])
     const answers = await Promise.all(Array.from({ length: 5 }, () => test.generate(headers)))
     const exists = [422, 'mfa_verified_factor_exists', 'Recovery codes already exist, regenerate them instead'] as const
-    expect(answers.map((answer) => answer.json()).sort((a, b) => (a.code ?? 0) - (b.code ?? 0))).toEqual([
-      codesBody('Recovery codes'),
-      ...Array(4).fill(errorBody(...exists)),
-    ])
+    expect(bodiesByStatus(answers)).toEqual([codesBody('Recovery codes'), ...Array(4).fill(errorBody(...exists))])
     await test.fail('POST', PATH, headers, exists)
   })
 })

@@ -11,6 +11,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../../test/payments-app.ts'
+import { processingError } from '../../transactions/processing-error.ts'
 
 let payments: TestPayments
 let member: TestApp
@@ -72,10 +73,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const response = await payments.app.inject({ method: 'POST', url: path, headers: member.headers, payload })
     const [failed] = await told()
     const [latest] = await send('GET', `/merchants/${merchant.id}/transactions?limit=1`)
-    expect(refusalOf(response)).toEqual([
-      400,
-      { client: true, code: 7, merchant: false, message: 'Insufficient funds', text: 'Insufficient funds' },
-    ])
+    expect(refusalOf(response)).toEqual([400, processingError(7)])
     expect(failed).toEqual({ type: 'transaction.failed', data: { transaction: latest } })
     expect(failed?.data).toEqual({
       transaction: shownTransaction({

@@ -1,7 +1,7 @@
 import { createAuthenticator, type Misbehaviour } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp } from '../../../../test/authenticator-app.ts'
-import { anyId, anyTime, errorBody } from '../../../../test/bodies.ts'
+import { anyId, anyTime, bodiesByStatus, errorBody } from '../../../../test/bodies.ts'
 import { failures, openPasskeyApp, type PasskeyApp, paths } from '../../../../test/passkey-app.ts'
 import { createSignedIn, signIn } from '../../../../test/signed-in.ts'
 
@@ -34,10 +34,7 @@ describe('POST /passkeys/registration/verify', () => {
     const request = { method: 'POST', url: paths.finish } as const
     await test.fail({ ...request, headers: other.headers, payload }, failures.challengeNotFound)
     const answers = await Promise.all(Array.from({ length: 5 }, () => test.post(paths.finish, payload, headers)))
-    expect(answers.map((answer) => answer.json()).sort((a, b) => (a.code ?? 0) - (b.code ?? 0))).toEqual([
-      stored,
-      ...Array(4).fill(errorBody(...failures.challengeNotFound)),
-    ])
+    expect(bodiesByStatus(answers)).toEqual([stored, ...Array(4).fill(errorBody(...failures.challengeNotFound))])
     await test.fail({ ...request, headers, payload }, failures.challengeNotFound)
     await test.fail({ ...request, headers, payload: { ...payload, challenge_id: 'x' } }, failures.challengeNotFound)
     const late = await test.start(headers)
@@ -92,7 +89,7 @@ describe('POST /passkeys/registration/verify', () => {
         test.post(paths.finish, { challenge_id, credential: createAuthenticator().create(options) }, headers),
       ),
     )
-    expect(answers.map((answer) => answer.json()).sort((a, b) => (a.code ?? 0) - (b.code ?? 0))).toEqual([
+    expect(bodiesByStatus(answers)).toEqual([
       ...Array(3).fill(stored),
       ...Array(3).fill(errorBody(...failures.tooMany)),
     ])

@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../../test/bodies.ts'
+import { refusalOf, refusals, refusedField } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import { capture } from '../../../../test/operations.ts'
 import {
@@ -30,7 +30,6 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const fields = (field: string, code: string, message: string) => [{ field, message, code }]
 
 describe('POST /test/disputes/:disputeId/outcomes', () => {
   const trail = (id: string) =>
@@ -184,7 +183,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     await payments.database.db.updateTable('transactions').set(trail).where('id', '=', transactionId).execute()
     const refused = await requests.close(id, 'won')
     const message = 'the trail of the transaction is full'
-    expect([refused.statusCode, refused.json()]).toEqual([400, fields('body', 'LIMIT_EXCEEDED', message)])
+    expect(refusalOf(refused)).toEqual(refusedField('body', message, 'LIMIT_EXCEEDED'))
     const nobody = { keyMac: null, userEmail: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
     const told = await callCloseDispute(payments.database.lanes, { ...nobody, disputeId: id, outcome: 'won' })
     expect([told.verdict, told.refusal, told.dispute?.status]).toEqual(['done', undefined, 'won'])
@@ -213,7 +212,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(await refusal(UNKNOWN_ID, '', basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID, '', stranger.headers)).toEqual(refusals.notFound)
     expect(await refusal(id, '', stranger.headers)).toEqual(refusals.forbidden)
-    expect((await requests.close(id, '')).json()).toEqual(fields('outcome', 'REQUIRED', 'is required'))
-    expect((await requests.close(id, 'drawn')).json()).toEqual(fields('outcome', 'FORMAT', 'is not valid'))
+    expect(refusalOf(await requests.close(id, ''))).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
+    expect(refusalOf(await requests.close(id, 'drawn'))).toEqual(refusedField('outcome', 'is not valid', 'FORMAT'))
   })
 })

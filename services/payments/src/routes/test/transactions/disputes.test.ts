@@ -29,8 +29,6 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const fields = (field: string, code: string, message: string) => [{ field, message, code }]
-
 /** The end of the day 20 days later. */
 function dueOf(created: string): string {
   const day = new Date(Date.parse(created) + 20 * 86_400_000).toISOString().slice(0, 10)
@@ -99,13 +97,10 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
       trail_length: 1,
     })
     const refused = await requests.post(`/test/transactions/${transactionId}/disputes`, { amount: 21 })
-    expect([refused.statusCode, refused.json()]).toEqual([
-      400,
-      fields('amount', 'LIMIT_EXCEEDED', 'Can dispute at most EUR 0.20'),
-    ])
+    expect(refusalOf(refused)).toEqual(refusedField('amount', 'Can dispute at most EUR 0.20', 'LIMIT_EXCEEDED'))
     await requests.open(transactionId)
-    expect((await requests.post(`/test/transactions/${transactionId}/disputes`)).json()).toEqual(
-      fields('amount', 'LIMIT_EXCEEDED', 'Can dispute at most EUR 0.00'),
+    expect(refusalOf(await requests.post(`/test/transactions/${transactionId}/disputes`))).toEqual(
+      refusedField('amount', 'Can dispute at most EUR 0.00', 'LIMIT_EXCEEDED'),
     )
   })
 
@@ -116,7 +111,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     [{ reason: 4853 }, 'reason', 'TYPE', 'must be an object'],
   ])('400: refuses %j', async (payload, field, code, message) => {
     const response = await requests.post(`/test/transactions/${await requests.captured(merchantId)}/disputes`, payload)
-    expect([response.statusCode, response.json()]).toEqual([400, fields(field, code, message)])
+    expect(refusalOf(response)).toEqual(refusedField(field, message, code))
   })
 
   it('201: answers a repeat with the dispute as it was', async () => {
@@ -127,10 +122,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const again = await requests.post(url, {}, { 'idempotency-key': 'k' })
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
     const other = await requests.post(url, { amount: 1 }, { 'idempotency-key': 'k' })
-    expect([other.statusCode, other.json()]).toEqual([
-      400,
-      fields('Idempotency-Key', 'MISMATCH', 'was used with another body'),
-    ])
+    expect(refusalOf(other)).toEqual(refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'))
   })
 
   it('201: the due date follows the clock of the merchant', async () => {

@@ -1,0 +1,16 @@
+import type { Caller, Credentials } from '../src/access/caller.ts'
+import { keyMac } from '../src/apps/app.ts'
+import { type TestApp, testPepper } from './payments-app.ts'
+
+/** What proves that an app calls, by its key. */
+export const credentialsOf = ({ key }: Pick<TestApp, 'key'>): Credentials => ({
+  keyMac: keyMac(testPepper, key),
+  userEmail: null,
+})
+
+/** An app that calls, by default without an Idempotency-Key. */
+export const callerOf = (app: Pick<TestApp, 'key'>, repeat?: Caller['repeat']): Caller => ({
+  ...credentialsOf(app),
+  identityId: undefined,
+  repeat,
+})
