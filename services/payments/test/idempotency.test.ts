@@ -113,10 +113,7 @@ describe('POST with an Idempotency-Key', () => {
     const { id } = (await create('k1')).json().merchant
     await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
     const response = await create('k1')
-    expect([response.statusCode, response.json()]).toEqual([
-      403,
-      { code: 'FORBIDDEN', message: 'The API key has no access to this resource' },
-    ])
+    expect(refusalOf(response)).toEqual(refusals.forbidden)
   })
 
   it('201: has one effect when many requests come at once', async () => {

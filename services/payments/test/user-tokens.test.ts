@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies } from './bodies.ts'
 import {
   createdOf,
   createTestApp,
@@ -9,8 +10,7 @@ import {
   type TestPayments,
 } from './payments-app.ts'
 
-const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
-const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
+const { unauthorized, forbidden } = errorBodies
 
 describe('a user with a token', () => {
   let payments: TestPayments

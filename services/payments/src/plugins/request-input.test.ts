@@ -1,7 +1,7 @@
 import { type FastifyRequest, fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { refusalOf } from '../../test/bodies.ts'
+import { errorBodies, refusalOf } from '../../test/bodies.ts'
 import { createTestApp, merchantBody, startPayments, type TestApp, type TestPayments } from '../../test/payments-app.ts'
 import { ParsedInput } from '../bodies/validate-input.ts'
 import { requestInput } from './request-input.ts'
@@ -94,11 +94,7 @@ describe('requestInput', () => {
     for (const url of ['/merchants/%00/users//', '/merchants/%00/users/x', `/merchants/${app.id}/apps//`, '/lines//']) {
       const method = url === '/lines//' ? 'GET' : 'DELETE'
       const response = await payments.app.inject({ method, url, headers: app.headers })
-      expect([url, response.statusCode, response.json()]).toEqual([
-        url,
-        404,
-        { code: 'NOT_FOUND', message: 'There is no such resource' },
-      ])
+      expect([url, response.statusCode, response.json()]).toEqual([url, 404, errorBodies.notFound])
     }
   })
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies } from '../../test/bodies.ts'
 import { basic, createdOf, createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
 
 let payments: TestPayments
@@ -36,10 +37,7 @@ describe('GET /me', () => {
     const revoked = await payments.app.inject({ url: '/me', headers })
     for (const response of [unknown, expired, revoked]) {
       expect(response.statusCode).toBe(401)
-      expect(response.json()).toEqual({
-        code: 'UNAUTHORIZED',
-        message: 'The API key is missing, malformed, unknown or revoked',
-      })
+      expect(response.json()).toEqual(errorBodies.unauthorized)
     }
     await keys()
       .set({ revoked: null, expires: new Date('2999-01-01') })

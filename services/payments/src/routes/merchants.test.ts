@@ -1,6 +1,6 @@
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../test/bodies.ts'
+import { errorBodies, refusalOf, refusals, refusedField } from '../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -393,7 +393,7 @@ describe('other methods and paths', () => {
   ] as const)('404: answers %s %s', async (method, url) => {
     const response = await payments.app.inject({ method, url })
     expect(response.statusCode).toBe(404)
-    expect(response.json()).toEqual({ code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' })
+    expect(response.json()).toEqual(errorBodies.endpointNotFound)
     expect(response.headers['x-status-code']).toBe('ENDPOINT_NOT_FOUND')
     expect(response.headers['cache-control']).toBe('no-store')
   })

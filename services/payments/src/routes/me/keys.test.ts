@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { errorBodies, refusalOf, refusals } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -28,7 +28,7 @@ const revoke = async (id: string, headers: object = app.headers) =>
 const firstKey = async () => (await list()).json().at(-1)?.id ?? ''
 const auditOf = (id: string) =>
   payments.database.db.selectFrom('audit').select(['action', 'payload']).where('identity_id', '=', id).execute()
-const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
+const { unauthorized } = errorBodies
 
 describe('POST /me/keys', () => {
   beforeAll(async () => {
@@ -182,10 +182,7 @@ describe('DELETE /me/keys/:keyId', () => {
     const [theirs] = (await list('limit=10', other.headers)).json()
     for (const id of [theirs?.id ?? '', UNKNOWN_ID, 'x']) {
       const response = await revoke(id)
-      expect([response.statusCode, response.json()]).toEqual([
-        404,
-        { code: 'NOT_FOUND', message: 'There is no such resource' },
-      ])
+      expect(refusalOf(response)).toEqual(refusals.notFound)
     }
     expect((await list('limit=10', other.headers)).json()).toHaveLength(2)
   })

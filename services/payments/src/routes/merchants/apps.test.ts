@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
+import { errorBodies, refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -26,9 +26,7 @@ beforeEach(async () => {
 })
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
-const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
-const notFound = { code: 'NOT_FOUND', message: 'There is no such resource' }
+const { unauthorized, forbidden, notFound } = errorBodies
 
 const add = (payload: object | string, headers: object = {}, id = merchantId) =>
   payments.app.inject({

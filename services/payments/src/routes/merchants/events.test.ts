@@ -176,15 +176,9 @@ describe('GET /merchants/:merchantId/events', () => {
     const stranger = await createTestApp(payments)
     expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
     const unknown = await list('', member.headers, UNKNOWN_ID)
-    expect([unknown.statusCode, unknown.json()]).toEqual([
-      404,
-      { code: 'NOT_FOUND', message: 'There is no such resource' },
-    ])
+    expect(refusalOf(unknown)).toEqual(refusals.notFound)
     const strange = await list('', stranger.headers)
-    expect([strange.statusCode, strange.json()]).toEqual([
-      403,
-      { code: 'FORBIDDEN', message: 'The API key has no access to this resource' },
-    ])
+    expect(refusalOf(strange)).toEqual(refusals.forbidden)
     expect((await list('limit=x')).json()).toEqual([{ field: 'limit', message: 'must be an integer', code: 'TYPE' }])
   })
 })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { errorBodies, refusalOf, refusals } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -106,14 +106,8 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
   it('401, 404, 403: judges key, merchant and access before the period', async () => {
     const stranger = await createTestApp(payments)
     expect(refusalOf(await statement('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect((await statement('', member.headers, UNKNOWN_ID)).json()).toEqual({
-      code: 'NOT_FOUND',
-      message: 'There is no such resource',
-    })
-    expect((await statement('', stranger.headers)).json()).toEqual({
-      code: 'FORBIDDEN',
-      message: 'The API key has no access to this resource',
-    })
+    expect((await statement('', member.headers, UNKNOWN_ID)).json()).toEqual(errorBodies.notFound)
+    expect((await statement('', stranger.headers)).json()).toEqual(errorBodies.forbidden)
     expect(refusalOf(await statement('from=2026-03-01&to=2026-03-02', stranger.headers))).toEqual(refusals.forbidden)
   })
 })

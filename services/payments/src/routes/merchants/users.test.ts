@@ -2,7 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { eventRow } from '../../../test/bodies.ts'
+import { errorBodies, eventRow } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -41,10 +41,8 @@ beforeEach(async () => {
 })
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const unauthorized = { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' }
-const forbidden = { code: 'FORBIDDEN', message: 'The API key has no access to this resource' }
+const { unauthorized, forbidden, notFound } = errorBodies
 const NO_INVITATION = '<h1>There is no such invitation</h1>'
-const notFound = { code: 'NOT_FOUND', message: 'There is no such resource' }
 
 const invite = (payload: object | string = { email }, headers: object = {}, id = merchantId) =>
   payments.app.inject({

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { errorBodies } from '../../../test/bodies.ts'
 import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
 
@@ -169,7 +170,7 @@ describe('POST /payments/challenges/:step', () => {
     async (path) => {
       for (const given of [await order(), {}]) {
         const { status, body } = await take(path, given)
-        expect([status, body]).toEqual([404, { code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' }])
+        expect([status, body]).toEqual([404, errorBodies.endpointNotFound])
       }
     },
   )

@@ -193,10 +193,7 @@ describe('POST /transactions/:transactionId/captures', () => {
       expect(refusalOf(await capture(id, payload, basic('x')))).toEqual(refusals.unauthorized)
       for (const unknown of [UNKNOWN_ID, 'x', `${'0'.repeat(16)}${merchantId.slice(16)}`, merchantId]) {
         const response = await capture(unknown, payload)
-        expect([response.statusCode, response.json()]).toEqual([
-          404,
-          { code: 'NOT_FOUND', message: 'There is no such resource' },
-        ])
+        expect(refusalOf(response)).toEqual(refusals.notFound)
       }
       expect(refusalOf(await capture(id, payload, stranger.headers))).toEqual(refusals.forbidden)
     }
