@@ -71,6 +71,14 @@ describe('CsvReader', () => {
     )
   })
 
+  it('reads any text alike, whole or in single characters', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r') })
+    const isAlike = (csv: string) => {
+      expect(read(...csv)).toEqual(read(csv))
+    }
+    fc.assert(fc.property(text, isAlike), { examples: [['"a"\r"b"']] })
+  })
+
   it('413: refuses a record without an end', () => {
     const reader = new CsvReader()
     expect(() => {

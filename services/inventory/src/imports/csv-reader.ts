@@ -14,9 +14,10 @@ export const RECORD_LENGTH_MAX = 1_048_576
 
 /**
  * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without quotes. `quoted`: inside
- * a quoted field. `quote`: after a quote that either ends the field or is the first of a pair.
+ * a quoted field. `quote`: directly after a quote that either ends the field or is the first of a pair. `closed`: after a
+ * quoted field and something else, which may only be a CR.
  */
-type State = 'start' | 'plain' | 'quoted' | 'quote'
+type State = 'start' | 'plain' | 'quoted' | 'quote' | 'closed'
 
 const [QUOTE, COMMA, NEWLINE] = [0x22, 0x2c, 0x0a]
 
@@ -85,8 +86,13 @@ export class CsvReader {
   #take(text: string, from: number, to: number): void {
     this.#length += to - from
     if (this.#length > RECORD_LENGTH_MAX) throw recordTooLong({ line: this.#startLine, lengthMax: RECORD_LENGTH_MAX })
-    if (this.#state !== 'quote') this.#field += text.slice(from, to)
-    else if (text.slice(from, to) !== '' && text.slice(from, to) !== '\r') this.#isWellFormed = false
+    if (from === to) return
+    if (this.#state !== 'quote' && this.#state !== 'closed') {
+      this.#field += text.slice(from, to)
+      return
+    }
+    if (this.#state === 'closed' || text.slice(from, to) !== '\r') this.#isWellFormed = false
+    this.#state = 'closed'
   }
 
   #endField(): void {
