@@ -3,8 +3,8 @@ import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
-import { listSweeps } from '../retention/list-sweeps.ts'
-import { batchStatement } from '../retention/sweep-repository.ts'
+import { batchStatement } from '../retention/clean-up-repository.ts'
+import { listCleanUps } from '../retention/list-clean-ups.ts'
 import { createCleanUp } from './clean-up.ts'
 
 const { deps, clock, close } = await openTestApp({
@@ -146,8 +146,8 @@ describe('clean-up', () => {
   it('keeps both when the settings switch their removal off', async () => {
     const { database } = deps.config
     const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
-    const sweeps = listSweeps({ ...deps.config, database: off }, deps.now())
-    expect(sweeps).toHaveLength(INDEXES.length - 2)
+    const cleanUps = listCleanUps({ ...deps.config, database: off }, deps.now())
+    expect(cleanUps).toHaveLength(INDEXES.length - 2)
   })
 
   it('removes rows in batches of a hundred and skips locked rows', async () => {
@@ -202,8 +202,8 @@ describe('clean-up', () => {
       await sql`SET enable_seqscan = off`.execute(connection)
       await sql`SET enable_bitmapscan = off`.execute(connection)
       const texts: string[] = []
-      for (const sweep of listSweeps(deps.config, deps.now())) {
-        const { rows } = await sql<object>`EXPLAIN ${batchStatement(sweep)}`.execute(connection)
+      for (const cleanUp of listCleanUps(deps.config, deps.now())) {
+        const { rows } = await sql<object>`EXPLAIN ${batchStatement(cleanUp)}`.execute(connection)
         texts.push(rows.flatMap(Object.values).join('\n'))
       }
       await sql`RESET ALL`.execute(connection)
@@ -214,7 +214,7 @@ describe('clean-up', () => {
   })
 })
 
-/** In the order of the sweeps. */
+/** In the order of the clean-ups. */
 const INDEXES = [
   'refresh_tokens_pkey',
   'sessions_not_after_idx',

@@ -3,9 +3,9 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import { listSweeps } from '../retention/list-sweeps.ts'
-import type { Sweep, SweepPlace, SweptBatch } from '../retention/sweep.ts'
-import { deleteExpired } from '../retention/sweep-repository.ts'
+import { deleteExpired } from '../retention/clean-up-repository.ts'
+import { listCleanUps } from '../retention/list-clean-ups.ts'
+import type { CleanUpBatch, CleanUpPlace, TableCleanUp } from '../retention/table-clean-up.ts'
 
 /** Deletes expired rows (reference: Retention). One process runs it every minute. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
@@ -41,25 +41,25 @@ export function createCleanUp(
   countRows: CountRows,
   sparseBatchesMax = SPARSE_BATCHES_MAX,
 ): () => Promise<Outcome> {
-  const places = new Map<string, SweepPlace>()
-  const runOne = async (sweep: Sweep): Promise<SweptBatch> => {
-    const key = `${sweep.by} ${sweep.table}`
-    const batch = await deleteExpired(deps.db, sweep, places.get(key))
-    countRows(sweep.table, batch.removed)
+  const places = new Map<string, CleanUpPlace>()
+  const runOne = async (cleanUp: TableCleanUp): Promise<CleanUpBatch> => {
+    const key = `${cleanUp.by} ${cleanUp.table}`
+    const batch = await deleteExpired(deps.db, cleanUp, places.get(key))
+    countRows(cleanUp.table, batch.removed)
     if (batch.next === undefined) places.delete(key)
     else places.set(key, batch.next)
     return batch
   }
   return async () => {
     const time = AbortSignal.timeout(RUN_MS)
-    let turns = listSweeps(deps.config, deps.now()).map((sweep) => ({ sweep, sparse: 0 }))
+    let turns = listCleanUps(deps.config, deps.now()).map((cleanUp) => ({ cleanUp, sparse: 0 }))
     // One batch of each table in turn, so that a table with many rows does not delay the others.
     while (turns.length > 0 && !time.aborted) {
       const next: typeof turns = []
-      for (const { sweep, sparse } of turns) {
-        const batch = await runOne(sweep)
+      for (const { cleanUp, sparse } of turns) {
+        const batch = await runOne(cleanUp)
         const sparseNow = batch.isFull ? sparse : sparse + 1
-        if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ sweep, sparse: sparseNow })
+        if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ cleanUp, sparse: sparseNow })
       }
       turns = next
     }

@@ -1,5 +1,5 @@
 import type { AuthConfig } from '../config.ts'
-import type { IndexSweep, Sweep, WalkSweep } from './sweep.ts'
+import type { IndexCleanUp, TableCleanUp, WalkCleanUp } from './table-clean-up.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -8,8 +8,8 @@ const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
 /** The moment so many milliseconds ago. */
 type Ago = (ms: number) => Date
 
-/** The sweeps of all tables (reference: Retention). */
-export function listSweeps(config: AuthConfig, now: Date): readonly Sweep[] {
+/** The clean-ups of all tables (reference: Retention). */
+export function listCleanUps(config: AuthConfig, now: Date): readonly TableCleanUp[] {
   const ago: Ago = (ms) => new Date(now.getTime() - ms)
   const yesterday = ago(DAY_MS)
   const codeMs = config.mail.codeLifetimeSeconds * 1_000
@@ -36,16 +36,19 @@ export function listSweeps(config: AuthConfig, now: Date): readonly Sweep[] {
 }
 
 function byIndex(
-  table: IndexSweep['table'],
+  table: IndexCleanUp['table'],
   column: string,
   before: Date,
-  only: IndexSweep['only'] = undefined,
-): IndexSweep {
+  only: IndexCleanUp['only'] = undefined,
+): IndexCleanUp {
   return { by: 'index', table, column, before, only }
 }
 
-/** A sweep of sessions that the settings ended a day ago. None where sessions have no end. */
-function listSessionWalks({ timeboxMs, inactivityTimeoutMs }: AuthConfig['sessions'], ago: Ago): readonly WalkSweep[] {
+/** A clean-up of sessions that the settings ended a day ago. None where sessions have no end. */
+function listSessionWalks(
+  { timeboxMs, inactivityTimeoutMs }: AuthConfig['sessions'],
+  ago: Ago,
+): readonly WalkCleanUp[] {
   const lives = [timeboxMs, inactivityTimeoutMs].filter((ms) => ms !== undefined)
   if (lives.length === 0) return []
   const startedBefore = timeboxMs === undefined ? undefined : ago(DAY_MS + timeboxMs)
@@ -53,11 +56,11 @@ function listSessionWalks({ timeboxMs, inactivityTimeoutMs }: AuthConfig['sessio
   return [{ by: 'walk', table: 'sessions', until: ago(DAY_MS + Math.min(...lives)), startedBefore, refreshedBefore }]
 }
 
-/** Sweeps of rows that strangers can make, after the time that settings give. */
+/** Clean-ups of rows that strangers can make, after the time that settings give. */
 function listRetentions(
   { database, mail, sms }: Pick<AuthConfig, 'database' | 'mail' | 'sms'>,
   ago: Ago,
-): readonly IndexSweep[] {
+): readonly IndexCleanUp[] {
   const { auditRetentionMs, unconfirmedRetentionMs } = database
   const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
   return [

@@ -1,10 +1,10 @@
 import type { AuthTables } from '../database.ts'
 
 /** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
-export type Sweep = IndexSweep | WalkSweep
+export type TableCleanUp = IndexCleanUp | WalkCleanUp
 
 /** By the front of an index, whose first column is `column`. */
-export interface IndexSweep {
+export interface IndexCleanUp {
   readonly by: 'index'
   readonly table: keyof AuthTables
   readonly column: string
@@ -18,7 +18,7 @@ export interface IndexSweep {
  * By a walk along the primary key, which is ordered by time, up to the first row that was created at `until`. An index would slow a
  * hot update down.
  */
-export type WalkSweep =
+export type WalkCleanUp =
   | {
       readonly by: 'walk'
       readonly table: 'refresh_tokens'
@@ -35,14 +35,14 @@ export type WalkSweep =
       readonly refreshedBefore: Date | undefined
     }
 
-/** Where a sweep continues: the last id of a walk; an index always continues at its front. */
-export type SweepPlace = string
+/** Where a clean-up continues: the last id of a walk; an index always continues at its front. */
+export type CleanUpPlace = string
 
-/** How many rows a batch of a sweep has removed, and where the next batch begins. */
-export interface SweptBatch {
+/** How many rows a batch of a clean-up has removed, and where the next batch begins. */
+export interface CleanUpBatch {
   readonly removed: number
   /** Whether it deleted as many rows as a batch may, so that more may be left. */
   readonly isFull: boolean
   /** Undefined: nothing is left. */
-  readonly next: SweepPlace | undefined
+  readonly next: CleanUpPlace | undefined
 }
